@@ -1,0 +1,38 @@
+# What `cmake --install` installs: the library, its headers, the program, a CMake package and a pkg-config file.
+
+include(CMakePackageConfigHelpers)
+
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/asterism)
+install(TARGETS asterism EXPORT asterism_targets)
+install(TARGETS asterism_program)
+install(DIRECTORY runtime codelets algorithms DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/asterism
+  FILES_MATCHING PATTERN "*.hpp")
+install(EXPORT asterism_targets NAMESPACE asterism:: FILE asterism-targets.cmake DESTINATION ${package_folder})
+
+configure_package_config_file(tools/package/asterism-config.cmake.in asterism-config.cmake
+  INSTALL_DESTINATION ${package_folder})
+write_basic_package_version_file(asterism-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/asterism-config.cmake ${PROJECT_BINARY_DIR}/asterism-config-version.cmake
+  DESTINATION ${package_folder})
+
+# A shared library brings its own dependencies along; who links the static one must name them all, with or without
+# pkg-config's --static.
+set(modules starpumpi-1.4 starpu-1.4 hwloc fftw3 fftw3f)
+if(ASTERISM_FMT STREQUAL "fmt::fmt")
+  list(APPEND modules fmt)
+endif()
+set(libraries ${MPI_CXX_LIBRARIES} ${CMAKE_THREAD_LIBS_INIT} -lstdc++ -lm)
+if(ASTERISM_WITH_CUDA)
+  list(APPEND libraries -L${CUDAToolkit_LIBRARY_DIR} -lcufft -lcudart)
+  set(definitions -DASTERISM_WITH_CUDA=1)
+endif()
+list(JOIN modules " " modules)
+list(JOIN libraries " " libraries)
+if(BUILD_SHARED_LIBS)
+  set(private .private)
+else()
+  set(public_libraries "\${dependencies}")
+endif()
+file(RELATIVE_PATH prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)  # so that the installed tree can be moved
+configure_file(tools/package/asterism.pc.in asterism.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/asterism.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
