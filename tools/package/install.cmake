@@ -15,12 +15,13 @@ write_basic_package_version_file(asterism-config-version.cmake COMPATIBILITY Sam
 install(FILES ${PROJECT_BINARY_DIR}/asterism-config.cmake ${PROJECT_BINARY_DIR}/asterism-config-version.cmake
   DESTINATION ${package_folder})
 
-# A shared library brings its own dependencies along; who links the static one must name them all, with or without
-# pkg-config's --static.
+# A shared library brings its own dependencies along (.private); who links the static one must name them all, with or
+# without pkg-config's --static.
 set(modules starpumpi-1.4 starpu-1.4 hwloc fftw3 fftw3f)
 if(ASTERISM_FMT STREQUAL "fmt::fmt")
   list(APPEND modules fmt)
 endif()
+list(FILTER MPI_CXX_LIBRARIES EXCLUDE REGEX mpi_cxx)  # MPI's C interface alone is used
 set(libraries ${MPI_CXX_LIBRARIES} ${CMAKE_THREAD_LIBS_INIT} -lstdc++ -lm)
 if(ASTERISM_WITH_CUDA)
   list(APPEND libraries -L${CUDAToolkit_LIBRARY_DIR} -lcufft -lcudart)
@@ -29,10 +30,11 @@ endif()
 list(JOIN modules " " modules)
 list(JOIN libraries " " libraries)
 if(BUILD_SHARED_LIBS)
-  set(private .private)
+  set(dependencies "Requires.private: ${modules}\nLibs: -L\${libdir} -lasterism\nLibs.private: ${libraries}")
 else()
-  set(public_libraries "\${dependencies}")
+  set(dependencies "Requires: ${modules}\nLibs: -L\${libdir} -lasterism ${libraries}")
 endif()
 file(RELATIVE_PATH prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)  # so that the installed tree can be moved
+string(REGEX REPLACE "/$" "" prefix ${prefix})
 configure_file(tools/package/asterism.pc.in asterism.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/asterism.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
