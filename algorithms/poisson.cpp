@@ -1,0 +1,335 @@
+#include "poisson.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "../codelets/transform.hpp"
+
+namespace asterism::poisson {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Sum of magnitudes of the second difference's fullest row: a row at a side lacks the neighbour there.
+double second_difference_norm(Index points, double h) {
+  return (2.0 + static_cast<double>(std::min<Index>(points - 1, 2))) / (h * h);
+}
+
+void require_sound(const Grid& grid) {
+  if (grid.rows < 1 || grid.cols < 1)
+    throw Error(fmt::format("grid is {} x {}: every extent must be at least 1", grid.rows, grid.cols));
+  const auto sound = [](double length) { return std::isfinite(length) && length > 0; };
+  if (!sound(grid.length_y) || !sound(grid.length_x))
+    throw Error(fmt::format("lengths are {} x {}: both must be positive and finite", grid.length_y, grid.length_x));
+}
+
+constexpr Index mebibyte = Index{1} << 20;
+
+/// Sizes in bytes that the choice of a layout works with, per rank.
+struct Sizes {
+  Index row, grid, capacity;
+};
+
+[[noreturn]] void slab_does_not_fit(const Layout& layout, const Sizes& sizes, Index copies) {
+  throw Error(
+      fmt::format("{} slab{} of {} x {} ({} each) and {} of working memory do not fit in {} of {} memory; use a "
+                  "smaller --slab, or allow more memory",
+                  copies, copies == 1 ? "" : "s", layout.slab_rows, sizes.row, human_bytes(static_cast<double>(
+                      layout.slab_rows * sizes.row)), human_bytes(8.0 * static_cast<double>(layout.scratch)),
+                  human_bytes(static_cast<double>(sizes.capacity)), layout.where == Where::cuda ? "GPU" : "main"),
+      Blame::machine);
+}
+
+/// Slab height, mode and working memory from the sizes of grid and memories.
+template <class T>
+Layout choose_layout(const Machine& machine, const Grid& grid, const Settings& settings) {
+  Layout layout;
+  const int gpus = machine.count(WorkerKind::cuda), cpus = machine.count(WorkerKind::cpu);
+  // Slabs that keep a GPU busy would keep one core busy for seconds while all the others wait for it.
+  layout.where = gpus > 0 ? Where::cuda : Where::cpu;
+  const Index workers = gpus > 0 ? gpus : cpus;
+  const MemoryKind memory = gpus > 0 ? MemoryKind::gpu : MemoryKind::main;
+  const Sizes sizes{grid.cols * static_cast<Index>(sizeof(T)),
+                    (grid.rows + machine.ranks - 1) / machine.ranks * grid.cols * static_cast<Index>(sizeof(T)),
+                    static_cast<Index>(machine.capacity(memory))};
+
+  const auto scratch_for = [&](Index slab_rows) {
+    if (layout.where == Where::cpu) {
+      // A few lines at a time: what the transform leaves in the cache the elimination finds there.
+      layout.lines_at_once = std::clamp<Index>(mebibyte / 2 / sizes.row, 1, slab_rows);
+      layout.scratch = kernels::cpu::slab_scratch<T>(slab_rows, grid.cols, layout.lines_at_once);
+    }
+#ifdef ASTERISM_WITH_CUDA
+    if (layout.where == Where::cuda) {
+      // Whole blocks of the tridiagonal kernels, as reduce_slab hands them on group by group.
+      const Index block = kernels::cuda::block_rows;
+      const Index lines = kernels::cuda::dst_lines_at_once<T>(grid.cols, slab_rows);
+      layout.lines_at_once = std::min((lines + block - 1) / block * block, slab_rows);
+      layout.scratch = kernels::cuda::slab_scratch<T>(slab_rows, grid.cols, layout.lines_at_once);
+    }
+#endif
+  };
+  const auto bytes_of = [&](Index slabs) { return slabs * layout.slab_rows * sizes.row + 8 * layout.scratch; };
+
+  // A limited main memory with a disk behind it streams just as a GPU does; without limit it holds the whole grid.
+  const Index all_memory = layout.where == Where::cuda ? sizes.capacity * workers : sizes.capacity;
+  layout.mode = settings.mode;
+  if (layout.mode == Mode::automatic) layout.mode = sizes.grid < all_memory / 10 * 8 ? Mode::incore : Mode::streaming;
+
+  layout.slab_rows = settings.slab_rows;
+  if (layout.slab_rows == 0) {
+    Index bytes = 0;
+    if (layout.where == Where::cuda) {
+      // Large enough to hide the cost of a task, small enough for a pipeline of several to fit.
+      bytes = std::min(256 * mebibyte, sizes.capacity / 16);
+      bytes = std::min(bytes, std::max(sizes.grid / (8 * workers), 16 * mebibyte));
+    } else {
+      // About what a core's caches hold, and several slabs for every core.
+      bytes = std::min({2 * mebibyte, sizes.grid / (4 * workers), sizes.capacity / (8 * (workers + 1))});
+    }
+    layout.slab_rows = std::max<Index>(1, bytes / sizes.row);
+  }
+  layout.slab_rows = std::clamp<Index>(layout.slab_rows, 1, (grid.rows + machine.ranks - 1) / machine.ranks);
+  layout.slabs = (grid.rows + layout.slab_rows - 1) / layout.slab_rows;
+  scratch_for(layout.slab_rows);
+
+  const Index at_least = layout.mode == Mode::streaming && layout.slabs > 1 ? 2 : 1;
+  if (layout.where == Where::cuda || layout.mode == Mode::streaming) {
+    if (bytes_of(at_least) > sizes.capacity) slab_does_not_fit(layout, sizes, at_least);
+    // The rest of the pipeline needs room for slabs arriving, being worked on and leaving.
+    layout.resident_slabs =
+        std::max<Index>(0, (sizes.capacity / 2 - 8 * layout.scratch) / (layout.slab_rows * sizes.row));
+  }
+  return layout;
+}
+
+/// Rank 0's choice, on every rank: the machines of the ranks may differ, but their graphs must not.
+Layout agree(const Runtime& runtime, const Layout& mine) {
+  std::array<double, 6> numbers{};
+  if (runtime.rank() == 0)
+    numbers = {static_cast<double>(mine.mode),       static_cast<double>(mine.slab_rows),
+               static_cast<double>(mine.slabs),      static_cast<double>(mine.lines_at_once),
+               static_cast<double>(mine.scratch),    static_cast<double>(mine.resident_slabs)};
+  runtime.sum_over_ranks(numbers.data(), numbers.size());
+  const auto index = [&](std::size_t i) { return static_cast<Index>(numbers[i]); };
+  return {static_cast<Mode>(index(0)), mine.where, index(1), index(2), index(3), index(4), index(5)};
+}
+
+/// A tile of every rank, for what each of them needs in full.
+std::vector<Tile<double>> one_per_rank(Runtime& runtime, Index rows, Index cols) {
+  std::vector<Tile<double>> tiles;
+  for (int rank = 0; rank < runtime.ranks(); ++rank) tiles.emplace_back(runtime, rows, cols, rank);
+  return tiles;
+}
+
+template <class T, class Value>
+void fill(const Runtime& runtime, const Tile<T>& tile, Value value) {
+  if (tile.owner() != runtime.rank()) return;
+  const HostView<T> view(tile, HostView<T>::Access::write);
+  for (Index i = 0; i < view.rows(); ++i)
+    for (Index j = 0; j < view.cols(); ++j) view(i, j) = value(j);
+}
+
+}  // namespace
+
+double Grid::operator_norm() const { return second_difference_norm(cols, hx()) + second_difference_norm(rows, hy()); }
+
+template <class T>
+Solver<T>::Solver(Runtime& runtime, const Grid& grid, const Settings& settings) : runtime_(&runtime), grid_(grid) {
+  require_sound(grid);
+  if (settings.slab_rows < 0)
+    throw Error(fmt::format("slabs of {} rows: a slab needs at least 1", settings.slab_rows));
+  const Machine machine = runtime.machine();
+  layout_ = agree(runtime, choose_layout<T>(machine, grid, settings));
+  fetch_result_ = settings.fetch_result;
+  interface_where_ = machine.count(WorkerKind::cpu) > 0 ? Where::cpu : Where::cuda;
+
+  const Index n = grid.cols;
+  args_ = {grid.hy() * grid.hy() / kernels::dst_twice(n), layout_.lines_at_once, kernels::Content::grid};
+  if (layout_.where == Where::cpu) kernels::cpu::plan_dst<T>(n);
+#ifdef ASTERISM_WITH_CUDA
+  if (layout_.where == Where::cuda)
+    runtime.on_each_worker(WorkerKind::cuda, [&] { kernels::cuda::plan_dst<T>(n, layout_.lines_at_once); });
+#endif
+
+  excess_ = one_per_rank(runtime, 1, n);
+  for (const Tile<double>& tile : excess_)
+    fill(runtime, tile, [&](Index j) { return kernels::dirichlet_excess(j + 1, n, grid.hx(), grid.hy()); });
+  work_ = one_per_rank(runtime, 1, layout_.scratch);
+  nothing_above_ = Tile<double>(runtime, kernels::prefix_rows, n, owner(0));
+  nothing_below_ = Tile<double>(runtime, 1, n, owner(layout_.slabs - 1));
+  const auto zero = [](Index) { return 0.0; };
+  fill(runtime, nothing_above_, zero);
+  fill(runtime, nothing_below_, zero);
+  boundary_ = per_slab(kernels::boundary_rows);
+  prefix_ = per_slab(kernels::prefix_rows);
+  first_ = per_slab(1);
+  above_ = per_slab(1);
+  const auto owner_of = [this](Index slab, Index) { return owner(slab); };
+  top_ = Tiles<T>(runtime, layout_.slabs, n, 1, n, owner_of);
+  bottom_ = Tiles<T>(runtime, layout_.slabs, n, 1, n, owner_of);
+}
+
+template <class T>
+int Solver<T>::owner(Index slab) const {
+  return static_cast<int>(slab * runtime_->ranks() / layout_.slabs);
+}
+
+template <class T>
+Tiles<double> Solver<T>::per_slab(Index rows) const {
+  return Tiles<double>(*runtime_, layout_.slabs * rows, grid_.cols, rows, grid_.cols,
+                       [this](Index slab, Index) { return owner(slab); });
+}
+
+template <class T>
+Index Solver<T>::first_row() const {
+  Index slab = 0;
+  while (slab < layout_.slabs && owner(slab) < runtime_->rank()) ++slab;
+  return std::min(first_row(slab), grid_.rows);
+}
+
+template <class T>
+Index Solver<T>::row_count() const {
+  Index rows = 0;
+  for (Index slab = 0; slab < layout_.slabs; ++slab)
+    if (owner(slab) == runtime_->rank()) rows += std::min(layout_.slab_rows, grid_.rows - first_row(slab));
+  return rows;
+}
+
+template <class T>
+Tiles<T> Solver<T>::borrow(T* rows) const {
+  const Index mine = first_row();
+  return Tiles<T>(
+      *runtime_, grid_.rows, grid_.cols, layout_.slab_rows, grid_.cols,
+      [this](Index slab, Index) { return owner(slab); },
+      [&](Index slab, Index) {
+        return owner(slab) == runtime_->rank() ? rows + (first_row(slab) - mine) * grid_.cols : nullptr;
+      });
+}
+
+template <class T>
+Tiles<T> Solver<T>::own() const {
+  return Tiles<T>(*runtime_, grid_.rows, grid_.cols, layout_.slab_rows, grid_.cols,
+                  [this](Index slab, Index) { return owner(slab); });
+}
+
+template <class T>
+Report Solver<T>::solve(Tiles<T>& f) {
+  const auto start = Clock::now();
+  const Traffic before = runtime_->traffic();
+  const bool streaming = layout_.mode == Mode::streaming;
+  const Index last = layout_.slabs - 1;
+  const auto excess = [&](Index c) -> const Tile<double>& { return excess_[static_cast<std::size_t>(owner(c))]; };
+  const auto work = [&](Index c) -> const Tile<double>& { return work_[static_cast<std::size_t>(owner(c))]; };
+  const auto prefix_above = [&](Index c) -> const Tile<double>& { return c == 0 ? nothing_above_ : prefix_[c - 1]; };
+  const auto below = [&](Index c) -> const Tile<double>& { return c == last ? nothing_below_ : first_[c + 1]; };
+  const auto hints = [&](Index c) { return Hints{.where = layout_.where, .label = fmt::format("slab {}", c)}; };
+  const Hints interface{.where = interface_where_};
+  kernels::SlabArgs args = args_;
+
+  // Pass 1: what every slab shows to the others; eliminate from the first slab down. A single slab has no others.
+  for (Index c = 0; c <= last && last > 0; ++c) {
+    if (streaming) {
+      codelets::reduce_slab<T>(args, f[c], excess(c), boundary_[c], work(c), hints(c));
+      if (c < layout_.slabs - layout_.resident_slabs) f[c].wont_use();
+    } else {
+      codelets::transform_slab<T>(args, f[c], excess(c), boundary_[c], work(c), hints(c));
+    }
+    if (c < last) codelets::eliminate({}, boundary_[c], prefix_above(c), prefix_[c], interface);
+  }
+  if (last > 0 && !streaming) args.content = kernels::Content::modes;
+
+  // Pass 2, from the last slab up: substitute, then solve every slab between its known neighbours.
+  for (Index c = last; c >= 0; --c) {
+    if (last > 0) codelets::substitute({}, boundary_[c], prefix_above(c), below(c), first_[c], above_[c], interface);
+    if (streaming) f[c].write_through();
+    codelets::solve_slab<T>(args, f[c], excess(c), last > 0 ? above_[c] : nothing_below_, below(c), top_[c],
+                            bottom_[c], work(c), hints(c));
+    if (streaming)
+      f[c].wont_use();
+    else if (fetch_result_)
+      f[c].fetch();
+  }
+  runtime_->wait();
+  if (layout_.where == Where::cuda && fetch_result_)
+    for (Index c = 0; c <= last; ++c)
+      if (owner(c) == runtime_->rank()) HostView<T>(f[c], HostView<T>::Access::read);
+
+  Report report;
+  report.seconds["solve"] = seconds_since(start);
+  report.traffic = runtime_->traffic() - before;
+  return report;
+}
+
+template <class T>
+Check Solver<T>::check(Tiles<T>& u, const Source& source, const kernels::ModelProblem* known) {
+  const auto start = Clock::now();
+  const Index last = layout_.slabs - 1;
+  kernels::SlabProblem problem{grid_.weights(), known != nullptr ? *known : kernels::ModelProblem{}, 0,
+                               known != nullptr};
+  Tiles<double> sums(*runtime_, layout_.slabs, kernels::residual_sums, 1, kernels::residual_sums,
+                     [this](Index slab, Index) { return owner(slab); });
+  Tile<T> side_above(*runtime_, 1, grid_.cols, owner(0)), side_below(*runtime_, 1, grid_.cols, owner(last));
+  fill(*runtime_, side_above, [](Index) { return T{0}; });
+  fill(*runtime_, side_below, [](Index) { return T{0}; });
+  const std::vector<Tile<double>> work = one_per_rank(*runtime_, 1, kernels::cuda::residual_scratch);
+
+  // Two buffers take turns for f: one is filled while the other is being looked at. Replacing a tile waits for its
+  // tasks, so no more than two slabs are ever there beside the solution.
+  const std::size_t slab_bytes = static_cast<std::size_t>(layout_.slab_rows * grid_.cols) * sizeof(T);
+  const PinnedBuffer buffers[2] = {{*runtime_, slab_bytes}, {*runtime_, slab_bytes}};
+  Tile<T> f[2];
+  for (Index c = 0; c <= last; ++c) {
+    const bool mine = owner(c) == runtime_->rank();
+    Tile<T>& rhs = f[c % 2];
+    rhs = Tile<T>();
+    rhs = Tile<T>(*runtime_, mine ? buffers[c % 2].as<T>() : nullptr, u[c].rows(), grid_.cols, grid_.cols, owner(c));
+    if (mine) source(first_row(c), rhs);
+    problem.first_row = first_row(c);
+    codelets::residual<T>(problem, u[c], c == 0 ? side_above : bottom_[c - 1], c == last ? side_below : top_[c + 1],
+                          rhs, sums[c], work[static_cast<std::size_t>(owner(c))],
+                          {.where = layout_.where, .label = fmt::format("slab {}", c)});
+    if (layout_.mode == Mode::streaming) u[c].wont_use();
+  }
+  runtime_->wait();
+
+  std::array<double, kernels::residual_sums> total{};
+  for (Index c = 0; c <= last; ++c) {
+    if (owner(c) != runtime_->rank()) continue;
+    const HostView<double> view(sums[c], HostView<double>::Access::read);
+    for (Index i = 0; i < kernels::residual_sums; ++i) total[static_cast<std::size_t>(i)] += view(0, i);
+  }
+  runtime_->sum_over_ranks(total.data(), kernels::residual_sums);
+
+  const auto norm = [&](kernels::ResidualSum which) { return std::sqrt(total[which]); };
+  Check check;
+  const double scale =
+      grid_.operator_norm() * norm(kernels::solution2) + norm(kernels::rhs2);
+  check.scaled_residual = scale == 0 ? 0 : norm(kernels::residual2) / scale;
+  if (known != nullptr) check.error = norm(kernels::error2) / norm(kernels::known2);
+  check.seconds = seconds_since(start);
+  return check;
+}
+
+template <class T>
+Report solve(Runtime& runtime, const Grid& grid, T* f, const Settings& settings) {
+  if (runtime.ranks() > 1)
+    throw Error("poisson::solve works on one rank's memory; with several ranks use poisson::Solver");
+  Solver<T> solver(runtime, grid, settings);
+  Tiles<T> slabs = solver.borrow(f);
+  return solver.solve(slabs);
+}
+
+template class Solver<float>;
+template class Solver<double>;
+template Report solve(Runtime&, const Grid&, float*, const Settings&);
+template Report solve(Runtime&, const Grid&, double*, const Settings&);
+
+}  // namespace asterism::poisson

@@ -1,0 +1,257 @@
+#include "codelet.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "state.hpp"
+
+#ifdef ASTERISM_WITH_CUDA
+#include <starpu_cuda.h>
+#endif
+
+namespace asterism::detail {
+namespace {
+
+starpu_data_access_mode starpu_mode(Access access) {
+  switch (access) {
+    case Access::read: return STARPU_R;
+    case Access::write: return STARPU_W;
+    case Access::read_write: return STARPU_RW;
+    case Access::scratch: return STARPU_SCRATCH;
+  }
+  return STARPU_RW;
+}
+
+/// What StarPU runs as a task, on either kind of worker: unpacks the buffers and calls the kernel. Nothing may be
+/// thrown into StarPU; the first failure is kept, and the tasks after it do nothing, so that the graph drains.
+template <class Call>
+void run(void* buffers[], void* argument, Call call) noexcept {
+  auto& record = *static_cast<TaskRecord*>(argument);
+  Runtime::State& runtime = *record.runtime;
+  record.started = true;
+  ++runtime.executing;
+  ++runtime.progress;
+  if (runtime.failed) return;
+  try {
+    std::array<Matrix, STARPU_NMAXBUFS> ports{};
+    for (std::size_t i = 0; i < record.tiles.size(); ++i) {
+      const auto* m = static_cast<const starpu_matrix_interface*>(buffers[i]);
+      ports[i] = {reinterpret_cast<void*>(m->ptr), m->ny, m->nx, m->ld};
+    }
+    call(record, starpu_task_get_implementation(starpu_task_get_current()), ports.data());
+  } catch (const std::exception& error) {
+    runtime.fail(record.name(), error.what(), Blame::task);
+  } catch (...) {
+    runtime.fail(record.name(), "something was thrown that is no std::exception", Blame::task);
+  }
+}
+
+void run_cpu(void* buffers[], void* argument) {
+  run(buffers, argument, [](const TaskRecord& record, unsigned implementation, const Matrix* ports) {
+    const CodeletCore::State& core = record.core->state();
+    core.call_cpu(core.cpu[implementation], record.args.get(), ports);
+  });
+}
+
+#ifdef ASTERISM_WITH_CUDA
+void run_cuda(void* buffers[], void* argument) {
+  run(buffers, argument, [](const TaskRecord& record, unsigned implementation, const Matrix* ports) {
+    const CodeletCore::State& core = record.core->state();
+    core.call_cuda(core.cuda[implementation], Stream{starpu_cuda_get_local_stream()}, record.args.get(), ports);
+  });
+}
+#endif
+
+/// Distinguishes the performance of tasks by the sizes of their tiles and by what the submitter says changes the cost.
+std::uint32_t footprint(starpu_task* task) {
+  const auto* record = static_cast<const TaskRecord*>(task->cl_arg);
+  return starpu_task_data_footprint(task) ^ static_cast<std::uint32_t>(record->cost * 0x9e3779b1U);
+}
+
+void ended(void* argument) {
+  auto& record = *static_cast<TaskRecord*>(argument);
+  record.runtime->task_ended(record);
+}
+
+/// Bytes that a task takes in a memory: every tile once; in main memory borrowed tiles are there already.
+std::size_t bytes_in(const std::vector<TileState*>& tiles, MemoryKind kind) {
+  std::size_t bytes = 0;
+  for (auto tile = tiles.begin(); tile != tiles.end(); ++tile)
+    if (std::find(tiles.begin(), tile, *tile) == tile && !(kind == MemoryKind::main && (*tile)->borrowed))
+      bytes += (*tile)->bytes();
+  return bytes;
+}
+
+std::string describe(const std::vector<TileState*>& tiles) {
+  std::string text;
+  for (const TileState* tile : tiles)
+    text += fmt::format("{}{} x {} of {} bytes", text.empty() ? "" : ", ", tile->shape.rows, tile->shape.cols,
+                        tile->shape.element_bytes);
+  return text;
+}
+
+/// Where the task can run: implementation, workers, and room for all its tiles at once. StarPU would retry for ever
+/// a task that does not fit.
+std::uint32_t possible_workers(const CodeletCore::State& core, const std::vector<TileState*>& tiles,
+                               const Hints& hints) {
+  struct Kind {
+    Where where;
+    MemoryKind memory;
+    std::uint32_t mask;
+    bool implemented;
+    unsigned workers;
+  };
+  const Kind kinds[] = {
+      {Where::cpu, MemoryKind::main, STARPU_CPU, !core.cpu.empty(), starpu_cpu_worker_get_count()},
+      {Where::cuda, MemoryKind::gpu, STARPU_CUDA, !core.cuda.empty(), starpu_cuda_worker_get_count()}};
+  std::uint32_t where = 0;
+  std::string reasons;
+  for (const Kind& kind : kinds) {
+    const char* name = kind.where == Where::cpu ? "CPU" : "CUDA";
+    if (hints.where != Where::anywhere && hints.where != kind.where) continue;
+    if (!kind.implemented) {
+      reasons += fmt::format("; it has no {} implementation", name);
+    } else if (kind.workers == 0) {
+      reasons += fmt::format("; there is no {} worker", name);
+    } else {
+      const std::size_t needed = bytes_in(tiles, kind.memory);
+      const std::size_t capacity = tiles.front()->runtime->capacity(kind.memory);
+      if (needed <= capacity)
+        where |= kind.mask;
+      else
+        reasons += fmt::format("; its tiles ({}) need {} at once, {} memory has {}", describe(tiles),
+                               human_bytes(static_cast<double>(needed)), kind.where == Where::cpu ? "main" : "GPU",
+                               human_bytes(static_cast<double>(capacity)));
+    }
+  }
+  if (where == 0)
+    throw Error(fmt::format("task {} can run nowhere{}. Use smaller tiles, or allow more memory or workers.",
+                            core.name + (hints.label.empty() ? "" : " (" + hints.label + ")"), reasons),
+                Blame::machine);
+  return where;
+}
+
+}  // namespace
+
+std::string TaskRecord::name() const { return core->name() + (label.empty() ? "" : " (" + label + ")"); }
+
+CodeletCore::CodeletCore(std::string name, std::vector<Access> accesses, CpuCall call_cpu, std::vector<Kernel> cpu,
+                         CudaCall call_cuda, std::vector<Kernel> cuda)
+    : state_(std::make_unique<State>()) {
+  State& s = *state_;
+  s.name = std::move(name);
+  s.accesses = std::move(accesses);
+  s.call_cpu = call_cpu;
+  s.cpu = std::move(cpu);
+  s.call_cuda = call_cuda;
+  s.cuda = std::move(cuda);
+  if (s.accesses.empty() || s.accesses.size() > STARPU_NMAXBUFS)
+    throw Error(fmt::format("codelet {} has {} ports: there may be 1 to {}", s.name, s.accesses.size(),
+                            STARPU_NMAXBUFS));
+  if (std::max(s.cpu.size(), s.cuda.size()) > STARPU_MAXIMPLEMENTATIONS)
+    throw Error(fmt::format("codelet {} has more than {} implementations for one kind of worker", s.name,
+                            STARPU_MAXIMPLEMENTATIONS));
+  starpu_codelet_init(&s.codelet);
+  for (std::size_t i = 0; i < s.cpu.size(); ++i) s.codelet.cpu_funcs[i] = run_cpu;
+#ifdef ASTERISM_WITH_CUDA
+  for (std::size_t i = 0; i < s.cuda.size(); ++i) {
+    s.codelet.cuda_funcs[i] = run_cuda;
+    s.codelet.cuda_flags[i] = STARPU_CUDA_ASYNC;
+  }
+#else
+  s.cuda.clear();
+#endif
+  s.codelet.nbuffers = static_cast<int>(s.accesses.size());
+  for (std::size_t i = 0; i < s.accesses.size(); ++i) s.codelet.modes[i] = starpu_mode(s.accesses[i]);
+  s.codelet.name = s.name.c_str();
+  s.model.type = STARPU_HISTORY_BASED;
+  s.model.symbol = s.name.c_str();
+  s.model.footprint = footprint;
+  s.codelet.model = &s.model;
+}
+
+CodeletCore::~CodeletCore() = default;
+
+const std::string& CodeletCore::name() const { return state_->name; }
+
+void CodeletCore::submit(std::shared_ptr<const void> args, const TileBase* const* tiles, const Hints& hints) const {
+  State& core = *state_;
+  Runtime::State& runtime = *tiles[0]->state().runtime;
+
+  std::vector<TileState*> states;
+  int executor = -1;
+  for (std::size_t i = 0; i < core.accesses.size(); ++i) {
+    TileState& tile = tiles[i]->state();
+    states.push_back(&tile);
+    const Access access = core.accesses[i];
+    if ((access == Access::read || access == Access::read_write) && tile.owner == runtime.rank && !tile.written)
+      throw Error(fmt::format("task {} reads a {} x {} tile (port {}) before anything was written to it", core.name,
+                              tile.shape.rows, tile.shape.cols, i));
+    if (access == Access::write || access == Access::read_write) {
+      if (executor >= 0 && executor != tile.owner)
+        throw Error(fmt::format("task {} writes tiles of rank {} and of rank {}: it can run on one rank only",
+                                core.name, executor, tile.owner));
+      executor = tile.owner;
+    }
+  }
+  if (executor < 0)
+    throw Error(fmt::format("task {} writes no tile: it would have no effect", core.name));
+  const std::uint32_t where = executor == runtime.rank ? possible_workers(core, states, hints) : 0;
+  for (std::size_t i = 0; i < states.size(); ++i)
+    if (core.accesses[i] != Access::read && core.accesses[i] != Access::scratch) states[i]->written = true;
+
+  starpu_task* task = starpu_task_create();
+  task->cl = &core.codelet;
+  for (std::size_t i = 0; i < states.size(); ++i) STARPU_TASK_SET_HANDLE(task, states[i]->handle, i);
+  task->where = static_cast<std::int32_t>(where);
+  task->priority = hints.priority;
+  task->flops = hints.flops;
+  task->name = core.name.c_str();
+
+  if (executor != runtime.rank) {
+    std::int64_t received = 0;
+    int status = 0;
+    ranks::submit(task, received, status);  // sends what the executing rank needs of ours
+    task->destroy = 0;
+    starpu_task_destroy(task);
+    return;
+  }
+
+  TaskRecord* record = nullptr;
+  {
+    std::unique_lock lock(runtime.mutex);
+    runtime.wait_until(lock, [&] { return runtime.in_flight.size() < runtime.options.window; });
+    record = &runtime.in_flight.emplace_back();
+    record->self = std::prev(runtime.in_flight.end());
+    record->core = this;
+    record->args = std::move(args);
+    record->label = hints.label;
+    record->cost = hints.cost;
+    record->tiles = std::move(states);
+    record->runtime = &runtime;
+    record->task = task;
+  }
+  task->cl_arg = record;
+  task->callback_func = ended;
+  task->callback_arg = record;
+  int status = 0;
+  if (runtime.ranks > 1) {
+    std::int64_t received = 0;
+    ranks::submit(task, received, status);
+    runtime.bytes_from_ranks += received;
+  } else {
+    status = starpu_task_submit(task);
+  }
+  if (status != 0) {
+    {
+      const std::lock_guard lock(runtime.mutex);
+      runtime.in_flight.erase(record->self);
+    }
+    task->destroy = 0;
+    starpu_task_destroy(task);
+    throw Error(fmt::format("StarPU refuses task {}: {}", core.name, std::strerror(-status)), Blame::machine);
+  }
+}
+
+}  // namespace asterism::detail

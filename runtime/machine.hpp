@@ -1,0 +1,73 @@
+/// \file
+/// The machine as the runtime sees it, and the options that decide which part of it is used.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace asterism {
+
+/// Which part of the machine a Runtime uses. Fields left alone follow StarPU's environment variables, then its
+/// defaults (all cores, all GPUs).
+struct Options {
+  int cpus = -1;                      ///< CPU workers; -1: as many as there are cores left over by the GPU workers
+  int gpus = -1;                      ///< GPUs; -1: all
+  std::size_t cpu_memory = 0;         ///< bytes of main memory that tiles owned by the runtime may take; 0: no limit
+  std::size_t gpu_memory = 0;         ///< bytes of each GPU's memory that may be used; 0: nearly all
+  std::string scheduler;              ///< one of Machine::schedulers; empty: $STARPU_SCHED, else dmdas
+  std::filesystem::path spill;        ///< folder that tiles are evicted to when cpu_memory is full; empty: none
+  std::size_t spill_bytes = 0;        ///< room in that folder; 0: all that is free there
+  std::filesystem::path trace;        ///< folder that the trace is written to; empty: no trace
+  double stall_seconds = 120;         ///< without progress for so long the watchdog gives a diagnosis; 0: never
+  std::size_t window = 2000;          ///< tasks submitted and not finished at a time; submission waits beyond
+};
+
+enum class WorkerKind { cpu, cuda };
+enum class MemoryKind { main, gpu, disk };
+
+struct Worker {
+  std::string name;  ///< "CPU 0", "CUDA 0.0 (NVIDIA H200 ...)"
+  WorkerKind kind;
+  unsigned node;     ///< index of its memory in Machine::memories
+};
+
+struct Memory {
+  std::string name;
+  MemoryKind kind;
+  std::size_t capacity;  ///< bytes that tiles may take there
+  std::size_t used;      ///< bytes that tiles take there now
+};
+
+/// A directed link between two memories.
+struct Link {
+  unsigned from, to;         ///< indices in Machine::memories
+  double bytes_per_second;   ///< as StarPU measured it when it first saw this machine
+  double latency;            ///< seconds
+};
+
+struct Machine {
+  std::string host;
+  std::vector<Worker> workers;
+  std::vector<Memory> memories;
+  std::vector<Link> links;
+  std::vector<std::string> schedulers;  ///< names that Options::scheduler may have
+  std::string scheduler;                ///< the one in use
+  int rank = 0, ranks = 1;
+
+  [[nodiscard]] int count(WorkerKind kind) const;
+  /// The smallest capacity among memories of one kind that workers use; 0 when there is none.
+  [[nodiscard]] std::size_t capacity(MemoryKind kind) const;
+};
+
+/// Versions and features that this build was compiled with, one line each ("StarPU 1.4.10", "CUDA 13.0", ...).
+std::vector<std::string> build_features();
+
+/// "1.5 GiB": a number of bytes for people.
+std::string human_bytes(double bytes);
+
+/// Physical memory of this machine (or of its container) in bytes.
+std::size_t physical_memory();
+
+}  // namespace asterism

@@ -1,0 +1,145 @@
+#include "ranks.hpp"
+
+#include <mpi.h>
+#include <starpu.h>
+#include <starpu_mpi.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <vector>
+
+#include "runtime.hpp"
+
+namespace asterism {
+namespace ranks {
+namespace {
+
+int first_number(std::initializer_list<const char*> variables, int otherwise) {
+  for (const char* variable : variables)
+    if (const char* value = std::getenv(variable)) return std::atoi(value);
+  return otherwise;
+}
+
+/// MPI can be started once per process, so it lives as long as the process.
+struct Session {
+  Session() {
+    int provided = MPI_THREAD_SINGLE;
+    MPI_Initialized(&already_);
+    if (already_ == 0) MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
+  }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  ~Session() {
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (already_ == 0 && finalized == 0) MPI_Finalize();
+  }
+
+ private:
+  int already_ = 0;
+};
+
+void broadcast_from(int root, std::string& text) {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  int length = static_cast<int>(text.size());
+  MPI_Bcast(&length, 1, MPI_INT, root, MPI_COMM_WORLD);
+  if (rank != root) text.resize(static_cast<std::size_t>(length));
+  MPI_Bcast(text.data(), length, MPI_CHAR, root, MPI_COMM_WORLD);
+}
+
+}  // namespace
+
+int launched_ranks() {
+  return std::max(1, first_number({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE",
+                                   "SLURM_STEP_NUM_TASKS"}, 1));
+}
+
+int start(starpu_conf& conf, int& rank, int& ranks) {
+  static const Session session;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  return starpu_mpi_init_conf(nullptr, nullptr, 0, MPI_COMM_WORLD, &conf);
+}
+
+void stop() { starpu_mpi_shutdown(); }
+
+void barrier() { MPI_Barrier(MPI_COMM_WORLD); }
+
+void wait_for_all() {
+  starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+  starpu_mpi_barrier(MPI_COMM_WORLD);
+}
+
+Failure agree_on_failure(const Failure& mine) {
+  int rank = 0, ranks = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  int failing = mine.task.empty() ? ranks : rank;
+  MPI_Allreduce(MPI_IN_PLACE, &failing, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (failing == ranks) return {};
+  Failure failure = mine;
+  broadcast_from(failing, failure.task);
+  broadcast_from(failing, failure.reason);
+  MPI_Bcast(&failure.blame, 1, MPI_INT, failing, MPI_COMM_WORLD);
+  return failure;
+}
+
+void broadcast(std::string& text) { broadcast_from(0, text); }
+
+void sum(double* values, Index count) {
+  // Gathered and added in the order of ranks rather than reduced: the same bits on every rank and in every run.
+  int ranks = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  std::vector<double> all(static_cast<std::size_t>(count) * static_cast<std::size_t>(ranks));
+  MPI_Allgather(values, static_cast<int>(count), MPI_DOUBLE, all.data(), static_cast<int>(count), MPI_DOUBLE,
+                MPI_COMM_WORLD);
+  for (Index i = 0; i < count; ++i) {
+    values[i] = 0;
+    for (Index r = 0; r < ranks; ++r) values[i] += all[static_cast<std::size_t>(r * count + i)];
+  }
+}
+
+void register_tile(_starpu_data_state* handle, std::int64_t tag, int owner) {
+  starpu_mpi_data_register_comm(handle, tag, owner, MPI_COMM_WORLD);
+}
+
+bool submit(starpu_task* task, std::int64_t& received, int& status) {
+  const unsigned count = STARPU_TASK_GET_NBUFFERS(task);
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  std::int64_t incoming = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    const starpu_data_handle_t handle = STARPU_TASK_GET_HANDLE(task, i);
+    if ((STARPU_TASK_GET_MODE(task, i) & STARPU_R) != 0 && starpu_mpi_data_get_rank(handle) != rank &&
+        starpu_mpi_cached_receive(handle) == 0)
+      incoming += static_cast<std::int64_t>(starpu_data_get_size(handle));
+  }
+  std::array<starpu_data_descr, STARPU_NMAXBUFS> descriptions{};
+  starpu_mpi_task_exchange_params parameters{};
+  status = starpu_mpi_task_exchange_data_before_execution(MPI_COMM_WORLD, task, descriptions.data(), &parameters);
+  if (status != 0) return false;
+  if (parameters.do_execute != 0) {
+    status = starpu_task_submit(task);
+    received += incoming;
+  }
+  if (status == 0)
+    starpu_mpi_task_exchange_data_after_execution(MPI_COMM_WORLD, descriptions.data(), count, parameters);
+  return parameters.do_execute != 0;
+}
+
+}  // namespace ranks
+
+int launched_rank() {
+  return ranks::first_number({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"}, 0);
+}
+
+void end_all_ranks(int status) {
+  int initialized = 0;
+  if (ranks::launched_ranks() > 1) MPI_Initialized(&initialized);
+  if (initialized != 0) MPI_Abort(MPI_COMM_WORLD, status);
+  std::_Exit(status);
+}
+
+}  // namespace asterism

@@ -1,0 +1,44 @@
+/// \file
+/// MPI, as far as the runtime needs it. Private to runtime/. With one rank nothing here calls MPI.
+#pragma once
+
+#include <string>
+
+#include "ports.hpp"
+
+struct starpu_conf;
+struct _starpu_data_state;
+struct starpu_task;
+
+namespace asterism::ranks {
+
+/// How many ranks the launcher started, without any MPI call; 1 where there is none.
+int launched_ranks();
+
+/// Initialises MPI (once per process; it ends with the process) and StarPU with it. @return StarPU's status.
+int start(starpu_conf& conf, int& rank, int& ranks);
+/// Ends StarPU's MPI layer and StarPU.
+void stop();
+void barrier();
+/// Waits for tasks and messages of this rank, then for all ranks.
+void wait_for_all();
+
+/// The failure of the lowest failing rank, the same on every rank; empty strings where no rank failed.
+struct Failure {
+  std::string task, reason;
+  int blame = 0;
+};
+Failure agree_on_failure(const Failure& mine);
+
+/// Rank 0's text on every rank.
+void broadcast(std::string& text);
+void sum(double* values, Index count);
+
+void register_tile(_starpu_data_state* handle, std::int64_t tag, int owner);
+
+/// Submits `task` on the rank that owns its written tiles, with the messages before and after it.
+/// @param received grows by the bytes that this rank receives for it
+/// @return whether the task was submitted here; otherwise the caller still owns it.
+bool submit(starpu_task* task, std::int64_t& received, int& status);
+
+}  // namespace asterism::ranks

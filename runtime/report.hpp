@@ -1,0 +1,44 @@
+/// \file
+/// What a solver tells about its run.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ports.hpp"
+
+namespace asterism {
+
+/// Why a solver stopped. Breakdown is a result, not an exception.
+enum class Reason {
+  solved,           ///< a direct method ran to its end, or the tolerance was reached
+  iteration_limit,  ///< the tolerance was not reached in the iterations allowed
+  stagnation,       ///< the residual no longer falls
+  divergence,       ///< the residual grows
+  zero_pivot,       ///< an elimination met a zero pivot
+  not_finite,       ///< NaN or infinity appeared
+};
+
+/// "solved", "iteration limit", ...
+std::string to_string(Reason reason);
+
+/// Bytes that crossed links.
+struct Traffic {
+  std::int64_t to_device = 0, from_device = 0;  ///< main memory to GPUs and back
+  std::int64_t to_disk = 0, from_disk = 0;
+  std::int64_t between_ranks = 0;               ///< received by this rank from others
+
+  Traffic operator-(const Traffic& earlier) const;
+};
+
+struct Report {
+  Reason reason = Reason::solved;
+  Index iterations = 0;
+  std::vector<double> residual_history;   ///< one per check; a direct solver has at most one
+  std::map<std::string, double> seconds;  ///< wall time of each part by name ("solve", ...)
+  Traffic traffic;
+};
+
+}  // namespace asterism

@@ -1,0 +1,68 @@
+/// \file
+/// The runtime: one object that starts and ends StarPU.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "error.hpp"
+#include "machine.hpp"
+#include "ports.hpp"
+#include "report.hpp"
+
+namespace asterism {
+
+/// StarPU, started and ended. One per process at a time; it outlives every Tile. Under `mpirun` every rank makes one,
+/// and every rank submits the same tasks in the same order; with one rank no MPI call is made.
+class Runtime {
+ public:
+  /// @throw Error: another Runtime lives; no worker left; fewer GPUs than asked for; unknown scheduler; a spill or
+  /// trace folder that cannot be written.
+  explicit Runtime(const Options& options = {});
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+  /// Waits for all tasks, writes the trace, ends StarPU. Reports what goes wrong on standard error; never throws.
+  ~Runtime();
+
+  /// Waits for all tasks submitted so far. With several ranks: collective.
+  /// @throw TaskFailure: the first failure since the last wait (on any rank); tasks after it did nothing.
+  /// @throw Stall: no progress for Options::stall_seconds.
+  void wait();
+
+  /// The machine with the present fill of its memories.
+  [[nodiscard]] Machine machine() const;
+  [[nodiscard]] const Options& options() const;
+  [[nodiscard]] int rank() const;
+  [[nodiscard]] int ranks() const;
+
+  /// Bytes that crossed links since the start, on this rank.
+  [[nodiscard]] Traffic traffic() const;
+
+  /// Sums each of `values` over all ranks, in the order of ranks. Collective; the same result on every rank.
+  void sum_over_ranks(double* values, Index count) const;
+
+  /// Rank 0's text, on every rank. Collective.
+  [[nodiscard]] std::string from_first_rank(std::string text) const;
+
+  /// Waits until every rank is here.
+  void barrier() const;
+
+  /// Runs `body` once in the thread of every worker of a kind, and waits: for plans and handles that the tasks to
+  /// come would otherwise make while they are timed. @throw TaskFailure when it throws.
+  void on_each_worker(WorkerKind kind, const std::function<void()>& body);
+
+  struct State;  ///< private to runtime/
+  [[nodiscard]] State& state() const { return *state_; }
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+/// The rank of this process as the launcher (`mpirun`, `srun`) told it, without any MPI call; 0 where there is none.
+int launched_rank();
+
+/// Ends this process, and every other rank, at once and without clean-up: after a Stall, or when one rank of several
+/// cannot go on and the others would wait for it for ever.
+[[noreturn]] void end_all_ranks(int status);
+
+}  // namespace asterism

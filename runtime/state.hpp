@@ -1,0 +1,131 @@
+/// \file
+/// What is behind the pointers of the runtime layer. Private to runtime/.
+#pragma once
+
+#include <starpu.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <list>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "codelet.hpp"
+#include "ranks.hpp"
+#include "runtime.hpp"
+#include "tile.hpp"
+
+namespace asterism {
+
+namespace detail {
+
+struct TileState {
+  Runtime::State* runtime;
+  TileShape shape;
+  starpu_data_handle_t handle = nullptr;
+  int owner = 0;
+  bool borrowed = false;
+  bool written = false;             // reading a tile that nobody wrote makes StarPU abort
+  std::atomic<int> host_views = 0;  // HostViews that hold it now, for the watchdog's diagnosis
+
+  [[nodiscard]] std::size_t bytes() const {
+    return static_cast<std::size_t>(shape.rows) * static_cast<std::size_t>(shape.cols) * shape.element_bytes;
+  }
+};
+
+/// A submitted task until it has ended.
+struct TaskRecord {
+  const CodeletCore* core;
+  std::shared_ptr<const void> args;
+  std::string label;
+  std::uint64_t cost;
+  std::vector<TileState*> tiles;
+  Runtime::State* runtime;
+  starpu_task* task = nullptr;
+  std::atomic<bool> started = false;
+  std::list<TaskRecord>::iterator self{};
+
+  [[nodiscard]] std::string name() const;
+};
+
+struct CodeletCore::State {
+  std::string name;
+  std::vector<Access> accesses;
+  CpuCall call_cpu;
+  std::vector<Kernel> cpu;
+  CudaCall call_cuda;
+  std::vector<Kernel> cuda;
+  starpu_codelet codelet{};
+  starpu_perfmodel model{};
+};
+
+}  // namespace detail
+
+/// Time that tasks took, for the summary beside a trace.
+struct TaskTimes {
+  struct Sum {
+    long count = 0;
+    double seconds = 0;
+  };
+  std::map<std::string, Sum> by_codelet;
+  std::map<int, Sum> by_worker;
+};
+
+struct Runtime::State {
+  Options options;
+  int rank = 0, ranks = 1;
+  std::int64_t next_tag = 0;  // MPI tag of the next tile: the same on every rank, as every rank makes the same tiles
+
+  mutable std::mutex mutex;
+  std::condition_variable changed;  // a task ended, the watchdog gave up, or a host view became ready
+  std::list<detail::TaskRecord> in_flight;
+  std::atomic<long> executing = 0;
+  std::atomic<std::uint64_t> progress = 0;  // grows whenever a task starts or ends
+  std::atomic<bool> failed = false;
+  struct Failure {
+    std::string task, reason;
+    Blame blame;
+  };
+  std::optional<Failure> failure;
+
+  int waiting = 0;  // threads blocked in wait_until
+  std::string stall;
+  std::atomic<bool> stalled = false;
+  bool ending = false;
+  std::thread watchdog;
+
+  mutable std::mutex traffic_mutex;
+  mutable std::map<std::pair<unsigned, unsigned>, std::int64_t> bytes_by_link;  // StarPU's counters, accumulated
+  std::atomic<std::int64_t> bytes_from_ranks = 0;
+
+  TaskTimes times;  // only with a trace
+  std::chrono::steady_clock::time_point started_at = std::chrono::steady_clock::now();
+
+  /// Blocks until `condition` holds. @throw Stall when the watchdog gives up. `lock` holds `mutex`.
+  template <class Condition>
+  void wait_until(std::unique_lock<std::mutex>& lock, Condition condition) {
+    ++waiting;
+    changed.wait(lock, [&] { return stalled || condition(); });
+    --waiting;
+    if (stalled) throw Stall(stall);
+  }
+
+  void fail(const std::string& task, const std::string& reason, Blame blame);
+  void task_ended(detail::TaskRecord& record);
+  void watch();  // the watchdog's thread
+  [[nodiscard]] std::string diagnose() const;
+  [[nodiscard]] Machine machine() const;
+  /// Bytes that the tiles of one task may take in memories of one kind (the smallest, where they differ).
+  [[nodiscard]] std::size_t capacity(MemoryKind kind) const;
+  [[nodiscard]] Traffic traffic() const;
+};
+
+/// The Runtime that lives in this process, or nullptr.
+Runtime::State* current_runtime();
+
+}  // namespace asterism

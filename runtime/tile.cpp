@@ -1,0 +1,112 @@
+#include "tile.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "state.hpp"
+
+namespace asterism::detail {
+
+TileBase::TileBase(Runtime& runtime, const TileShape& shape, void* borrowed, int owner)
+    : state_(std::make_unique<TileState>()) {
+  constexpr Index most = std::numeric_limits<std::uint32_t>::max();  // StarPU's extents are 32 bits wide
+  if (shape.rows < 1 || shape.cols < 1)
+    throw Error(fmt::format("tile is {} x {}: every extent must be at least 1", shape.rows, shape.cols));
+  if (shape.rows > most || shape.ld > most)
+    throw Error(fmt::format("tile is {} x {} (rows {} apart): no extent may pass {}", shape.rows, shape.cols, shape.ld,
+                            most));
+  if (shape.ld < shape.cols)
+    throw Error(fmt::format("tile has rows of {} elements only {} apart", shape.cols, shape.ld));
+  if (owner < 0 || owner >= runtime.ranks())
+    throw Error(fmt::format("tile of rank {}: there are ranks 0 to {}", owner, runtime.ranks() - 1));
+  state_->runtime = &runtime.state();
+  state_->shape = shape;
+  state_->owner = owner;
+  state_->borrowed = borrowed != nullptr && owner == runtime.rank();
+  state_->written = state_->borrowed;
+  if (!state_->borrowed) state_->shape.ld = shape.cols;
+  starpu_matrix_data_register(&state_->handle, state_->borrowed ? STARPU_MAIN_RAM : -1,
+                              state_->borrowed ? reinterpret_cast<std::uintptr_t>(borrowed) : 0,
+                              static_cast<std::uint32_t>(state_->shape.ld), static_cast<std::uint32_t>(shape.cols),
+                              static_cast<std::uint32_t>(shape.rows), shape.element_bytes);
+  if (runtime.ranks() > 1) ranks::register_tile(state_->handle, state_->runtime->next_tag++, owner);
+}
+
+TileBase::TileBase() noexcept = default;
+TileBase::TileBase(TileBase&&) noexcept = default;
+
+TileBase& TileBase::operator=(TileBase&& other) noexcept {
+  std::swap(state_, other.state_);
+  return *this;
+}
+
+TileBase::~TileBase() {
+  if (!state_ || state_->runtime->stalled) {
+    static_cast<void>(state_.release());  // after a stall StarPU's threads may still look at it
+    return;
+  }
+  // unregister_submit returns at once, but must not be used on memory that the caller may free right after.
+  if (state_->borrowed || state_->runtime->ranks > 1)
+    starpu_data_unregister(state_->handle);
+  else
+    starpu_data_unregister_submit(state_->handle);
+}
+
+Index TileBase::rows() const { return state_->shape.rows; }
+Index TileBase::cols() const { return state_->shape.cols; }
+int TileBase::owner() const { return state_->owner; }
+
+void TileBase::wont_use() const {
+  if (state_->owner == state_->runtime->rank) starpu_data_wont_use(state_->handle);
+}
+
+void TileBase::fetch() const {
+  if (state_->owner == state_->runtime->rank) starpu_data_prefetch_on_node(state_->handle, STARPU_MAIN_RAM, 1);
+}
+
+void TileBase::write_through() const { starpu_data_set_wt_mask(state_->handle, 1U << STARPU_MAIN_RAM); }
+
+void* acquire(const TileBase& tile, HostAccess access) {
+  TileState& t = tile.state();
+  Runtime::State& runtime = *t.runtime;
+  if (t.owner != runtime.rank)
+    throw Error(fmt::format("rank {} looks at a tile of rank {}: only the owner has its content", runtime.rank, t.owner));
+  if (access != HostAccess::write && !t.written)
+    throw Error(fmt::format("a {} x {} tile is read from the host before anything was written to it", t.shape.rows,
+                            t.shape.cols));
+  if (access != HostAccess::read) t.written = true;
+  const starpu_data_access_mode mode = access == HostAccess::read    ? STARPU_R
+                                       : access == HostAccess::write ? STARPU_W
+                                                                     : STARPU_RW;
+  // Not the blocking starpu_data_acquire: a tile that never becomes free must end in the watchdog's diagnosis. The
+  // flag is shared because after a stall the callback may still come.
+  auto* ready = new std::pair<std::shared_ptr<std::atomic<bool>>, Runtime::State*>(
+      std::make_shared<std::atomic<bool>>(false), &runtime);
+  const std::shared_ptr<std::atomic<bool>> flag = ready->first;
+  starpu_data_acquire_cb(
+      t.handle, mode,
+      [](void* argument) {
+        const std::unique_ptr<std::pair<std::shared_ptr<std::atomic<bool>>, Runtime::State*>> call(
+            static_cast<std::pair<std::shared_ptr<std::atomic<bool>>, Runtime::State*>*>(argument));
+        *call->first = true;
+        const std::lock_guard lock(call->second->mutex);
+        call->second->changed.notify_all();
+      },
+      ready);
+  std::unique_lock lock(runtime.mutex);
+  runtime.wait_until(lock, [&] { return flag->load(); });
+  ++t.host_views;
+  return starpu_data_get_local_ptr(t.handle);
+}
+
+void release(const TileBase& tile) noexcept {
+  --tile.state().host_views;
+  if (!tile.state().runtime->stalled) starpu_data_release(tile.state().handle);
+}
+
+Index host_ld(const TileBase& tile) {
+  return static_cast<Index>(starpu_matrix_get_local_ld(tile.state().handle));
+}
+
+}  // namespace asterism::detail

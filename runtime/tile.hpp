@@ -1,0 +1,160 @@
+/// \file
+/// Tiles: the data that tasks read and write.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "ports.hpp"
+#include "runtime.hpp"
+
+namespace asterism {
+
+namespace detail {
+struct TileState;  // one StarPU handle; defined in runtime/
+
+struct TileShape {
+  Index rows, cols, ld;
+  std::size_t element_bytes;
+};
+
+/// The part of Tile that does not depend on the element type.
+class TileBase {
+ public:
+  TileBase() noexcept;
+  TileBase(Runtime& runtime, const TileShape& shape, void* borrowed, int owner);
+  TileBase(TileBase&&) noexcept;
+  TileBase& operator=(TileBase&&) noexcept;
+  ~TileBase();
+
+  [[nodiscard]] Index rows() const;
+  [[nodiscard]] Index cols() const;
+  /// The rank that holds the tile and runs the tasks that write it.
+  [[nodiscard]] int owner() const;
+
+  /// Tells that no task will use the tile soon: it leaves the GPU as soon as its last task has ended, which makes room
+  /// for the next one of a stream. A hint; the content stays.
+  void wont_use() const;
+
+  /// Brings the tile to main memory as soon as its last task so far has ended, while later tasks run.
+  void fetch() const;
+
+  /// Writes every change made on a GPU back to main memory at once, overlapping with the tasks that follow, instead of
+  /// when the GPU's memory is full. Together with wont_use this streams at the speed of the link.
+  void write_through() const;
+
+  [[nodiscard]] TileState& state() const { return *state_; }
+
+ private:
+  std::unique_ptr<TileState> state_;
+};
+
+enum class HostAccess { read, write, read_write };
+/// Blocks until the tile is in main memory and nobody else uses it. @return its address there.
+void* acquire(const TileBase& tile, HostAccess access);
+void release(const TileBase& tile) noexcept;
+[[nodiscard]] Index host_ld(const TileBase& tile);
+}  // namespace detail
+
+/// A row-major rows x cols matrix of T that the runtime keeps wherever tasks need it. Move-only.
+template <class T>
+class Tile : public detail::TileBase {
+ public:
+  /// An empty slot, to be assigned to.
+  Tile() = default;
+
+  /// A tile whose memory the runtime owns: allocated where and when a task first writes it, evicted to the spill folder
+  /// when main memory is limited and full. Its content is undefined until then.
+  /// @throw Error when an extent is below 1 or too large for the runtime (2^32 - 1).
+  Tile(Runtime& runtime, Index rows, Index cols, int owner = 0)
+      : TileBase(runtime, {rows, cols, cols, sizeof(T)}, nullptr, owner) {}
+
+  /// A tile over memory of the caller, who leaves it alone (but through HostView) until the Tile has ended; ending
+  /// waits for the tile's tasks and brings the content back. Ranks other than the owner pass nullptr.
+  Tile(Runtime& runtime, T* borrowed, Index rows, Index cols, Index ld, int owner = 0)
+      : TileBase(runtime, {rows, cols, ld, sizeof(T)}, borrowed, owner) {}
+};
+
+/// A matrix cut into a grid of tiles; those of the last row and column may be smaller.
+template <class T>
+class Tiles {
+ public:
+  /// Tells where the first element of a tile lies in the caller's memory; nullptr: the runtime owns its memory.
+  using Address = std::function<T*(Index tile_row, Index tile_col)>;
+  /// Tells which rank owns a tile.
+  using Owner = std::function<int(Index tile_row, Index tile_col)>;
+
+  Tiles() = default;
+
+  /// @param ld distance between rows in the caller's memory (for borrowed tiles)
+  /// @throw Error when an extent is below 1.
+  Tiles(Runtime& runtime, Index rows, Index cols, Index tile_rows, Index tile_cols, const Owner& owner = {},
+        const Address& address = {}, Index ld = 0)
+      : tile_rows_(tile_rows), tile_cols_(tile_cols) {
+    if (rows < 1 || cols < 1 || tile_rows < 1 || tile_cols < 1)
+      throw Error("cannot cut " + std::to_string(rows) + " x " + std::to_string(cols) + " elements into tiles of " +
+                  std::to_string(tile_rows) + " x " + std::to_string(tile_cols) + ": every extent must be at least 1");
+    count_rows_ = (rows + tile_rows - 1) / tile_rows;
+    count_cols_ = (cols + tile_cols - 1) / tile_cols;
+    tiles_.reserve(static_cast<std::size_t>(count_rows_ * count_cols_));
+    for (Index i = 0; i < count_rows_; ++i)
+      for (Index j = 0; j < count_cols_; ++j) {
+        const Index r = std::min(tile_rows, rows - i * tile_rows), c = std::min(tile_cols, cols - j * tile_cols);
+        const int rank = owner ? owner(i, j) : 0;
+        T* const data = address ? address(i, j) : nullptr;
+        if (data != nullptr)
+          tiles_.emplace_back(runtime, data, r, c, ld == 0 ? cols : ld, rank);
+        else
+          tiles_.emplace_back(runtime, r, c, rank);
+      }
+  }
+
+  /// How many tiles there are along the rows and the columns.
+  [[nodiscard]] Index count_rows() const { return count_rows_; }
+  [[nodiscard]] Index count_cols() const { return count_cols_; }
+  [[nodiscard]] Index count() const { return count_rows_ * count_cols_; }
+  /// Extents of all tiles but the last ones.
+  [[nodiscard]] Index tile_rows() const { return tile_rows_; }
+  [[nodiscard]] Index tile_cols() const { return tile_cols_; }
+
+  Tile<T>& operator()(Index i, Index j) { return tiles_[static_cast<std::size_t>(i * count_cols_ + j)]; }
+  const Tile<T>& operator()(Index i, Index j) const { return tiles_[static_cast<std::size_t>(i * count_cols_ + j)]; }
+  /// Tile number k, row by row; the natural way where the matrix is cut one way only.
+  Tile<T>& operator[](Index k) { return tiles_[static_cast<std::size_t>(k)]; }
+  const Tile<T>& operator[](Index k) const { return tiles_[static_cast<std::size_t>(k)]; }
+
+ private:
+  Index tile_rows_ = 0, tile_cols_ = 0, count_rows_ = 0, count_cols_ = 0;
+  std::vector<Tile<T>> tiles_;
+};
+
+/// Access to a tile from the calling thread, in main memory, after all tasks submitted so far that conflict with it.
+/// On the owner's rank only.
+template <class T>
+class HostView {
+ public:
+  using Access = detail::HostAccess;
+
+  /// @throw TaskFailure never (see Runtime::wait); Stall when the tile does not become available; Error on a rank that
+  /// does not own the tile.
+  HostView(const Tile<T>& tile, Access access)
+      : tile_(&tile), data_(static_cast<T*>(detail::acquire(tile, access))), ld_(detail::host_ld(tile)) {}
+  HostView(const HostView&) = delete;
+  HostView& operator=(const HostView&) = delete;
+  ~HostView() { detail::release(*tile_); }
+
+  [[nodiscard]] Index rows() const { return tile_->rows(); }
+  [[nodiscard]] Index cols() const { return tile_->cols(); }
+  [[nodiscard]] Index ld() const { return ld_; }
+  [[nodiscard]] T* row(Index i) const { return data_ + i * ld_; }
+  T& operator()(Index i, Index j) const { return data_[i * ld_ + j]; }
+
+ private:
+  const Tile<T>* tile_;
+  T* data_;
+  Index ld_;
+};
+
+}  // namespace asterism
