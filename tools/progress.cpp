@@ -1,0 +1,53 @@
+#include "progress.hpp"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string_view>
+
+namespace asterism::tools {
+namespace {
+
+constexpr const char* erase_line = "\r\x1b[K";
+
+std::size_t terminal_columns() {
+  struct winsize size {};
+  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+}  // namespace
+
+Progress::Progress(Verbosity verbosity)
+    : shows_(verbosity == Verbosity::normal && ::isatty(STDERR_FILENO) == 1) {}
+
+Progress::~Progress() {
+  if (drawn_) std::fputs(erase_line, stderr);
+}
+
+void Progress::update(double fraction, const std::string& what) {
+  if (!shows_) return;
+  const std::unique_lock lock(mutex_, std::try_to_lock);  // another thread is drawing: no need to wait for it
+  const auto now = Clock::now();
+  if (!lock || now < next_) return;
+  next_ = now + std::chrono::milliseconds(100);
+  drawn_ = true;
+
+  fraction = std::clamp(fraction, 0.0, 1.0);
+  const double seconds = std::chrono::duration<double>(now - start_).count();
+  constexpr int width = 24;
+  const auto full = static_cast<int>(fraction * width);
+  std::string line =
+      fmt::format("[{:=<{}}{:{}}] {:3.0f} %  {:.0f} s", "", full, "", width - full, 100 * fraction, seconds);
+  // An estimate from the first few per cent would be a guess.
+  if (fraction > 0.05) line += fmt::format(", {:.0f} s left", seconds * (1 - fraction) / fraction);
+  line += "  " + what;
+  // A line that wraps could not be erased.
+  line.resize(std::min(line.size(), terminal_columns() - 1));
+  std::fputs((erase_line + line).c_str(), stderr);
+  std::fflush(stderr);
+}
+
+}  // namespace asterism::tools
