@@ -18,9 +18,9 @@
 ///
 /// Only rotations by unit numbers and one FFT occur, so the error grows like that of the FFT: unlike the
 /// textbook method with a real FFT of length N, no running sum over the outputs is needed, which in float32
-/// loses all accuracy for long lines. Although (T2) does more arithmetic than FFTW's own RODFT00, it takes 0.4
-/// (float32) and 0.65 (float64) of its time at n = 4095, and a third to a half where N is odd, because FFTW
-/// vectorises complex transforms only.
+/// loses all accuracy for long lines. Although (T2) does more arithmetic than FFTW's own RODFT00, it takes
+/// 0.4 (float32) and 0.7 (float64) of its time at n = 4095, and a third to a half where N is odd, because
+/// FFTW vectorises complex transforms only.
 #pragma once
 
 #include <vector>
