@@ -55,6 +55,7 @@ Layout choose_layout(const Machine& machine, const Grid& grid, const Settings& s
   // Slabs that keep a GPU busy would keep one core busy for seconds while all the others wait for it.
   layout.where = gpus > 0 ? Where::cuda : Where::cpu;
   const Index workers = gpus > 0 ? gpus : cpus;
+  const bool spills = machine.capacity(MemoryKind::disk) > 0;
   const MemoryKind memory = gpus > 0 ? MemoryKind::gpu : MemoryKind::main;
   const Sizes sizes{grid.cols * static_cast<Index>(sizeof(T)),
                     (grid.rows + machine.ranks - 1) / machine.ranks * grid.cols * static_cast<Index>(sizeof(T)),
@@ -78,10 +79,11 @@ Layout choose_layout(const Machine& machine, const Grid& grid, const Settings& s
   };
   const auto bytes_of = [&](Index slabs) { return slabs * layout.slab_rows * sizes.row + 8 * layout.scratch; };
 
-  // A limited main memory with a disk behind it streams just as a GPU does; without limit it holds the whole grid.
-  const Index all_memory = layout.where == Where::cuda ? sizes.capacity * workers : sizes.capacity;
+  // A limited main memory with a disk behind it streams just as a GPU does; without a disk it holds the whole grid.
+  const bool all_fits = layout.where == Where::cuda ? sizes.grid < sizes.capacity * workers / 10 * 8
+                                                    : !spills || sizes.grid < sizes.capacity / 10 * 8;
   layout.mode = settings.mode;
-  if (layout.mode == Mode::automatic) layout.mode = sizes.grid < all_memory / 10 * 8 ? Mode::incore : Mode::streaming;
+  if (layout.mode == Mode::automatic) layout.mode = all_fits ? Mode::incore : Mode::streaming;
 
   layout.slab_rows = settings.slab_rows;
   if (layout.slab_rows == 0) {
@@ -101,7 +103,7 @@ Layout choose_layout(const Machine& machine, const Grid& grid, const Settings& s
   scratch_for(layout.slab_rows);
 
   const Index at_least = layout.mode == Mode::streaming && layout.slabs > 1 ? 2 : 1;
-  if (layout.where == Where::cuda || layout.mode == Mode::streaming) {
+  if (layout.where == Where::cuda || spills) {
     if (bytes_of(at_least) > sizes.capacity) slab_does_not_fit(layout, sizes, at_least);
     // The rest of the pipeline needs room for slabs arriving, being worked on and leaving.
     layout.resident_slabs =

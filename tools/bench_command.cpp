@@ -1,0 +1,231 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "../algorithms/poisson.hpp"
+#include "../runtime/bandwidth.hpp"
+#include "commands.hpp"
+
+namespace asterism::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double seconds_of(const std::function<void()>& body) {
+  const auto start = std::chrono::steady_clock::now();
+  body();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// One figure: its name, value and unit, for people and for programs.
+class Figures {
+ public:
+  explicit Figures(bool json) : json_(json) {}
+  void add(const std::string& key, const std::string& what, double value, const std::string& unit) {
+    figures_[key] = value;
+    if (!json_) fmt::print("{:<58} {:>12.4g} {}\n", what, value, unit);
+  }
+  void note(const std::string& key, const Json& value) { figures_[key] = value; }
+  void finish() const {
+    if (json_) fmt::print("{}\n", figures_.dump(2));
+  }
+
+ private:
+  bool json_;
+  Json figures_;
+};
+
+void add_ceilings(Figures& figures, const Bandwidth& raw) {
+  if (raw.host_copy > 0)
+    figures.add("host_copy", "main memory, plain copy by all CPU workers (read + write)", raw.host_copy / 1e9, "GB/s");
+  if (raw.to_device == 0) return;
+  figures.add("link_to_device", "link, raw copies, to the GPU alone", raw.to_device / 1e9, "GB/s");
+  figures.add("link_from_device", "link, raw copies, from the GPU alone", raw.from_device / 1e9, "GB/s");
+  figures.add("link_both_ways", "link, raw copies, both at once, each way", raw.both_ways / 1e9, "GB/s");
+  figures.add("device_copy", "GPU memory, plain copy (read + write)", raw.device_copy / 1e9, "GB/s");
+}
+
+// Tasks that do nothing but want their tiles where they run: the cost of the streaming itself.
+void stay(const NoArgs&, InOut<float>) {}
+void stay_on_gpu(Stream, const NoArgs&, InOut<float>) {}
+void look(const NoArgs&, In<float>, Out<float>) {}
+void look_on_gpu(Stream, const NoArgs&, In<float>, Out<float>) {}
+const Codelet pass_through{"pass_through_f32", stay, stay_on_gpu};
+const Codelet pass_up{"pass_up_f32", look, look_on_gpu};
+
+struct StreamOptions {
+  CommonOptions common;
+  std::size_t chunk = std::size_t{256} << 20;
+  Index chunks = 64;
+};
+
+int bench_stream(const StreamOptions& o) {
+  return with_runtime(o.common.runtime, [&](Runtime& runtime) {
+    const bool gpu = runtime.machine().count(WorkerKind::cuda) > 0;
+    const Hints hints{.where = gpu ? Where::cuda : Where::cpu};
+    Figures figures(o.common.json);
+    const Bandwidth raw = measure_bandwidth(runtime);
+    add_ceilings(figures, raw);
+
+    const Index rows = 256, cols = static_cast<Index>(o.chunk / sizeof(float)) / rows;
+    const PinnedBuffer buffer(runtime, static_cast<std::size_t>(o.chunks * rows * cols) * sizeof(float));
+    Tiles<float> chunks(runtime, o.chunks * rows, cols, rows, cols, {},
+                        [&](Index i, Index) { return buffer.as<float>() + i * rows * cols; });
+    Tiles<float> results(runtime, o.chunks, 1, 1, 1);
+    for (Index c = 0; c < o.chunks; ++c) chunks[c].write_through();
+    const double bytes = static_cast<double>(buffer.bytes());
+
+    const auto up = [&] {
+      for (Index c = 0; c < o.chunks; ++c) {
+        pass_up({}, chunks[c], results[c], hints);
+        chunks[c].wont_use();
+      }
+      runtime.wait();
+    };
+    const auto through = [&] {
+      for (Index c = 0; c < o.chunks; ++c) {
+        pass_through({}, chunks[c], hints);
+        chunks[c].wont_use();
+      }
+      runtime.wait();
+      for (Index c = 0; c < o.chunks; ++c) HostView<float>(chunks[c], HostView<float>::Access::read);
+    };
+    const auto best = [](const std::function<void()>& body) {
+      body();  // allocations on the device
+      return std::min(seconds_of(body), seconds_of(body));
+    };
+    figures.add("tasks_to_device", fmt::format("tasks, {} chunks of {}, to the worker alone", o.chunks,
+                                               human_bytes(static_cast<double>(o.chunk))),
+                bytes / best(up) / 1e9, "GB/s");
+    figures.add("tasks_both_ways", "tasks, the same chunks there and back, each way", bytes / best(through) / 1e9, "GB/s");
+    figures.finish();
+    return 0;
+  });
+}
+
+struct PoissonBenchOptions {
+  CommonOptions common;
+  GridShape shape{4095, 4095};
+  poisson::Settings settings;
+  bool resident = false;
+  int repeats = 3;
+};
+
+template <class T>
+int bench_poisson(Runtime& runtime, const PoissonBenchOptions& o) {
+  Figures figures(o.common.json);
+  const poisson::Grid grid{o.shape.rows, o.shape.cols};
+  poisson::Settings settings = o.settings;
+  settings.fetch_result = !o.resident;
+  const Bandwidth raw = measure_bandwidth(runtime);
+  poisson::Solver<T> solver(runtime, grid, settings);
+  const poisson::Layout& layout = solver.layout();
+  const std::size_t bytes = static_cast<std::size_t>(solver.row_count() * grid.cols) * sizeof(T);
+  PinnedBuffer memory;
+  const double allocate = seconds_of([&] { memory = PinnedBuffer(runtime, bytes); });
+  Tiles<T> slabs = solver.borrow(memory.as<T>());
+  const kernels::ModelProblem model{kernels::Model::random, o.common.seed, grid.rows, grid.cols,
+                                    0,                      0,             grid.hx(), grid.hy()};
+  const auto rhs = [&](Index first_row, Tile<T>& f) {
+    codelets::model_rhs<T>({model, first_row}, f, {.where = layout.where});
+  };
+
+  double best = 1e300;
+  Report report;
+  for (int i = 0; i < o.repeats; ++i) {
+    for (Index c = 0; c < layout.slabs; ++c) {
+      if (!o.resident) slabs[c].write_through();
+      if (slabs[c].owner() == runtime.rank()) rhs(c * layout.slab_rows, slabs[c]);
+      if (!o.resident) slabs[c].wont_use();
+    }
+    runtime.wait();
+    runtime.barrier();
+    const Report r = solver.solve(slabs);
+    if (r.seconds.at("solve") < best) report = r, best = r.seconds.at("solve");
+  }
+  const poisson::Check check = solver.check(slabs, rhs, &model);
+  if (runtime.rank() > 0) return 0;
+
+  const double cells = static_cast<double>(grid.rows) * static_cast<double>(grid.cols);
+  const double grid_bytes = cells * sizeof(T);
+  figures.note("grid", {grid.rows, grid.cols});
+  figures.note("precision", sizeof(T) == 4 ? "f32" : "f64");
+  figures.note("mode", layout.mode == poisson::Mode::streaming ? "streaming" : "incore");
+  figures.note("slabs", layout.slabs);
+  figures.note("slab_rows", layout.slab_rows);
+  add_ceilings(figures, raw);
+  figures.add("allocate_seconds", "allocation of the grid in main memory", allocate, "s");
+  figures.add("solve_seconds",
+              fmt::format("solve {} x {} {}, {} slabs, best of {}", grid.rows, grid.cols, sizeof(T) == 4 ? "f32" : "f64",
+                          layout.slabs, o.repeats),
+              best, "s");
+  figures.add("gcells_per_second", "speed", cells / best / 1e9, "Gcell/s");
+  if (layout.where == Where::cuda && !o.resident) {
+    figures.add("bytes_to_device", "moved to the GPU, in grids", static_cast<double>(report.traffic.to_device) / grid_bytes, "");
+    figures.add("bytes_from_device", "moved back, in grids", static_cast<double>(report.traffic.from_device) / grid_bytes, "");
+    figures.add("bound_seconds", "bound 2 N / link (to the GPU alone)", 2 * grid_bytes / raw.to_device, "s");
+    figures.add("times_bound", "solve time over that bound", best / (2 * grid_bytes / raw.to_device), "");
+  } else {
+    const double copy = layout.where == Where::cuda ? raw.device_copy : raw.host_copy;
+    figures.add("bytes_per_cell", "bytes per cell that plain copying moves in that time", copy * best / cells, "");
+  }
+  figures.add("scaled_residual_eps", "scaled residual",
+              check.scaled_residual / (sizeof(T) == 4 ? 0x1p-24 : 0x1p-53), "eps");
+  figures.finish();
+  return 0;
+}
+
+}  // namespace
+
+Command add_bench(CLI::App& program) {
+  CLI::App* app = program.add_subcommand("bench", "measure the machine and the solvers on it");
+  app->require_subcommand(1);
+
+  auto stream = std::make_shared<StreamOptions>();
+  CLI::App* stream_app =
+      app->add_subcommand("stream", "the link between main memory and GPU, by raw copies and by tasks");
+  add_parsed_option(*stream_app, "--chunk", stream->chunk, parse_size, "size of a tile; default: 256M")
+      ->type_name("SIZE")
+      ->group("Problem");
+  stream_app->add_option("--chunks", stream->chunks, "how many; default: 64")
+      ->check(CLI::Range(Index{1}, Index{1000000}))
+      ->type_name("N")
+      ->group("Problem");
+  add_common_options(*stream_app, stream->common);
+
+  auto poisson = std::make_shared<PoissonBenchOptions>();
+  CLI::App* poisson_app = app->add_subcommand(
+      "poisson", "the fast Poisson solver on the random model, beside what the link or the memory allows");
+  add_parsed_option(*poisson_app, "--grid", poisson->shape, parse_grid, "default: 4095x4095")
+      ->type_name("MxN")
+      ->group("Problem");
+  poisson_app->add_option("--slab", poisson->settings.slab_rows, "rows of a slab; default: from the memories")
+      ->check(CLI::Range(Index{1}, Index{1} << 40))
+      ->type_name("ROWS")
+      ->group("Method");
+  poisson_app->add_flag_callback(
+                 "--streaming", [poisson] { poisson->settings.mode = poisson::Mode::streaming; },
+                 "stream even if the grid fits")
+      ->group("Method");
+  poisson_app->add_flag("--resident", poisson->resident,
+                        "f and u stay in the workers' memory: time per solve without transfers")
+      ->group("Method");
+  poisson_app->add_option("--repeats", poisson->repeats, "solves, of which the fastest counts; default: 3")
+      ->check(CLI::Range(1, 1000))
+      ->type_name("N")
+      ->group("Method");
+  add_common_options(*poisson_app, poisson->common);
+
+  return {app, [=] {
+            if (stream_app->parsed()) return bench_stream(*stream);
+            return with_runtime(poisson->common.runtime, [&](Runtime& runtime) {
+              return poisson->common.precision.value_or(Precision::f64) == Precision::f32
+                         ? bench_poisson<float>(runtime, *poisson)
+                         : bench_poisson<double>(runtime, *poisson);
+            });
+          }};
+}
+
+}  // namespace asterism::tools
