@@ -97,6 +97,9 @@ Layout choose_layout(const Machine& machine, const Grid& grid, const Settings& s
       bytes = std::min({2 * mebibyte, sizes.grid / (4 * workers), sizes.capacity / (8 * (workers + 1))});
     }
     layout.slab_rows = std::max<Index>(1, bytes / sizes.row);
+    // The tridiagonal CUDA kernels are fastest on whole blocks of rows.
+    if (const Index block = kernels::cuda::block_rows; layout.where == Where::cuda && layout.slab_rows > block)
+      layout.slab_rows = layout.slab_rows / block * block;
   }
   layout.slab_rows = std::clamp<Index>(layout.slab_rows, 1, (grid.rows + machine.ranks - 1) / machine.ranks);
   layout.slabs = (grid.rows + layout.slab_rows - 1) / layout.slab_rows;

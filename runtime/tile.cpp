@@ -65,6 +65,11 @@ void TileBase::fetch() const {
   if (state_->owner == state_->runtime->rank) starpu_data_prefetch_on_node(state_->handle, STARPU_MAIN_RAM, 1);
 }
 
+void TileBase::return_home() const {
+  acquire(*this, HostAccess::read_write);  // whoever may write has the only copy
+  release(*this);
+}
+
 void TileBase::write_through() const { starpu_data_set_wt_mask(state_->handle, 1U << STARPU_MAIN_RAM); }
 
 void* acquire(const TileBase& tile, HostAccess access) {

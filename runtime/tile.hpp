@@ -41,6 +41,9 @@ class TileBase {
   /// Brings the tile to main memory as soon as its last task so far has ended, while later tasks run.
   void fetch() const;
 
+  /// Brings the tile to main memory and drops all copies on GPUs. Blocks until its tasks so far have ended.
+  void return_home() const;
+
   /// Writes every change made on a GPU back to main memory at once, overlapping with the tasks that follow, instead of
   /// when the GPU's memory is full. Together with wont_use this streams at the speed of the link.
   void write_through() const;

@@ -136,11 +136,14 @@ int bench_poisson(Runtime& runtime, const PoissonBenchOptions& o) {
   Report report;
   for (int i = 0; i < o.repeats; ++i) {
     for (Index c = 0; c < layout.slabs; ++c) {
+      if (slabs[c].owner() != runtime.rank()) continue;
       if (!o.resident) slabs[c].write_through();
-      if (slabs[c].owner() == runtime.rank()) rhs(c * layout.slab_rows, slabs[c]);
+      rhs(c * layout.slab_rows, slabs[c]);
       if (!o.resident) slabs[c].wont_use();
     }
     runtime.wait();
+    for (Index c = 0; c < layout.slabs && !o.resident; ++c)
+      if (slabs[c].owner() == runtime.rank()) slabs[c].return_home();
     runtime.barrier();
     const Report r = solver.solve(slabs);
     if (r.seconds.at("solve") < best) report = r, best = r.seconds.at("solve");

@@ -125,9 +125,11 @@ Outcome solve(Runtime& runtime, const PoissonOptions& o, const Problem& p, Stopw
   each_slab(p.reader ? "reading f" : "making f", [&](Tile<T>& slab, Index first_row) {
     if (!p.reader && !spills) slab.write_through();
     rhs(first_row, slab);
-    slab.wont_use();  // it starts from main memory, wherever it was made
+    slab.wont_use();
   });
   runtime.wait();
+  if (!spills)  // the solve starts from main memory, wherever f was made
+    each_slab("making f", [](const Tile<T>& slab, Index) { slab.return_home(); });
   stopwatch.lap("fill");
 
   Outcome outcome;
