@@ -7,6 +7,30 @@
 #include "state.hpp"
 
 namespace asterism::detail {
+namespace {
+
+/// Blocks until the calling thread has the tile as starpu_data_acquire_on_node would, but gives up when the watchdog
+/// does. @throw Stall
+void wait_for(const TileState& tile, int node, starpu_data_access_mode mode) {
+  struct Call {  // shared: after a stall StarPU may still call
+    Runtime::State* runtime;
+    bool ready = false;
+  };
+  const auto call = std::make_shared<Call>(Call{tile.runtime});
+  starpu_data_acquire_on_node_cb(
+      tile.handle, node, mode,
+      [](void* argument) {
+        const std::unique_ptr<std::shared_ptr<Call>> ours(static_cast<std::shared_ptr<Call>*>(argument));
+        const std::lock_guard lock((*ours)->runtime->mutex);
+        (*ours)->ready = true;
+        (*ours)->runtime->changed.notify_all();
+      },
+      new std::shared_ptr<Call>(call));
+  std::unique_lock lock(tile.runtime->mutex);
+  tile.runtime->wait_until(lock, [&] { return call->ready; });
+}
+
+}  // namespace
 
 TileBase::TileBase(Runtime& runtime, const TileShape& shape, void* borrowed, int owner)
     : state_(std::make_unique<TileState>()) {
@@ -70,7 +94,10 @@ void TileBase::return_home() const {
   release(*this);
 }
 
-void TileBase::write_through() const { starpu_data_set_wt_mask(state_->handle, 1U << STARPU_MAIN_RAM); }
+void TileBase::write_through() const {
+  // A tile that main memory does not own would be kept there for ever by this, and never go on to the disk.
+  if (state_->borrowed) starpu_data_set_wt_mask(state_->handle, 1U << STARPU_MAIN_RAM);
+}
 
 void* acquire(const TileBase& tile, HostAccess access) {
   TileState& t = tile.state();
@@ -84,23 +111,7 @@ void* acquire(const TileBase& tile, HostAccess access) {
   const starpu_data_access_mode mode = access == HostAccess::read    ? STARPU_R
                                        : access == HostAccess::write ? STARPU_W
                                                                      : STARPU_RW;
-  // Not the blocking starpu_data_acquire: a tile that never becomes free must end in the watchdog's diagnosis. The
-  // flag is shared because after a stall the callback may still come.
-  auto* ready = new std::pair<std::shared_ptr<std::atomic<bool>>, Runtime::State*>(
-      std::make_shared<std::atomic<bool>>(false), &runtime);
-  const std::shared_ptr<std::atomic<bool>> flag = ready->first;
-  starpu_data_acquire_cb(
-      t.handle, mode,
-      [](void* argument) {
-        const std::unique_ptr<std::pair<std::shared_ptr<std::atomic<bool>>, Runtime::State*>> call(
-            static_cast<std::pair<std::shared_ptr<std::atomic<bool>>, Runtime::State*>*>(argument));
-        *call->first = true;
-        const std::lock_guard lock(call->second->mutex);
-        call->second->changed.notify_all();
-      },
-      ready);
-  std::unique_lock lock(runtime.mutex);
-  runtime.wait_until(lock, [&] { return flag->load(); });
+  wait_for(t, STARPU_MAIN_RAM, mode);
   ++t.host_views;
   return starpu_data_get_local_ptr(t.handle);
 }
