@@ -302,7 +302,8 @@ TEST_CASE_TEMPLATE("gpu: right-hand sides", T, float, double) {
           largest = std::max(largest, std::abs(value));
           worst = error > worst || std::isnan(error) ? error : worst;
         }
-      CHECK(worst <= 2.0 * std::numeric_limits<T>::epsilon() * largest);
+      // Two sines of up to 2 ulp each on the device, and their product with the eigenvalue.
+      CHECK(worst <= 4.0 * std::numeric_limits<T>::epsilon() * largest);
     }
 }
 
