@@ -41,15 +41,15 @@ void run(void* buffers[], void* argument, Call call) noexcept {
     }
     call(record, starpu_task_get_implementation(starpu_task_get_current()), ports.data());
   } catch (const std::exception& error) {
-    runtime.fail(record.name(), error.what(), Blame::task);
+    runtime.fail(record.name(), error.what());
   } catch (...) {
-    runtime.fail(record.name(), "something was thrown that is no std::exception", Blame::task);
+    runtime.fail(record.name(), no_standard_exception);
   }
 }
 
 void run_cpu(void* buffers[], void* argument) {
   run(buffers, argument, [](const TaskRecord& record, unsigned implementation, const Matrix* ports) {
-    const CodeletCore::State& core = record.core->state();
+    const CodeletCore::State& core = *record.codelet;
     core.call_cpu(core.cpu[implementation], record.args.get(), ports);
   });
 }
@@ -57,7 +57,7 @@ void run_cpu(void* buffers[], void* argument) {
 #ifdef ASTERISM_WITH_CUDA
 void run_cuda(void* buffers[], void* argument) {
   run(buffers, argument, [](const TaskRecord& record, unsigned implementation, const Matrix* ports) {
-    const CodeletCore::State& core = record.core->state();
+    const CodeletCore::State& core = *record.codelet;
     core.call_cuda(core.cuda[implementation], Stream{starpu_cuda_get_local_stream()}, record.args.get(), ports);
   });
 }
@@ -134,7 +134,7 @@ std::uint32_t possible_workers(const CodeletCore::State& core, const std::vector
 
 }  // namespace
 
-std::string TaskRecord::name() const { return core->name() + (label.empty() ? "" : " (" + label + ")"); }
+std::string TaskRecord::name() const { return codelet->name + (label.empty() ? "" : " (" + label + ")"); }
 
 CodeletCore::CodeletCore(std::string name, std::vector<Access> accesses, CpuCall call_cpu, std::vector<Kernel> cpu,
                          CudaCall call_cuda, std::vector<Kernel> cuda)
@@ -171,7 +171,12 @@ CodeletCore::CodeletCore(std::string name, std::vector<Access> accesses, CpuCall
   s.codelet.model = &s.model;
 }
 
-CodeletCore::~CodeletCore() = default;
+CodeletCore::~CodeletCore() {
+  if (Runtime::State* const runtime = current_runtime()) {
+    const std::lock_guard lock(runtime->mutex);
+    runtime->retired.push_back(std::move(state_));
+  }
+}
 
 const std::string& CodeletCore::name() const { return state_->name; }
 
@@ -224,11 +229,11 @@ void CodeletCore::submit(std::shared_ptr<const void> args, const TileBase* const
     runtime.wait_until(lock, [&] { return runtime.in_flight.size() < runtime.options.window; });
     record = &runtime.in_flight.emplace_back();
     record->self = std::prev(runtime.in_flight.end());
-    record->core = this;
+    record->codelet = &core;
     record->args = std::move(args);
     record->label = hints.label;
     record->cost = hints.cost;
-    record->tiles = std::move(states);
+    for (const TileState* tile : states) record->tiles.push_back(tile->shared_from_this());
     record->runtime = &runtime;
     record->task = task;
   }

@@ -1,14 +1,17 @@
 #include "ranks.hpp"
 
 #include <mpi.h>
+#include <sched.h>
 #include <starpu.h>
 #include <starpu_mpi.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <vector>
 
+#include "environment.hpp"
 #include "runtime.hpp"
 
 namespace asterism {
@@ -40,6 +43,22 @@ struct Session {
   int already_ = 0;
 };
 
+/// How many cores this rank may think its own, and whether it must share them with the other ranks of its node, because
+/// the launcher bound nobody to cores of their own.
+struct Cores {
+  int count;
+  bool shared;
+};
+Cores cores_of_this_rank() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  sched_getaffinity(0, sizeof allowed, &allowed);
+  const int mine = CPU_COUNT(&allowed), all = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  const int neighbours = first_number({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_LOCAL_SIZE"}, 1);
+  const bool shared = mine * neighbours > all;
+  return {shared ? std::max(1, all / neighbours) : mine, shared};
+}
+
 void broadcast_from(int root, std::string& text) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -56,10 +75,27 @@ int launched_ranks() {
                                    "SLURM_STEP_NUM_TASKS"}, 1));
 }
 
-int start(starpu_conf& conf, int& rank, int& ranks) {
+void connect(int& rank, int& ranks) {
   static const Session session;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+}
+
+int start(starpu_conf& conf, Environment& environment) {
+  const Cores cores = cores_of_this_rank();
+  if (conf.ncpus == -1) {
+    // StarPU would take all cores that it sees but one, which it keeps for its MPI thread: none are left where each rank
+    // has one core, and too many where the ranks share them. Few cores are better spent on computing.
+    if (cores.count <= 2)
+      conf.ncpus = cores.count;
+    else if (cores.shared)
+      conf.reserve_ncpus = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)) - cores.count;
+  }
+  environment.suggest("STARPU_MPI_NOBIND", "1");
+  if (cores.shared) {
+    environment.suggest("STARPU_WORKERS_NOBIND", "1");  // all ranks would choose the same cores
+    starpu_idle_hook_register([](void*) -> unsigned { return sched_yield() != 0; }, nullptr);
+  }
   return starpu_mpi_init_conf(nullptr, nullptr, 0, MPI_COMM_WORLD, &conf);
 }
 
@@ -72,17 +108,19 @@ void wait_for_all() {
   starpu_mpi_barrier(MPI_COMM_WORLD);
 }
 
-Failure agree_on_failure(const Failure& mine) {
+std::optional<Failure> agree_on_failure(std::optional<Failure> mine) {
   int rank = 0, ranks = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  int failing = mine.task.empty() ? ranks : rank;
+  int failing = mine ? rank : ranks;
   MPI_Allreduce(MPI_IN_PLACE, &failing, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-  if (failing == ranks) return {};
-  Failure failure = mine;
+  if (failing == ranks) return std::nullopt;
+  Failure failure = rank == failing ? *mine : Failure{{}, {}, Blame::task};
   broadcast_from(failing, failure.task);
   broadcast_from(failing, failure.reason);
-  MPI_Bcast(&failure.blame, 1, MPI_INT, failing, MPI_COMM_WORLD);
+  int blame = static_cast<int>(failure.blame);
+  MPI_Bcast(&blame, 1, MPI_INT, failing, MPI_COMM_WORLD);
+  failure.blame = static_cast<Blame>(blame);
   return failure;
 }
 

@@ -2,33 +2,43 @@
 /// MPI, as far as the runtime needs it. Private to runtime/. With one rank nothing here calls MPI.
 #pragma once
 
+#include <optional>
 #include <string>
 
+#include "error.hpp"
 #include "ports.hpp"
 
 struct starpu_conf;
 struct _starpu_data_state;
 struct starpu_task;
 
-namespace asterism::ranks {
+namespace asterism {
+
+class Environment;
+
+/// The first thing that went wrong on a rank.
+struct Failure {
+  std::string task, reason;
+  Blame blame;
+};
+
+namespace ranks {
 
 /// How many ranks the launcher started, without any MPI call; 1 where there is none.
 int launched_ranks();
 
-/// Initialises MPI (once per process; it ends with the process) and StarPU with it. @return StarPU's status.
-int start(starpu_conf& conf, int& rank, int& ranks);
+/// Initialises MPI: once per process; it ends with the process.
+void connect(int& rank, int& ranks);
+/// Starts StarPU with its MPI layer. @return StarPU's status.
+int start(starpu_conf& conf, Environment& environment);
 /// Ends StarPU's MPI layer and StarPU.
 void stop();
 void barrier();
 /// Waits for tasks and messages of this rank, then for all ranks.
 void wait_for_all();
 
-/// The failure of the lowest failing rank, the same on every rank; empty strings where no rank failed.
-struct Failure {
-  std::string task, reason;
-  int blame = 0;
-};
-Failure agree_on_failure(const Failure& mine);
+/// The failure of the lowest rank that has one, on every rank. Collective.
+std::optional<Failure> agree_on_failure(std::optional<Failure> mine);
 
 /// Rank 0's text on every rank.
 void broadcast(std::string& text);
@@ -41,4 +51,5 @@ void register_tile(_starpu_data_state* handle, std::int64_t tag, int owner);
 /// @return whether the task was submitted here; otherwise the caller still owns it.
 bool submit(starpu_task* task, std::int64_t& received, int& status);
 
-}  // namespace asterism::ranks
+}  // namespace ranks
+}  // namespace asterism

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <exception>
 
+#include "environment.hpp"
 #include "state.hpp"
 #include "trace.hpp"
 
@@ -15,14 +16,17 @@ namespace {
 
 Runtime::State* current = nullptr;
 
-void set_variable(const char* name, const std::string& value) { setenv(name, value.c_str(), 1); }
-
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
 
-void require_writable_folder(const std::filesystem::path& folder, const char* what) {
+/// Whether a folder is there, or can be made, and can be written to.
+bool can_write(const std::filesystem::path& folder) {
   std::error_code ignored;
   std::filesystem::create_directories(folder, ignored);
-  if (!std::filesystem::is_directory(folder, ignored) || access(folder.c_str(), W_OK | X_OK) != 0)
+  return std::filesystem::is_directory(folder, ignored) && access(folder.c_str(), W_OK | X_OK) == 0;
+}
+
+void require_writable_folder(const std::filesystem::path& folder, const char* what) {
+  if (!can_write(folder))
     throw Error(fmt::format("{} folder {}: cannot be created or written; name a folder that can", what,
                             folder.string()));
 }
@@ -37,30 +41,53 @@ void require_known_scheduler(const std::string& name) {
   throw Error(fmt::format("unknown scheduler '{}'; StarPU knows {}", name, known));
 }
 
+/// StarPU aborts where it cannot write its performance models. They are worth keeping, but not worth a run.
+void provide_model_folder(Environment& environment) {
+  if (std::getenv("STARPU_PERF_MODEL_DIR") != nullptr) return;
+  const char* home = nullptr;
+  for (const char* variable : {"XDG_CACHE_HOME", "STARPU_HOME", "HOME"})  // StarPU's order
+    if (home == nullptr) home = std::getenv(variable);
+  if (home != nullptr && can_write(std::filesystem::path(home) / ".starpu" / "sampling")) return;
+  std::error_code ignored;
+  const std::filesystem::path substitute =
+      std::filesystem::temp_directory_path(ignored) / fmt::format("asterism-{}", getuid());
+  if (!can_write(substitute))
+    throw Error(fmt::format("neither {} nor {} can be written, and StarPU needs a folder for what it measures; set "
+                            "STARPU_HOME to one",
+                            home == nullptr ? "$HOME" : home, substitute.string()),
+                Blame::machine);
+  environment.set("STARPU_PERF_MODEL_DIR", substitute.string());
+}
+
 /// Hands the options to StarPU: those that were set beat its environment variables, the others leave them alone.
-starpu_conf configuration(const Options& options, std::string& scheduler) {
+starpu_conf configuration(Options& options, Environment& environment) {
   if (options.cpus == 0 && options.gpus == 0)
     throw Error("no worker: 0 CPUs and 0 GPUs were asked for; ask for at least one", Blame::machine);
-  if (!options.scheduler.empty()) set_variable("STARPU_SCHED", options.scheduler);
-  const char* from_environment = std::getenv("STARPU_SCHED");
-  scheduler = from_environment != nullptr ? from_environment : "dmdas";
-  if (options.cpus >= 0) set_variable("STARPU_NCPU", std::to_string(options.cpus));
-  if (options.gpus >= 0) set_variable("STARPU_NCUDA", std::to_string(options.gpus));
+  if (options.window == 0) throw Error("window is 0 tasks: at least 1 must be allowed in flight");
+  if (options.scheduler.empty()) {
+    const char* const wanted = std::getenv("STARPU_SCHED");
+    options.scheduler = wanted != nullptr ? wanted : "dmdas";
+  }
+  require_known_scheduler(options.scheduler);
+  environment.set("STARPU_SCHED", options.scheduler);
+  if (options.cpus >= 0) environment.set("STARPU_NCPU", std::to_string(options.cpus));
+  if (options.gpus >= 0) environment.set("STARPU_NCUDA", std::to_string(options.gpus));
   // StarPU counts in MiB; rounding up keeps a tiny limit from becoming "no limit".
   const auto mebibytes = [](std::size_t bytes) { return std::to_string((bytes + mebibyte - 1) / mebibyte); };
-  if (options.cpu_memory > 0) set_variable("STARPU_LIMIT_CPU_MEM", mebibytes(options.cpu_memory));
-  if (options.gpu_memory > 0) set_variable("STARPU_LIMIT_CUDA_MEM", mebibytes(options.gpu_memory));
+  if (options.cpu_memory > 0)
+    environment.set("STARPU_LIMIT_CPU_MEM", mebibytes(options.cpu_memory));
+  else  // StarPU's own limit is nine tenths too, but of the whole machine: it does not know of containers
+    environment.suggest("STARPU_LIMIT_CPU_MEM", mebibytes(physical_memory() / 10 * 9));
+  if (options.gpu_memory > 0) environment.set("STARPU_LIMIT_CUDA_MEM", mebibytes(options.gpu_memory));
   if (!options.trace.empty()) {
-    set_variable("STARPU_FXT_TRACE", "1");
-    set_variable("STARPU_FXT_PREFIX", options.trace.string());
-    set_variable("STARPU_FXT_SUFFIX", trace::raw_prefix);
-    set_variable("STARPU_GENERATE_TRACE", "0");
+    environment.set("STARPU_FXT_TRACE", "1");
+    environment.set("STARPU_FXT_PREFIX", options.trace.string());
+    environment.set("STARPU_FXT_SUFFIX", trace::raw_prefix);
   }
-  // Idle chatter of the library on standard error would drown the tool's own.
-  setenv("STARPU_SILENT", "1", 0);
+  provide_model_folder(environment);
+  environment.suggest("STARPU_SILENT", "1");  // its chatter on standard error would drown the program's own words
   starpu_conf conf;
   starpu_conf_init(&conf);
-  conf.sched_policy_name = scheduler.c_str();
   conf.catch_signals = 0;  // the program's handlers are the program's business
   return conf;
 }
@@ -74,10 +101,12 @@ void end_starpu(int ranks) {
 
 void register_spill(const Options& options) {
   std::size_t room = options.spill_bytes;
-  if (room == 0) room = std::filesystem::space(options.spill).available / 10 * 9;
-  if (room < STARPU_DISK_SIZE_MIN)
-    throw Error(fmt::format("spill folder {}: {} of room, at least 16 MiB are needed", options.spill.string(),
-                            human_bytes(static_cast<double>(room))));
+  std::error_code failed;
+  if (room == 0) room = std::filesystem::space(options.spill, failed).available / 10 * 9;
+  if (failed || room < STARPU_DISK_SIZE_MIN)
+    throw Error(fmt::format("spill folder {}: {} of room, at least {} are needed; allow more or name another folder",
+                            options.spill.string(), human_bytes(failed ? 0. : static_cast<double>(room)),
+                            human_bytes(STARPU_DISK_SIZE_MIN)));
   std::string folder = options.spill.string();
   if (starpu_disk_register(&starpu_disk_unistd_ops, folder.data(), static_cast<starpu_ssize_t>(room)) < 0)
     throw Error(fmt::format("spill folder {}: StarPU cannot use it as a disk", folder), Blame::machine);
@@ -97,35 +126,46 @@ void require_gpus(int asked) {
                 Blame::machine);
 }
 
+/// Checks the options, starts StarPU with them, and checks that it is what was asked for.
+void start(Runtime::State& state, bool& running) {
+  Options& options = state.options;
+  if (!options.spill.empty()) require_writable_folder(options.spill, "spill");
+  if (!options.trace.empty()) require_writable_folder(options.trace, "trace");
+  Environment environment;
+  starpu_conf conf = configuration(options, environment);
+  if (const int status = state.ranks > 1 ? ranks::start(conf, environment) : starpu_init(&conf); status != 0)
+    throw Error(fmt::format("StarPU found no worker to run on ({}): check --cpus, --gpus and `asterism info`",
+                            std::strerror(-status)),
+                Blame::machine);
+  running = true;
+  require_gpus(options.gpus);
+  if (!options.spill.empty()) register_spill(options);
+  starpu_profiling_status_set(options.trace.empty() ? STARPU_PROFILING_DISABLE : STARPU_PROFILING_ENABLE);
+}
+
 }  // namespace
 
 Runtime::State* current_runtime() { return current; }
 
 Runtime::Runtime(const Options& options) : state_(std::make_unique<State>()) {
   if (current != nullptr) throw Error("a Runtime exists already: StarPU can run once at a time in a process");
-  if (!options.spill.empty()) require_writable_folder(options.spill, "spill");
-  if (!options.trace.empty()) require_writable_folder(options.trace, "trace");
-  state_->options = options;
-
-  std::string& scheduler = state_->options.scheduler;
-  starpu_conf conf = configuration(options, scheduler);
-  require_known_scheduler(scheduler);
-  const bool several = ranks::launched_ranks() > 1;
-  const int status = several ? ranks::start(conf, state_->rank, state_->ranks) : starpu_init(&conf);
-  if (status != 0)
-    throw Error(fmt::format("StarPU found no worker to run on ({}): check --cpus, --gpus and `asterism info`",
-                            std::strerror(-status)),
-                Blame::machine);
+  State& s = *state_;
+  s.options = options;
+  if (ranks::launched_ranks() > 1) ranks::connect(s.rank, s.ranks);
+  std::optional<Failure> failure;
+  bool running = false;
   try {
-    require_gpus(options.gpus);
-    if (!options.spill.empty()) register_spill(state_->options);
-  } catch (...) {
-    end_starpu(state_->ranks);
-    throw;
+    start(s, running);
+  } catch (const Error& error) {
+    failure = {"start", error.what(), error.blame()};
   }
-  if (!options.trace.empty()) starpu_profiling_status_set(STARPU_PROFILING_ENABLE);
-  current = state_.get();
-  if (options.stall_seconds > 0) state_->watchdog = std::thread([this] { state_->watch(); });
+  if (s.ranks > 1) failure = ranks::agree_on_failure(failure);  // nobody waits for a rank that could not start
+  if (failure) {
+    if (running) end_starpu(s.ranks);
+    throw Error(failure->reason, failure->blame);
+  }
+  current = &s;
+  if (options.stall_seconds > 0) state_->watchdog = std::thread([&s] { s.watch(); });
 }
 
 Runtime::~Runtime() {
@@ -138,7 +178,7 @@ Runtime::~Runtime() {
     const std::lock_guard lock(state_->mutex);
     state_->ending = true;
   }
-  state_->changed.notify_all();
+  state_->end.notify_all();
   if (state_->watchdog.joinable()) state_->watchdog.join();
   current = nullptr;
   if (state_->stalled) {
@@ -165,15 +205,14 @@ void Runtime::wait() {
   else
     starpu_task_wait_for_all();  // our count falls in the tasks' callbacks, a moment before StarPU is done with them
 
-  ranks::Failure failure;
+  std::optional<Failure> failure;
   {
     const std::lock_guard lock(s.mutex);
-    if (s.failure) failure = {s.failure->task, s.failure->reason, static_cast<int>(s.failure->blame)};
-    s.failure.reset();
+    failure.swap(s.failure);
     s.failed = false;
   }
   if (s.ranks > 1) failure = ranks::agree_on_failure(failure);
-  if (!failure.task.empty()) throw TaskFailure(failure.task, failure.reason);
+  if (failure) throw TaskFailure(failure->task, failure->reason);
 }
 
 Machine Runtime::machine() const { return state_->machine(); }
@@ -206,16 +245,18 @@ void Runtime::on_each_worker(WorkerKind kind, const std::function<void()>& body)
         try {
           (*c->body)();
         } catch (const std::exception& error) {
-          c->state->fail("worker preparation", error.what(), Blame::task);
+          c->state->fail("on each worker", error.what());
+        } catch (...) {
+          c->state->fail("on each worker", no_standard_exception);
         }
       },
-      &call, kind == WorkerKind::cpu ? STARPU_CPU : STARPU_CUDA, "prepare");
+      &call, kind == WorkerKind::cpu ? STARPU_CPU : STARPU_CUDA, "on_each_worker");
   wait();
 }
 
-void Runtime::State::fail(const std::string& task, const std::string& reason, Blame blame) {
+void Runtime::State::fail(const std::string& task, const std::string& reason) {
   const std::lock_guard lock(mutex);
-  if (!failure) failure = Failure{task, reason, blame};
+  if (!failure) failure = {task, reason, Blame::task};
   failed = true;
 }
 
@@ -223,7 +264,7 @@ void Runtime::State::task_ended(detail::TaskRecord& record) {
   const std::lock_guard lock(mutex);
   if (starpu_profiling_task_info* info = record.task->profiling_info) {
     const double seconds = starpu_timing_timespec_delay_us(&info->start_time, &info->end_time) * 1e-6;
-    for (TaskTimes::Sum* sum : {&times.by_codelet[record.core->name()], &times.by_worker[info->workerid]}) {
+    for (TaskTimes::Sum* sum : {&times.by_codelet[record.codelet->name], &times.by_worker[info->workerid]}) {
       ++sum->count;
       sum->seconds += seconds;
     }

@@ -22,9 +22,12 @@
 
 namespace asterism {
 
+/// The reason of a failure that tells nothing more.
+constexpr const char* no_standard_exception = "something was thrown that is no std::exception";
+
 namespace detail {
 
-struct TileState {
+struct TileState : std::enable_shared_from_this<TileState> {
   Runtime::State* runtime;
   TileShape shape;
   starpu_data_handle_t handle = nullptr;
@@ -40,11 +43,11 @@ struct TileState {
 
 /// A submitted task until it has ended.
 struct TaskRecord {
-  const CodeletCore* core;
+  const CodeletCore::State* codelet;
   std::shared_ptr<const void> args;
   std::string label;
   std::uint64_t cost;
-  std::vector<TileState*> tiles;
+  std::vector<std::shared_ptr<const TileState>> tiles;
   Runtime::State* runtime;
   starpu_task* task = nullptr;
   std::atomic<bool> started = false;
@@ -83,14 +86,11 @@ struct Runtime::State {
 
   mutable std::mutex mutex;
   std::condition_variable changed;  // a task ended, the watchdog gave up, or a host view became ready
+  std::condition_variable end;      // wakes the watchdog, which need not wake for every task
   std::list<detail::TaskRecord> in_flight;
   std::atomic<long> executing = 0;
   std::atomic<std::uint64_t> progress = 0;  // grows whenever a task starts or ends
   std::atomic<bool> failed = false;
-  struct Failure {
-    std::string task, reason;
-    Blame blame;
-  };
   std::optional<Failure> failure;
 
   int waiting = 0;  // threads blocked in wait_until
@@ -102,6 +102,8 @@ struct Runtime::State {
   mutable std::mutex traffic_mutex;
   mutable std::map<std::pair<unsigned, unsigned>, std::int64_t> bytes_by_link;  // StarPU's counters, accumulated
   std::atomic<std::int64_t> bytes_from_ranks = 0;
+
+  std::vector<std::unique_ptr<detail::CodeletCore::State>> retired;  // codelets that ended; StarPU still knows them
 
   TaskTimes times;  // only with a trace
   std::chrono::steady_clock::time_point started_at = std::chrono::steady_clock::now();
@@ -115,7 +117,7 @@ struct Runtime::State {
     if (stalled) throw Stall(stall);
   }
 
-  void fail(const std::string& task, const std::string& reason, Blame blame);
+  void fail(const std::string& task, const std::string& reason);
   void task_ended(detail::TaskRecord& record);
   void watch();  // the watchdog's thread
   [[nodiscard]] std::string diagnose() const;

@@ -33,15 +33,19 @@ void wait_for(const TileState& tile, int node, starpu_data_access_mode mode) {
 }  // namespace
 
 TileBase::TileBase(Runtime& runtime, const TileShape& shape, void* borrowed, int owner)
-    : state_(std::make_unique<TileState>()) {
-  constexpr Index most = std::numeric_limits<std::uint32_t>::max();  // StarPU's extents are 32 bits wide
+    : state_(std::make_shared<TileState>()) {
+  constexpr Index most = std::numeric_limits<std::uint32_t>::max();  // StarPU counts elements in 32 bits
   if (shape.rows < 1 || shape.cols < 1)
     throw Error(fmt::format("tile is {} x {}: every extent must be at least 1", shape.rows, shape.cols));
   if (shape.rows > most || shape.ld > most)
     throw Error(fmt::format("tile is {} x {} (rows {} apart): no extent may pass {}", shape.rows, shape.cols, shape.ld,
                             most));
+  if (shape.rows > most / shape.cols)
+    throw Error(fmt::format("tile is {} x {}: it may have {} elements at most; use smaller tiles", shape.rows,
+                            shape.cols, most));
   if (shape.ld < shape.cols)
-    throw Error(fmt::format("tile has rows of {} elements only {} apart", shape.cols, shape.ld));
+    throw Error(fmt::format("tile has rows of {} elements {} apart: the distance must be at least the length",
+                            shape.cols, shape.ld));
   if (owner < 0 || owner >= runtime.ranks())
     throw Error(fmt::format("tile of rank {}: there are ranks 0 to {}", owner, runtime.ranks() - 1));
   state_->runtime = &runtime.state();
@@ -66,15 +70,20 @@ TileBase& TileBase::operator=(TileBase&& other) noexcept {
 }
 
 TileBase::~TileBase() {
-  if (!state_ || state_->runtime->stalled) {
-    static_cast<void>(state_.release());  // after a stall StarPU's threads may still look at it
+  if (!state_ || state_->runtime->stalled) return;  // after a stall StarPU's threads may still look at the handle
+  if (!state_->borrowed && state_->runtime->ranks == 1) {
+    starpu_data_unregister_submit(state_->handle);
     return;
   }
-  // unregister_submit returns at once, but must not be used on memory that the caller may free right after.
-  if (state_->borrowed || state_->runtime->ranks > 1)
-    starpu_data_unregister(state_->handle);
-  else
-    starpu_data_unregister_submit(state_->handle);
+  // Memory that the caller may free right after: wait for its tasks.
+  try {
+    wait_for(*state_, STARPU_ACQUIRE_NO_NODE, state_->borrowed ? STARPU_RW : STARPU_W);
+  } catch (const Stall& stall) {
+    fmt::print(stderr, "asterism: at the end of a tile: {}\n", stall.what());
+    return;
+  }
+  starpu_data_release_on_node(state_->handle, STARPU_ACQUIRE_NO_NODE);
+  starpu_data_unregister(state_->handle);
 }
 
 Index TileBase::rows() const { return state_->shape.rows; }

@@ -51,7 +51,7 @@ class TileBase {
   [[nodiscard]] TileState& state() const { return *state_; }
 
  private:
-  std::unique_ptr<TileState> state_;
+  std::shared_ptr<TileState> state_;  // the tasks that use the tile know it too, for messages
 };
 
 enum class HostAccess { read, write, read_write };
@@ -70,7 +70,7 @@ class Tile : public detail::TileBase {
 
   /// A tile whose memory the runtime owns: allocated where and when a task first writes it, evicted to the spill folder
   /// when main memory is limited and full. Its content is undefined until then.
-  /// @throw Error when an extent is below 1 or too large for the runtime (2^32 - 1).
+  /// @throw Error when an extent is below 1, or the tile has more elements than the runtime can count (2^32 - 1).
   Tile(Runtime& runtime, Index rows, Index cols, int owner = 0)
       : TileBase(runtime, {rows, cols, cols, sizeof(T)}, nullptr, owner) {}
 

@@ -14,7 +14,7 @@ void Runtime::State::watch() {
   auto last_change = Clock::now();
 
   std::unique_lock lock(mutex);
-  while (!changed.wait_for(lock, patience / 20, [&] { return ending; })) {
+  while (!end.wait_for(lock, patience / 20, [&] { return ending; })) {
     const Traffic t = traffic();
     const std::int64_t bytes = t.to_device + t.from_device + t.to_disk + t.from_disk;
     const bool idle = waiting == 0 || executing > 0;
@@ -37,7 +37,7 @@ std::string Runtime::State::diagnose() const {
   if (!in_flight.empty()) {
     const detail::TaskRecord& oldest = in_flight.front();
     text += fmt::format("; the oldest is {} with tiles", oldest.name());
-    for (const detail::TileState* tile : oldest.tiles)
+    for (const auto& tile : oldest.tiles)
       text += fmt::format(" {} x {} ({}{})", tile->shape.rows, tile->shape.cols,
                           human_bytes(static_cast<double>(tile->bytes())),
                           tile->host_views > 0 ? ", held by a HostView of this program" : "");

@@ -1,0 +1,42 @@
+/// \file
+/// StarPU's second way of being told things. Private to runtime/.
+#pragma once
+
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace asterism {
+
+/// Environment variables for the start of StarPU only: they get their former values back when this ends, so that one
+/// Runtime's options do not become the next one's defaults, nor those of the processes that the program starts.
+class Environment {
+ public:
+  Environment() = default;
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+  ~Environment() {
+    for (const auto& [name, value] : former_)
+      if (value)
+        setenv(name.c_str(), value->c_str(), 1);
+      else
+        unsetenv(name.c_str());
+  }
+
+  void set(const std::string& name, const std::string& value) {
+    const char* const former = std::getenv(name.c_str());
+    former_.try_emplace(name, former == nullptr ? std::nullopt : std::optional<std::string>(former));
+    setenv(name.c_str(), value.c_str(), 1);
+  }
+
+  /// As set, but leaves alone what the user has set.
+  void suggest(const std::string& name, const std::string& value) {
+    if (std::getenv(name.c_str()) == nullptr) set(name, value);
+  }
+
+ private:
+  std::map<std::string, std::optional<std::string>> former_;
+};
+
+}  // namespace asterism
