@@ -236,7 +236,8 @@ Report Solver<T>::solve(Tiles<T>& f) {
   const auto prefix_above = [&](Index c) -> const Tile<double>& { return c == 0 ? nothing_above_ : prefix_[c - 1]; };
   const auto below = [&](Index c) -> const Tile<double>& { return c == last ? nothing_below_ : first_[c + 1]; };
   const auto hints = [&](Index c) { return Hints{.where = layout_.where, .label = fmt::format("slab {}", c)}; };
-  const Hints interface{.where = interface_where_};
+  // Short tasks that everything waits for: before the slabs that are queued already.
+  const Hints interface{.where = interface_where_, .priority = 1};
   kernels::SlabArgs args = args_;
 
   // Pass 1: what every slab shows to the others; eliminate from the first slab down. A single slab has no others.
