@@ -145,7 +145,7 @@ TEST_CASE("wrong command lines name the option and the value") {
   has(message({"--cpus", "9999999999"}), {"--cpus: '9999999999' is too large"});
   has(message({"--cpus"}), {"--cpus"});
   has(message({"--gpu-memory", "4X"}), {"--gpu-memory: size '4X' has an unknown unit"});
-  has(message({"--precision", "f16"}), {"--precision: precision 'f16' is unknown"});
+  has(message({"--precision", "f16"}), {"--precision: 'f16' is unknown; choose one of f32|f64"});
   has(message({"--seed", "-1"}), {"--seed: '-1' is not a whole number"});
   has(message({"--colour"}), {"--colour", "--help"});
   has(message({"surplus"}), {"surplus"});

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <nlohmann/json.hpp>
 
-#include "../algorithms/poisson.hpp"
 #include "../runtime/bandwidth.hpp"
 #include "commands.hpp"
+#include "poisson_slabs.hpp"
 
 namespace asterism::tools {
 namespace {
@@ -19,21 +20,22 @@ double seconds_of(const std::function<void()>& body) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// One figure: its name, value and unit, for people and for programs.
+/// What was measured, for people (line by line) or for programs (one object at the end); from rank 0 only.
 class Figures {
  public:
-  explicit Figures(bool json) : json_(json) {}
+  Figures(const Runtime& runtime, const CommonOptions& options)
+      : json_(options.json), silent_(runtime.rank() > 0) {}
   void add(const std::string& key, const std::string& what, double value, const std::string& unit) {
     figures_[key] = value;
-    if (!json_) fmt::print("{:<58} {:>12.4g} {}\n", what, value, unit);
+    if (!json_ && !silent_) fmt::print("{:<58} {:>12.4g} {}\n", what, value, unit);
   }
   void note(const std::string& key, const Json& value) { figures_[key] = value; }
   void finish() const {
-    if (json_) fmt::print("{}\n", figures_.dump(2));
+    if (json_ && !silent_) fmt::print("{}\n", figures_.dump(2));
   }
 
  private:
-  bool json_;
+  bool json_, silent_;
   Json figures_;
 };
 
@@ -65,7 +67,7 @@ int bench_stream(const StreamOptions& o) {
   return with_runtime(o.common.runtime, [&](Runtime& runtime) {
     const bool gpu = runtime.machine().count(WorkerKind::cuda) > 0;
     const Hints hints{.where = gpu ? Where::cuda : Where::cpu};
-    Figures figures(o.common.json);
+    Figures figures(runtime, o.common);
     const Bandwidth raw = measure_bandwidth(runtime);
     add_ceilings(figures, raw);
 
@@ -93,7 +95,7 @@ int bench_stream(const StreamOptions& o) {
       for (Index c = 0; c < o.chunks; ++c) HostView<float>(chunks[c], HostView<float>::Access::read);
     };
     const auto best = [&](const std::function<void()>& body) {
-      double seconds = 1e300;
+      double seconds = std::numeric_limits<double>::infinity();
       for (int i = 0; i < 3; ++i) {
         for (Index c = 0; c < o.chunks; ++c) chunks[c].return_home();  // those that still lie on the device
         const double elapsed = seconds_of(body);
@@ -120,67 +122,63 @@ struct PoissonBenchOptions {
 
 template <class T>
 int bench_poisson(Runtime& runtime, const PoissonBenchOptions& o) {
-  Figures figures(o.common.json);
+  Figures figures(runtime, o.common);
   const poisson::Grid grid{o.shape.rows, o.shape.cols};
   poisson::Settings settings = o.settings;
   settings.fetch_result = !o.resident;
   const Bandwidth raw = measure_bandwidth(runtime);
   poisson::Solver<T> solver(runtime, grid, settings);
   const poisson::Layout& layout = solver.layout();
-  const std::size_t bytes = static_cast<std::size_t>(solver.row_count() * grid.cols) * sizeof(T);
-  PinnedBuffer memory;
-  const double allocate = seconds_of([&] { memory = PinnedBuffer(runtime, bytes); });
-  Tiles<T> slabs = solver.borrow(memory.as<T>());
+  std::optional<Slabs<T>> slabs;
+  const double allocate = seconds_of([&] { slabs.emplace(runtime, solver); });
   const kernels::ModelProblem model{kernels::Model::random, o.common.seed, grid.rows, grid.cols,
                                     0,                      0,             grid.hx(), grid.hy()};
   const auto rhs = [&](Index first_row, Tile<T>& f) {
     codelets::model_rhs<T>({model, first_row}, f, {.where = layout.where});
   };
 
-  double best = 1e300;
+  double best = std::numeric_limits<double>::infinity();
   Report report;
   for (int i = 0; i < o.repeats; ++i) {
-    for (Index c = 0; c < layout.slabs; ++c) {
-      if (slabs[c].owner() != runtime.rank()) continue;
-      if (!o.resident) slabs[c].write_through();
-      rhs(c * layout.slab_rows, slabs[c]);
-      if (!o.resident) slabs[c].wont_use();
-    }
+    if (o.resident)
+      slabs->each([&](Tile<T>& slab, Index first_row) { rhs(first_row, slab); });
+    else
+      slabs->fill(rhs);
     runtime.wait();
-    for (Index c = 0; c < layout.slabs && !o.resident; ++c)
-      if (slabs[c].owner() == runtime.rank()) slabs[c].return_home();
     runtime.barrier();
-    const Report r = solver.solve(slabs);
+    const Report r = solver.solve(slabs->tiles());
     if (r.seconds.at("solve") < best) report = r, best = r.seconds.at("solve");
   }
-  const poisson::Check check = solver.check(slabs, rhs, &model);
-  if (runtime.rank() > 0) return 0;
+  const poisson::Check check = solver.check(slabs->tiles(), rhs, &model);
 
+  constexpr Precision precision = precision_of<T>;
   const double cells = static_cast<double>(grid.rows) * static_cast<double>(grid.cols);
   const double grid_bytes = cells * sizeof(T);
   figures.note("grid", {grid.rows, grid.cols});
-  figures.note("precision", sizeof(T) == 4 ? "f32" : "f64");
-  figures.note("mode", layout.mode == poisson::Mode::streaming ? "streaming" : "incore");
+  figures.note("precision", to_string(precision));
+  figures.note("mode", name(layout.mode));
   figures.note("slabs", layout.slabs);
   figures.note("slab_rows", layout.slab_rows);
   add_ceilings(figures, raw);
   figures.add("allocate_seconds", "allocation of the grid in main memory", allocate, "s");
   figures.add("solve_seconds",
-              fmt::format("solve {} x {} {}, {} slabs, best of {}", grid.rows, grid.cols, sizeof(T) == 4 ? "f32" : "f64",
-                          layout.slabs, o.repeats),
+              fmt::format("solve {} x {} {}, {}, {} slabs, best of {}", grid.rows, grid.cols, to_string(precision),
+                          name(layout.mode), layout.slabs, o.repeats),
               best, "s");
   figures.add("gcells_per_second", "speed", cells / best / 1e9, "Gcell/s");
   if (layout.where == Where::cuda && !o.resident) {
-    figures.add("bytes_to_device", "moved to the GPU, in grids", static_cast<double>(report.traffic.to_device) / grid_bytes, "");
-    figures.add("bytes_from_device", "moved back, in grids", static_cast<double>(report.traffic.from_device) / grid_bytes, "");
-    figures.add("bound_seconds", "bound 2 N / link (to the GPU alone)", 2 * grid_bytes / raw.to_device, "s");
-    figures.add("times_bound", "solve time over that bound", best / (2 * grid_bytes / raw.to_device), "");
+    const double bound = 2 * grid_bytes / raw.to_device;
+    figures.add("bytes_to_device", "moved to the GPU, in grids",
+                static_cast<double>(report.traffic.to_device) / grid_bytes, "");
+    figures.add("bytes_from_device", "moved back, in grids",
+                static_cast<double>(report.traffic.from_device) / grid_bytes, "");
+    figures.add("bound_seconds", "bound 2 N / link (to the GPU alone)", bound, "s");
+    figures.add("times_bound", "solve time over that bound", best / bound, "");
   } else {
     const double copy = layout.where == Where::cuda ? raw.device_copy : raw.host_copy;
     figures.add("bytes_per_cell", "bytes per cell that plain copying moves in that time", copy * best / cells, "");
   }
-  figures.add("scaled_residual_eps", "scaled residual",
-              check.scaled_residual / (sizeof(T) == 4 ? 0x1p-24 : 0x1p-53), "eps");
+  figures.add("scaled_residual_eps", "scaled residual", check.scaled_residual / roundoff(precision), "eps");
   figures.finish();
   return 0;
 }
@@ -197,34 +195,32 @@ Command add_bench(CLI::App& program) {
   add_parsed_option(*stream_app, "--chunk", stream->chunk, parse_size, "size of a tile; default: 256M")
       ->type_name("SIZE")
       ->group("Problem");
-  stream_app->add_option("--chunks", stream->chunks, "how many; default: 64")
-      ->check(CLI::Range(Index{1}, Index{1000000}))
+  add_parsed_option(
+      *stream_app, "--chunks", stream->chunks, [](const std::string& text) { return parse_whole<Index>(text, 1); },
+      "how many; default: 64")
       ->type_name("N")
       ->group("Problem");
-  add_common_options(*stream_app, stream->common);
+  add_machine_options(*stream_app, stream->common);
+  add_trace_option(*stream_app, stream->common);
 
   auto poisson = std::make_shared<PoissonBenchOptions>();
   CLI::App* poisson_app = app->add_subcommand(
       "poisson", "the fast Poisson solver on the random model, beside what the link or the memory allows");
-  add_parsed_option(*poisson_app, "--grid", poisson->shape, parse_grid, "default: 4095x4095")
+  add_parsed_option(*poisson_app, "--grid", poisson->shape, parse_grid, "rows x columns; default: 4095x4095")
       ->type_name("MxN")
       ->group("Problem");
-  poisson_app->add_option("--slab", poisson->settings.slab_rows, "rows of a slab; default: from the memories")
-      ->check(CLI::Range(Index{1}, Index{1} << 40))
-      ->type_name("ROWS")
-      ->group("Method");
-  poisson_app->add_flag_callback(
-                 "--streaming", [poisson] { poisson->settings.mode = poisson::Mode::streaming; },
-                 "stream even if the grid fits")
-      ->group("Method");
+  add_problem_options(*poisson_app, poisson->common);
+  add_method_options(*poisson_app, poisson->settings);
   poisson_app->add_flag("--resident", poisson->resident,
                         "f and u stay in the workers' memory: time per solve without transfers")
       ->group("Method");
-  poisson_app->add_option("--repeats", poisson->repeats, "solves, of which the fastest counts; default: 3")
-      ->check(CLI::Range(1, 1000))
+  add_parsed_option(
+      *poisson_app, "--repeats", poisson->repeats, [](const std::string& text) { return parse_whole<int>(text, 1); },
+      "solves, of which the fastest counts; default: 3")
       ->type_name("N")
       ->group("Method");
-  add_common_options(*poisson_app, poisson->common);
+  add_machine_options(*poisson_app, poisson->common);
+  add_trace_option(*poisson_app, poisson->common);
 
   return {app, [=] {
             if (stream_app->parsed()) return bench_stream(*stream);

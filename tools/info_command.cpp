@@ -58,7 +58,7 @@ void print_json(const Machine& machine) {
 Command add_info(CLI::App& program) {
   auto options = std::make_shared<CommonOptions>();
   CLI::App* app = program.add_subcommand("info", "show the machine as the runtime sees it");
-  add_common_options(*app, *options);
+  add_machine_options(*app, *options);
   return {app, [options] {
             return with_runtime(options->runtime, [&](Runtime& runtime) {
               const Machine machine = runtime.machine();

@@ -36,6 +36,9 @@ int run(int argc, char** argv) {
   CLI::App program{
       "Asterism solves large PDE problems as task graphs on all cores, GPUs and nodes that are there.", "asterism"};
   program.set_version_flag("--version", "asterism " ASTERISM_VERSION);
+  program.formatter(std::make_shared<HelpFormatter>());
+  program.get_help_ptr()->description("explain the options and end");
+  program.get_version_ptr()->description("tell the version and end");
   program.require_subcommand(1);
   program.footer(
       "`asterism SUBCOMMAND --help` explains each subcommand.\n"

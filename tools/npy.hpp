@@ -24,6 +24,9 @@ constexpr Precision precision_of = std::is_same_v<T, float> ? Precision::f32 : P
 
 constexpr std::size_t bytes_of(Precision precision) { return precision == Precision::f32 ? 4 : 8; }
 
+/// The largest relative error of rounding a number.
+constexpr double roundoff(Precision precision) { return precision == Precision::f32 ? 0x1p-24 : 0x1p-53; }
+
 /// "f32" or "f64".
 std::string to_string(Precision precision);
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <iostream>
 #include <limits>
+#include <sstream>
 #include <string_view>
 #include <system_error>
 #include <type_traits>
@@ -30,15 +31,38 @@ std::errc parse_number(std::string_view text, T& value) {
   return status == std::errc{} && end != text.data() + text.size() ? std::errc::invalid_argument : status;
 }
 
-/// A whole number from 0 on.
-template <class T>
-T parse_count(const std::string& text) {
-  std::make_unsigned_t<T> value = 0;
-  const std::errc status = parse_number(text, value);
-  if (status == std::errc::result_out_of_range || (status == std::errc{} && !std::in_range<T>(value)))
-    throw Error(fmt::format("'{}' is too large", text));
-  if (status != std::errc{}) throw Error(fmt::format("'{}' is not a whole number from 0 on", text));
-  return static_cast<T>(value);
+/// Words of `text` in lines of at most `width` characters.
+std::string wrapped(const std::string& text, std::size_t width) {
+  std::istringstream words(text);
+  std::string result, word;
+  std::size_t column = 0;
+  while (words >> word) {
+    const bool breaks = column + 1 + word.size() > width;
+    if (column > 0) result += breaks ? '\n' : ' ';
+    column = breaks || column == 0 ? word.size() : column + 1 + word.size();
+    result += word;
+  }
+  return result;
+}
+
+/// The subcommand that the command line got to.
+const CLI::App& innermost(const CLI::App& app) {
+  const auto parsed = app.get_subcommands();
+  return parsed.empty() ? app : innermost(*parsed.front());
+}
+
+std::string full_name(const CLI::App& app) {
+  return app.get_parent() == nullptr ? app.get_name() : full_name(*app.get_parent()) + " " + app.get_name();
+}
+
+std::string missing_subcommand(const CLI::App& app) {
+  std::string names;
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
+    names += (names.empty() ? "" : ", ") + sub->get_name();
+  const auto surplus = app.remaining(true);
+  return surplus.empty() || surplus.front().starts_with('-')
+             ? fmt::format("a subcommand is missing: one of {}", names)
+             : fmt::format("the subcommand '{}' is unknown: there are {}", surplus.front(), names);
 }
 
 }  // namespace
@@ -119,77 +143,107 @@ Lengths parse_lengths(const std::string& text) {
   return {lengths[0], lengths[1]};
 }
 
-Precision parse_precision(const std::string& text) {
-  if (text == "f32") return Precision::f32;
-  if (text == "f64") return Precision::f64;
-  throw Error(fmt::format("precision '{}' is unknown: f32 and f64 are known", text));
+template <class T>
+T parse_whole(const std::string& text, T least) {
+  std::make_unsigned_t<T> value = 0;
+  const std::errc status = parse_number(text, value);
+  if (status == std::errc::result_out_of_range || (status == std::errc{} && !std::in_range<T>(value)))
+    throw Error(fmt::format("'{}' is too large", text));
+  if (status != std::errc{} || static_cast<T>(value) < least)
+    throw Error(fmt::format("'{}' is not a whole number from {} on", text, least));
+  return static_cast<T>(value);
+}
+
+template int parse_whole(const std::string&, int);
+template Index parse_whole(const std::string&, Index);
+template std::uint64_t parse_whole(const std::string&, std::uint64_t);
+
+void add_machine_options(CLI::App& app, CommonOptions& options) {
+  Options& runtime = options.runtime;
+  const auto count = [](const std::string& text) { return parse_whole<int>(text); };
+  const auto group = [](CLI::Option* option, const char* type) { option->type_name(type)->group("Machine"); };
+  group(add_parsed_option(app, "--cpus", runtime.cpus, count,
+                          "cores that compute; 0: GPUs only; default: all that GPU workers leave over"),
+        "N");
+  group(add_parsed_option(app, "--gpus", runtime.gpus, count,
+                          "GPUs that compute; 0: cores only; default: all"),
+        "N");
+  group(add_parsed_option(app, "--memory", runtime.cpu_memory, parse_size,
+                          "main memory that the problem may take, like 8G (K, M, G, T: powers of 1024); what is beyond "
+                          "goes to the folder of --spill; default: no limit"),
+        "SIZE");
+  group(add_parsed_option(app, "--gpu-memory", runtime.gpu_memory, parse_size,
+                          "memory of each GPU that may be used, like 4G: larger problems are streamed through it; "
+                          "default: nearly all"),
+        "SIZE");
+  group(app.add_option("--spill", runtime.spill,
+                       "folder on a fast disk for what does not fit in --memory: a problem may be larger than main "
+                       "memory"),
+        "DIR");
+  group(app.add_option("--scheduler", runtime.scheduler,
+                       "StarPU's scheduling policy; `asterism info` lists those that there are; default: $STARPU_SCHED "
+                       "if set, else dmdas"),
+        "NAME");
+  app.add_flag("--json", options.json, "report for programs: one JSON object on standard output, nothing else there")
+      ->group("Output");
+}
+
+void add_trace_option(CLI::App& app, CommonOptions& options) {
+  app.add_option("--trace", options.runtime.trace,
+                 "folder for a trace of the run: summary.txt (who was busy, with what), trace.svg (a picture, where "
+                 "ViTE is installed), paje.trace (for ViTE), dag.dot (the task graph, for Graphviz)")
+      ->type_name("DIR")
+      ->group("Output");
+}
+
+void add_problem_options(CLI::App& app, CommonOptions& options) {
+  add_choice_option<std::optional<Precision>, Precision>(
+      app, "--precision", options.precision, {{"f32", Precision::f32}, {"f64", Precision::f64}},
+      "of the arithmetic and the output; default: that of the input file, f64 without one")
+      ->group("Problem");
+  add_parsed_option(
+      app, "--seed", options.seed, [](const std::string& text) { return parse_whole<std::uint64_t>(text); },
+      fmt::format("of random numbers: equal seeds, equal problems; default: {}", options.seed))
+      ->type_name("N")
+      ->group("Problem");
+}
+
+void add_output_options(CLI::App& app, CommonOptions& options) {
+  app.add_option("-o,--output", options.output,
+                 "file for the solution; an old one is replaced only when the run has succeeded")
+      ->type_name("FILE")
+      ->group("Output");
+  app.add_flag_callback(
+         "--quiet", [&options] { options.verbosity = Verbosity::quiet; }, "no text report, no progress line")
+      ->group("Output");
 }
 
 void add_common_options(CLI::App& app, CommonOptions& options) {
-  Options& runtime = options.runtime;
-  add_parsed_option(app, "--cpus", runtime.cpus, parse_count<int>,
-                    "cores that compute; 0: GPUs only; default: all that GPU workers leave over")
-      ->type_name("N")
-      ->group("Machine");
-  add_parsed_option(app, "--gpus", runtime.gpus, parse_count<int>,
-                    "GPUs that compute; 0: cores only; default: all")
-      ->type_name("N")
-      ->group("Machine");
-  add_parsed_option(
-      app, "--memory", runtime.cpu_memory, parse_size,
-      "main memory that data of the solver may take, like 8G (K, M, G, T: powers of 1024); what is "
-      "beyond goes to the folder of --spill; default: no limit")
-      ->type_name("SIZE")
-      ->group("Machine");
-  add_parsed_option(
-      app, "--gpu-memory", runtime.gpu_memory, parse_size,
-      "memory of each GPU that may be used, like 4G: larger problems are streamed through it; default: "
-      "nearly all")
-      ->type_name("SIZE")
-      ->group("Machine");
-  app.add_option("--scheduler", runtime.scheduler,
-                 "StarPU's scheduling policy; `asterism info` lists those that there are; default: "
-                 "$STARPU_SCHED if set, else dmdas")
-      ->type_name("NAME")
-      ->group("Machine");
-  app.add_option("--spill", runtime.spill, "folder on a fast disk that takes what does not fit in --memory")
-      ->type_name("DIR")
-      ->group("Machine");
-  app.add_option("--trace", runtime.trace,
-                 "folder that takes a trace of the run: Paje, task graph, picture, summary")
-      ->type_name("DIR")
-      ->group("Output");
+  add_problem_options(app, options);
+  add_machine_options(app, options);
+  add_output_options(app, options);
+  add_trace_option(app, options);
+}
 
-  add_parsed_option(
-      app, "--precision", options.precision, parse_precision,
-      "of the arithmetic and the output, f32 or f64; default: that of the input file, f64 without one")
-      ->type_name("f32|f64")
-      ->group("Problem");
-  add_parsed_option(app, "--seed", options.seed, parse_count<std::uint64_t>,
-                    fmt::format("of random numbers: equal seeds, equal problems; default: {}", options.seed))
-      ->type_name("N")
-      ->group("Problem");
-
-  app.add_option("-o,--output", options.output,
-                 "file that takes the solution; an old one is replaced only when the run has succeeded")
-      ->type_name("FILE")
-      ->group("Output");
-  app.add_flag("--json", options.json,
-               "report for programs: one JSON object on standard output, nothing else there")
-      ->group("Output");
-  app.add_flag_callback(
-         "--quiet", [&options] { options.verbosity = Verbosity::quiet; }, "no progress line, no warnings")
-      ->group("Output");
+std::string HelpFormatter::make_option_desc(const CLI::Option* option) const {
+  constexpr std::size_t terminal = 100;
+  return wrapped(CLI::Formatter::make_option_desc(option), terminal - get_column_width());
 }
 
 Parsed parse_command_line(CLI::App& app, int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
-  } catch (const CLI::Success& success) {  // --help, --version
+  } catch (const CLI::CallForVersion& version) {
+    fmt::print("{}\n", version.what());
+    return Parsed::finished;
+  } catch (const CLI::Success& success) {  // --help
     app.exit(success, std::cout, std::cerr);
     return Parsed::finished;
   } catch (const CLI::ParseError& error) {
-    throw Error(fmt::format("{}; --help lists what there is", error.what()));
+    const CLI::App& reached = innermost(app);
+    const std::string what =
+        dynamic_cast<const CLI::RequiredError*>(&error) != nullptr ? missing_subcommand(reached) : error.what();
+    throw Error(fmt::format("{}; see `{} --help`", what, full_name(reached)));
   }
   return Parsed::run;
 }

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "../runtime/error.hpp"
 #include "../runtime/machine.hpp"
@@ -33,9 +35,11 @@ struct Lengths {
 /// "1x2.5": the lengths of a rectangle along y and x. @throw Error
 Lengths parse_lengths(const std::string& text);
 
-/// "f32" or "f64". @throw Error
-Precision parse_precision(const std::string& text);
+/// A whole number that is at least `least`: an int, an Index or an unsigned 64-bit number. @throw Error
+template <class T>
+T parse_whole(const std::string& text, T least = 0);
 
+/// The options of a solver. Other subcommands take some of the groups below.
 struct CommonOptions {
   Options runtime;  ///< --cpus, --gpus, --memory, --gpu-memory, --scheduler, --spill, --trace
   std::optional<Precision> precision;  ///< none: that of the input, or the solver's default
@@ -45,8 +49,12 @@ struct CommonOptions {
   std::uint64_t seed = 1;
 };
 
-/// Adds the common options to a subcommand; `options` has to outlive the parsing.
-void add_common_options(CLI::App& app, CommonOptions& options);
+// Each adds some of the common options to a subcommand; `options` has to outlive the parsing.
+void add_machine_options(CLI::App& app, CommonOptions& options);  ///< those of Options but --trace, and --json
+void add_trace_option(CLI::App& app, CommonOptions& options);     ///< --trace
+void add_problem_options(CLI::App& app, CommonOptions& options);  ///< --precision, --seed
+void add_output_options(CLI::App& app, CommonOptions& options);   ///< -o, --quiet
+void add_common_options(CLI::App& app, CommonOptions& options);   ///< all of them
 
 /// Adds an option whose value is read by one of the parsers above: their errors are preceded by the option's
 /// name.
@@ -62,6 +70,26 @@ CLI::Option* add_parsed_option(CLI::App& app, const std::string& name, Target& t
   };
   return app.add_option_function<std::string>(name, read, help);
 }
+
+/// Adds an option whose value is one of a few words.
+template <class Target, class Value>
+CLI::Option* add_choice_option(CLI::App& app, const std::string& name, Target& target,
+                               std::vector<std::pair<std::string, Value>> choices, const std::string& help) {
+  std::string words;
+  for (const auto& [word, value] : choices) words += (words.empty() ? "" : "|") + word;
+  const auto parse = [choices, words](const std::string& text) {
+    for (const auto& [word, value] : choices)
+      if (word == text) return value;
+    throw Error("'" + text + "' is unknown; choose one of " + words);
+  };
+  return add_parsed_option(app, name, target, parse, help)->type_name(words);
+}
+
+/// The program's help: explanations are broken into lines that fit a terminal.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_desc(const CLI::Option* option) const override;
+};
 
 enum class Parsed { run, finished };
 

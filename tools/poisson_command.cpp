@@ -7,6 +7,7 @@
 #include "../algorithms/poisson.hpp"
 #include "commands.hpp"
 #include "npy.hpp"
+#include "poisson_slabs.hpp"
 #include "progress.hpp"
 
 namespace asterism::tools {
@@ -51,11 +52,10 @@ struct Problem {
 
 Problem state_problem(const PoissonOptions& o) {
   Problem p;
-  GridShape shape{4095, 4095};
-  if (o.shape) shape = *o.shape;
+  GridShape shape = o.shape.value_or(GridShape{4095, 4095});
   p.precision = o.common.precision.value_or(Precision::f64);
   if (!o.input.empty()) {
-    if (o.model) throw Error("either an input file or --model, not both");
+    if (o.model) throw Error(fmt::format("{} and --model: f comes from either, leave one away", o.input));
     p.reader.emplace(o.input);
     const NpyHeader& header = p.reader->header();
     if (o.shape && (o.shape->rows != header.rows() || o.shape->cols != header.cols()))
@@ -67,7 +67,7 @@ Problem state_problem(const PoissonOptions& o) {
   const kernels::Model model = o.model.value_or(kernels::Model::sine);
   const bool sine = !p.reader && model == kernels::Model::sine;
   if (sine && o.lengths)
-    throw Error("--lengths does not go with the model sine, which is a problem on (-1,1)^2");
+    throw Error("--lengths does not go with the model sine, which lives on (-1,1)^2; --model random takes lengths");
   const Lengths lengths = o.lengths.value_or(sine ? Lengths{2, 2} : Lengths{1, 1});
   p.grid = {shape.rows, shape.cols, lengths.y, lengths.x};
   const double corner = sine ? -1 : 0;
@@ -89,23 +89,35 @@ struct Outcome {
   poisson::Layout layout;
   Report report;
   std::optional<poisson::Check> check;
-  Stopwatch stopwatch;
   int cpus = 0, gpus = 0, ranks = 1;
 };
 
-template <class T>
-Outcome solve(Runtime& runtime, const PoissonOptions& o, const Problem& p, Stopwatch stopwatch) {
-  Progress progress(runtime.rank() == 0 ? o.common.verbosity : Verbosity::quiet);
+/// What this rank knows of its own only, summed over all ranks.
+void sum_over_ranks(const Runtime& runtime, Outcome& outcome) {
   const Machine machine = runtime.machine();
+  Traffic& traffic = outcome.report.traffic;
+  double sums[] = {static_cast<double>(traffic.to_device), static_cast<double>(traffic.from_device),
+                   static_cast<double>(machine.count(WorkerKind::cpu)),
+                   static_cast<double>(machine.count(WorkerKind::cuda))};
+  runtime.sum_over_ranks(sums, std::size(sums));
+  traffic.to_device = static_cast<std::int64_t>(sums[0]);
+  traffic.from_device = static_cast<std::int64_t>(sums[1]);
+  outcome.cpus = static_cast<int>(sums[2]);
+  outcome.gpus = static_cast<int>(sums[3]);
+  outcome.ranks = runtime.ranks();
+}
+
+template <class T>
+Outcome solve(Runtime& runtime, const PoissonOptions& o, const Problem& p, Stopwatch& stopwatch) {
+  Progress progress(runtime.rank() == 0 ? o.common.verbosity : Verbosity::quiet);
+  const auto show = [&](const char* what, Index row) {
+    progress.update(static_cast<double>(row) / static_cast<double>(p.grid.rows), what);
+  };
   poisson::Solver<T> solver(runtime, p.grid, o.settings);
-  const poisson::Layout& layout = solver.layout();
   std::optional<NpyWriter> writer = open_output(runtime, o, p);
   stopwatch.lap("setup");
 
-  // With a disk to spill to, the runtime owns the grid and moves it about; otherwise it lies in one piece of memory.
-  const bool spills = !runtime.options().spill.empty();
-  const PinnedBuffer memory(runtime, spills ? 0 : static_cast<std::size_t>(solver.row_count() * p.grid.cols) * sizeof(T));
-  Tiles<T> slabs = spills ? solver.own() : solver.borrow(memory.as<T>());
+  Slabs<T> slabs(runtime, solver);
   stopwatch.lap("allocate");
 
   const auto rhs = [&](Index first_row, Tile<T>& f) {
@@ -113,39 +125,33 @@ Outcome solve(Runtime& runtime, const PoissonOptions& o, const Problem& p, Stopw
       const HostView<T> view(f, HostView<T>::Access::write);
       p.reader->read_rows(first_row, view.rows(), view.row(0), view.ld(), Values::finite);
     } else {
-      codelets::model_rhs<T>({p.model, first_row}, f, {.where = layout.where});
+      codelets::model_rhs<T>({p.model, first_row}, f, {.where = solver.layout().where});
     }
   };
-  const auto each_slab = [&](const char* what, auto body) {
-    for (Index c = 0; c < layout.slabs; ++c) {
-      progress.update(static_cast<double>(c) / static_cast<double>(layout.slabs), what);
-      if (slabs[c].owner() == runtime.rank()) body(slabs[c], c * layout.slab_rows);
-    }
-  };
-  each_slab(p.reader ? "reading f" : "making f", [&](Tile<T>& slab, Index first_row) {
-    if (!p.reader && !spills) slab.write_through();
-    rhs(first_row, slab);
-    slab.wont_use();
+  slabs.fill([&](Index first_row, Tile<T>& f) {
+    show(p.reader ? "reading f" : "making f", first_row);
+    rhs(first_row, f);
   });
-  runtime.wait();
-  if (!spills)  // the solve starts from main memory, wherever f was made
-    each_slab("making f", [](const Tile<T>& slab, Index) { slab.return_home(); });
   stopwatch.lap("fill");
 
-  Outcome outcome;
-  progress.update(0, "solving");
-  outcome.report = solver.solve(slabs);
+  show("solving", 0);
+  Outcome outcome{solver.layout(), solver.solve(slabs.tiles()), {}};
   stopwatch.lap("solve");
 
   if (o.check) {
-    progress.update(0, "checking the residual");
-    outcome.check = solver.check(slabs, rhs, p.reader ? nullptr : &p.model);
-    outcome.report.residual_history = {outcome.check->scaled_residual};
+    outcome.check = solver.check(
+        slabs.tiles(),
+        [&](Index first_row, Tile<T>& f) {
+          show("checking the residual", first_row);
+          rhs(first_row, f);
+        },
+        p.reader ? nullptr : &p.model);
     if (!std::isfinite(outcome.check->scaled_residual)) outcome.report.reason = Reason::not_finite;
     stopwatch.lap("check");
   }
   if (writer && outcome.report.reason == Reason::solved) {
-    each_slab("writing u", [&](const Tile<T>& slab, Index first_row) {
+    slabs.each([&](const Tile<T>& slab, Index first_row) {
+      show("writing u", first_row);
       const HostView<T> view(slab, HostView<T>::Access::read);
       writer->write_rows(first_row, view.rows(), view.row(0), view.ld());
     });
@@ -154,37 +160,20 @@ Outcome solve(Runtime& runtime, const PoissonOptions& o, const Problem& p, Stopw
     if (writer) writer->commit();
     stopwatch.lap("write");
   }
-
-  double bytes[] = {static_cast<double>(outcome.report.traffic.to_device),
-                    static_cast<double>(outcome.report.traffic.from_device),
-                    static_cast<double>(machine.count(WorkerKind::cpu)),
-                    static_cast<double>(machine.count(WorkerKind::cuda))};
-  runtime.sum_over_ranks(bytes, 4);
-  outcome.report.traffic.to_device = static_cast<std::int64_t>(bytes[0]);
-  outcome.report.traffic.from_device = static_cast<std::int64_t>(bytes[1]);
-  outcome.cpus = static_cast<int>(bytes[2]);
-  outcome.gpus = static_cast<int>(bytes[3]);
-  outcome.ranks = runtime.ranks();
-  outcome.layout = layout;
-  outcome.stopwatch = stopwatch;
+  sum_over_ranks(runtime, outcome);
   return outcome;
 }
 
-double unknowns(const Problem& p) { return static_cast<double>(p.grid.rows) * static_cast<double>(p.grid.cols); }
-
-const char* mode_name(poisson::Mode mode) { return mode == poisson::Mode::streaming ? "streaming" : "incore"; }
-
-void print_json(const Problem& p, const Outcome& r) {
+void print_json(const Problem& p, const Outcome& r, const Stopwatch& stopwatch) {
   nlohmann::ordered_json j;
   j["solver"] = "fast Poisson, two passes";
-  j["mode"] = mode_name(r.layout.mode);
+  j["mode"] = name(r.layout.mode);
   j["grid"] = {p.grid.rows, p.grid.cols};
   j["precision"] = to_string(p.precision);
   j["unknowns"] = p.grid.rows * p.grid.cols;
-  for (const auto& [part, seconds] : r.stopwatch.laps()) j["seconds"][part] = seconds;
-  j["seconds"]["total"] = r.stopwatch.total();
-  if (r.check) {
-    // JSON has no NaN: null says that there is no such number.
+  for (const auto& [part, seconds] : stopwatch.laps()) j["seconds"][part] = seconds;
+  j["seconds"]["total"] = stopwatch.total();
+  if (r.check) {  // NaN and infinity, which JSON has not, become null
     j["scaled_residual"] = r.check->scaled_residual;
     if (r.check->error) j["error"] = *r.check->error;
   }
@@ -195,46 +184,46 @@ void print_json(const Problem& p, const Outcome& r) {
   fmt::print("{}\n", j.dump(2));
 }
 
-void print_text(const PoissonOptions& o, const Problem& p, const Outcome& r) {
-  const double eps = p.precision == Precision::f32 ? 0x1p-24 : 0x1p-53;
-  const char* source = p.reader ? o.input.c_str() : p.model.model == kernels::Model::sine ? "model sine" : "model random";
-  fmt::print("problem    u_xx + u_yy = f, {}: {} x {} unknowns ({:.4g} million) in {}\n", source, p.grid.rows,
-             p.grid.cols, unknowns(p) / 1e6, to_string(p.precision));
-  fmt::print("method     fast Poisson, two passes, {}: {} slab{} of {} rows\n",
-             r.layout.mode == poisson::Mode::streaming ? "streaming" : "in core", r.layout.slabs,
-             r.layout.slabs == 1 ? "" : "s", r.layout.slab_rows);
-  fmt::print("workers    {} CPU, {} CUDA, {} rank{}\n", r.cpus, r.gpus, r.ranks, r.ranks == 1 ? "" : "s");
-  std::string times;
-  for (const auto& [part, seconds] : r.stopwatch.laps()) times += fmt::format("{} {:.3f}, ", part, seconds);
-  fmt::print("seconds    {}total {:.3f}\n", times, r.stopwatch.total());
-  const double seconds = r.report.seconds.at("solve");
-  fmt::print("speed      {:.1f} million unknowns per second\n", unknowns(p) / seconds / 1e6);
-  if (r.report.traffic.to_device + r.report.traffic.from_device > 0)
-    fmt::print("moved      {} to GPUs, {} back\n", human_bytes(static_cast<double>(r.report.traffic.to_device)),
-               human_bytes(static_cast<double>(r.report.traffic.from_device)));
-  if (r.check) {
-    fmt::print("residual   {:.2e} scaled, {:.2f} eps\n", r.check->scaled_residual, r.check->scaled_residual / eps);
-    if (r.check->error)
-      fmt::print("error      {:.2e} relative to the exact solution of the {} equation\n", *r.check->error,
-                 p.model.model == kernels::Model::sine ? "differential" : "difference");
-  }
+void print_text(const PoissonOptions& o, const Problem& p, const Outcome& r, const Stopwatch& stopwatch) {
+  const bool sine = p.model.model == kernels::Model::sine;
+  const double millions = static_cast<double>(p.grid.rows) * static_cast<double>(p.grid.cols) / 1e6;
+  const auto bytes = [](std::int64_t count) { return human_bytes(static_cast<double>(count)); };
+  const auto plural = [](auto count) { return count == 1 ? "" : "s"; };
+
+  fmt::print("problem    u_xx + u_yy = f, {}: {} x {} unknowns ({:.4g} million) in {}\n",
+             p.reader ? o.input : sine ? "model sine" : "model random", p.grid.rows, p.grid.cols, millions,
+             to_string(p.precision));
+  fmt::print("method     fast Poisson, two passes, {}: {} slab{} of {} row{}\n", name(r.layout.mode), r.layout.slabs,
+             plural(r.layout.slabs), r.layout.slab_rows, plural(r.layout.slab_rows));
+  fmt::print("workers    {} CPU, {} CUDA, {} rank{}\n", r.cpus, r.gpus, r.ranks, plural(r.ranks));
+  fmt::print("seconds    ");
+  for (const auto& [part, seconds] : stopwatch.laps()) fmt::print("{} {:.3f}, ", part, seconds);
+  fmt::print("total {:.3f}\n", stopwatch.total());
+  fmt::print("speed      {:.1f} million unknowns per second of solving\n", millions / r.report.seconds.at("solve"));
+  const Traffic& moved = r.report.traffic;
+  if (moved.to_device + moved.from_device > 0)
+    fmt::print("moved      {} to GPUs, {} back\n", bytes(moved.to_device), bytes(moved.from_device));
+  if (r.check)
+    fmt::print("residual   {:.2e} scaled, {:.2f} eps\n", r.check->scaled_residual,
+               r.check->scaled_residual / roundoff(p.precision));
+  if (r.check && r.check->error)
+    fmt::print("error      {:.2e} relative to the exact solution of the {} equation\n", *r.check->error,
+               sine ? "differential" : "difference");
   if (!o.common.output.empty() && r.report.reason == Reason::solved)
     fmt::print("written    {}\n", o.common.output.string());
   fmt::print("result     {}\n", to_string(r.report.reason));
 }
 
 int run(const PoissonOptions& o) {
-  const Stopwatch stopwatch;
+  Stopwatch stopwatch;
   const Problem problem = state_problem(o);
   return with_runtime(o.common.runtime, [&](Runtime& runtime) {
     const Outcome outcome = problem.precision == Precision::f32 ? solve<float>(runtime, o, problem, stopwatch)
                                                                 : solve<double>(runtime, o, problem, stopwatch);
-    if (runtime.rank() == 0) {
-      if (o.common.json)
-        print_json(problem, outcome);
-      else if (o.common.verbosity == Verbosity::normal)
-        print_text(o, problem, outcome);
-    }
+    if (runtime.rank() == 0 && o.common.json)
+      print_json(problem, outcome, stopwatch);
+    else if (runtime.rank() == 0 && o.common.verbosity == Verbosity::normal)
+      print_text(o, problem, outcome, stopwatch);
     return outcome.report.reason == Reason::solved ? 0 : 1;
   });
 }
@@ -242,58 +231,29 @@ int run(const PoissonOptions& o) {
 }  // namespace
 
 Command add_poisson(CLI::App& program) {
+  using kernels::Model;
   auto options = std::make_shared<PoissonOptions>();
   CLI::App* app = program.add_subcommand("poisson", "solve u_xx + u_yy = f on a rectangle, u = 0 on its border");
   app->add_option("F.npy", options->input,
-                  "f at the interior nodes, m rows (along y) x n columns (along x); without a file: --model")
+                  "f at the interior nodes, rows along y, columns along x, as numpy.save writes it; without a file: "
+                  "--model")
       ->type_name("");
-  add_parsed_option(*app, "--grid", options->shape, parse_grid, "interior nodes, rows x columns; default: 4095x4095")
-      ->type_name("MxN")
+  add_choice_option<std::optional<Model>, Model>(
+      *app, "--model", options->model, {{"sine", Model::sine}, {"random", Model::random}},
+      "a problem whose solution is known: sine (f = -2 pi^2 sin(pi x) sin(pi y) on (-1,1)^2) or random (u drawn from "
+      "--seed, f its discrete Laplacian); default: sine")
       ->group("Problem");
-  app->add_option_function<std::string>(
-         "--model",
-         [options](const std::string& name) {
-           if (name == "sine")
-             options->model = kernels::Model::sine;
-           else if (name == "random")
-             options->model = kernels::Model::random;
-           else
-             throw Error(fmt::format("--model: '{}' is no model; there are sine and random", name));
-         },
-         "a problem whose solution is known: sine (f = -2 pi^2 sin(pi x) sin(pi y) on (-1,1)^2) or random (u drawn "
-         "from --seed, f its discrete Laplacian); default: sine")
-      ->type_name("NAME")
+  add_parsed_option(*app, "--grid", options->shape, parse_grid,
+                    "interior nodes of a model, rows x columns; default: 4095x4095")
+      ->type_name("MxN")
       ->group("Problem");
   add_parsed_option(*app, "--lengths", options->lengths, parse_lengths,
                     "sides of the rectangle along y and x; spacings are length / (nodes + 1); default: 1x1")
       ->type_name("LYxLX")
       ->group("Problem");
-  app->add_option_function<std::string>(
-         "--mode",
-         [options](const std::string& name) {
-           if (name == "auto")
-             options->settings.mode = poisson::Mode::automatic;
-           else if (name == "incore")
-             options->settings.mode = poisson::Mode::incore;
-           else if (name == "streaming")
-             options->settings.mode = poisson::Mode::streaming;
-           else
-             throw Error(fmt::format("--mode: '{}' is no mode; there are auto, incore and streaming", name));
-         },
-         "incore keeps the grid where it is worked on, streaming passes it through slab by slab, auto decides from the "
-         "memories; default: auto")
-      ->type_name("NAME")
-      ->group("Method");
-  app->add_option_function<Index>(
-         "--slab",
-         [options](const Index& rows) {
-           if (rows < 1) throw Error(fmt::format("--slab: {} rows: a slab needs at least 1", rows));
-           options->settings.slab_rows = rows;
-         },
-         "rows of a slab; default: from the memories")
-      ->type_name("ROWS")
-      ->group("Method");
-  app->add_flag_callback("--no-check", [options] { options->check = false; }, "leave the residual out")
+  add_method_options(*app, options->settings);
+  app->add_flag_callback(
+         "--no-check", [options] { options->check = false; }, "do not compute the residual, which reads f once more")
       ->group("Method");
   add_common_options(*app, options->common);
   app->footer(
@@ -301,6 +261,7 @@ Command add_poisson(CLI::App& program) {
       "  asterism poisson --model sine --grid 4095x4095\n"
       "  asterism poisson F.npy -o U.npy\n"
       "  asterism poisson F.npy -o U.npy --gpu-memory 4G --mode streaming --json\n"
+      "  asterism poisson F.npy -o U.npy --memory 8G --spill /scratch\n"
       "  mpirun -np 4 asterism poisson --model random --grid 16383x16383\n\n"
       "Extents n with n + 1 a product of small primes (4095, 49151) are transformed fastest.");
   return {app, [options] { return run(*options); }};

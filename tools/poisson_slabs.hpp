@@ -1,0 +1,82 @@
+/// \file
+/// What the subcommands that run the Poisson solver share.
+#pragma once
+
+#include <fmt/format.h>
+
+#include "../algorithms/poisson.hpp"
+#include "options.hpp"
+
+namespace asterism::tools {
+
+inline const char* name(poisson::Mode mode) {
+  return mode == poisson::Mode::streaming ? "streaming" : mode == poisson::Mode::incore ? "incore" : "auto";
+}
+
+/// --mode and --slab
+inline void add_method_options(CLI::App& app, poisson::Settings& settings) {
+  using poisson::Mode;
+  add_choice_option<Mode, Mode>(
+      app, "--mode", settings.mode,
+      {{"auto", Mode::automatic}, {"incore", Mode::incore}, {"streaming", Mode::streaming}},
+      "incore keeps the grid where it is worked on, streaming passes it through slab by slab, auto decides from the "
+      "memories; default: auto")
+      ->group("Method");
+  add_parsed_option(
+      app, "--slab", settings.slab_rows, [](const std::string& text) { return parse_whole<Index>(text, 1); },
+      "rows of a slab, the piece of the grid that a task works on; default: from the memories")
+      ->type_name("ROWS")
+      ->group("Method");
+}
+
+/// The grid of a solver as slabs, with the memory behind them: one piece of main memory, or, where there is a folder
+/// to spill to, whatever the runtime makes of it.
+template <class T>
+class Slabs {
+ public:
+  /// @throw Error when the grid does not fit in main memory, or in what was allowed of it.
+  Slabs(Runtime& runtime, const poisson::Solver<T>& solver) : runtime_(&runtime), layout_(solver.layout()) {
+    const Options& options = runtime.options();
+    if (!options.spill.empty()) {
+      tiles_ = solver.own();
+      return;
+    }
+    const std::size_t bytes = static_cast<std::size_t>(solver.row_count() * solver.grid().cols) * sizeof(T);
+    if (options.cpu_memory > 0 && bytes > options.cpu_memory)
+      throw Error(fmt::format("the grid takes {} of main memory, --memory allows {}; add --spill DIR, or allow more",
+                              human_bytes(static_cast<double>(bytes)),
+                              human_bytes(static_cast<double>(options.cpu_memory))),
+                  Blame::machine);
+    memory_ = PinnedBuffer(runtime, bytes);
+    tiles_ = solver.borrow(memory_.as<T>());
+  }
+
+  [[nodiscard]] Tiles<T>& tiles() { return tiles_; }
+
+  /// Calls body(slab, its first row) for the slabs of this rank, from the first row of the grid to the last.
+  template <class Body>
+  void each(const Body& body) {
+    for (Index c = 0; c < layout_.slabs; ++c)
+      if (tiles_[c].owner() == runtime_->rank()) body(tiles_[c], c * layout_.slab_rows);
+  }
+
+  /// Puts f into the slabs; a solve then starts from main memory, wherever f was made.
+  template <class Source>
+  void fill(const Source& f) {
+    each([&](Tile<T>& slab, Index first_row) {
+      if (layout_.mode == poisson::Mode::streaming) slab.write_through();
+      f(first_row, slab);
+      slab.wont_use();
+    });
+    runtime_->wait();
+    if (memory_.bytes() > 0) each([](const Tile<T>& slab, Index) { slab.return_home(); });
+  }
+
+ private:
+  Runtime* runtime_;
+  poisson::Layout layout_;
+  PinnedBuffer memory_;  // outlives the tiles over it
+  Tiles<T> tiles_;
+};
+
+}  // namespace asterism::tools
