@@ -32,86 +32,110 @@ void require_sound(const Grid& grid) {
 
 constexpr Index mebibyte = Index{1} << 20;
 
-/// Sizes in bytes that the choice of a layout works with, per rank.
-struct Sizes {
-  Index row, grid, capacity;
+/// What the choice of a layout works with, per rank. Sizes in bytes.
+struct Resources {
+  Where where;        ///< the workers that the slabs go to
+  Index workers;      ///< how many of them
+  Index rows, row;    ///< rows of the grid, size of one
+  Index capacity;     ///< of the memory that they work in (of each, where there are several)
+  bool spills;        ///< whether a disk takes what does not fit in main memory
+
+  [[nodiscard]] Index grid() const { return rows * row; }
+  /// Whether slabs have to share the workers' memory with others that come and go.
+  [[nodiscard]] bool limited() const { return where == Where::cuda || spills; }
 };
 
-[[noreturn]] void slab_does_not_fit(const Layout& layout, const Sizes& sizes, Index copies) {
-  throw Error(
-      fmt::format("{} slab{} of {} x {} ({} each) and {} of working memory do not fit in {} of {} memory; use a "
-                  "smaller --slab, or allow more memory",
-                  copies, copies == 1 ? "" : "s", layout.slab_rows, sizes.row, human_bytes(static_cast<double>(
-                      layout.slab_rows * sizes.row)), human_bytes(8.0 * static_cast<double>(layout.scratch)),
-                  human_bytes(static_cast<double>(sizes.capacity)), layout.where == Where::cuda ? "GPU" : "main"),
-      Blame::machine);
+template <class T>
+Resources resources_for(const Machine& machine, const Grid& grid) {
+  const int gpus = machine.count(WorkerKind::cuda), cpus = machine.count(WorkerKind::cpu);
+  // Slabs that keep a GPU busy would keep one core busy for seconds while all the others wait for it: with GPUs the
+  // cores leave the slabs to them.
+  const bool on_gpus = gpus > 0;
+  return {on_gpus ? Where::cuda : Where::cpu,
+          on_gpus ? gpus : cpus,
+          (grid.rows + machine.ranks - 1) / machine.ranks,
+          grid.cols * static_cast<Index>(sizeof(T)),
+          static_cast<Index>(machine.capacity(on_gpus ? MemoryKind::gpu : MemoryKind::main)),
+          machine.capacity(MemoryKind::disk) > 0};
+}
+
+Mode choose_mode(const Resources& r) {
+  // Without a disk main memory holds the whole grid in any case.
+  const Index room = r.where == Where::cuda ? r.workers * r.capacity : r.capacity;
+  return !r.limited() || r.grid() < room / 10 * 8 ? Mode::incore : Mode::streaming;
+}
+
+template <class T>
+Index choose_slab_rows(const Resources& r) {
+  Index wanted = 0, most = r.grid();  // bytes
+  if (r.where == Where::cuda) {
+    // Large enough to hide the cost of a task, small enough for a pipeline of several to fit.
+    wanted = std::clamp(r.grid() / (8 * r.workers), 16 * mebibyte, 256 * mebibyte);
+    most = r.capacity / 16;
+  } else {
+    // A little more than a core's own caches hold, and several slabs for every core.
+    wanted = std::min(4 * mebibyte, r.grid() / (4 * r.workers));
+    if (r.spills) most = r.capacity / (8 * (r.workers + 1));
+  }
+  // What a slab shows to the others takes as much room as some of its rows, in float64: its boundary, its prefix, its
+  // first unknown and the value above; and copies of two rows. In all no more than a twentieth of the grid, or 64 MiB.
+  constexpr Index modes = Index{kernels::boundary_rows} + Index{kernels::prefix_rows} + 2;
+  constexpr Index shown_rows = modes * static_cast<Index>(sizeof(double) / sizeof(T)) + 2;
+  const Index allowed_rows = std::max({Index{1}, r.rows / 20, 64 * mebibyte / r.row});
+  const Index rows = std::max(wanted / r.row, shown_rows * r.rows / allowed_rows);
+  const Index limited = std::max<Index>(1, std::min(rows, most / r.row));
+  // The tridiagonal CUDA kernels are fastest on whole blocks of rows.
+  constexpr Index block = kernels::cuda::block_rows;
+  return r.where == Where::cuda && limited > block ? limited / block * block : limited;
+}
+
+/// Lines that are transformed together, and the working memory that a slab's task then needs.
+template <class T>
+void choose_working_memory(const Resources& r, Index cols, Layout& layout) {
+  if (r.where == Where::cpu) {
+    // A few at a time: what the transform leaves in the cache the elimination finds there.
+    layout.lines_at_once = std::clamp<Index>(mebibyte / 2 / r.row, 1, layout.slab_rows);
+    layout.scratch = kernels::cpu::slab_scratch<T>(layout.slab_rows, cols, layout.lines_at_once);
+  }
+#ifdef ASTERISM_WITH_CUDA
+  if (r.where == Where::cuda) {
+    // Whole blocks of the tridiagonal kernels, as reduce_slab hands them on group by group.
+    constexpr Index block = kernels::cuda::block_rows;
+    const Index lines = kernels::cuda::dst_lines_at_once<T>(cols, layout.slab_rows);
+    layout.lines_at_once = std::min((lines + block - 1) / block * block, layout.slab_rows);
+    layout.scratch = kernels::cuda::slab_scratch<T>(layout.slab_rows, cols, layout.lines_at_once);
+  }
+#endif
+}
+
+/// @throw Error when not even two slabs (one, where there is but one) and their working memory fit.
+void require_room(const Resources& r, const Layout& layout) {
+  const Index slabs = layout.mode == Mode::streaming && layout.slabs > 1 ? 2 : 1;
+  const Index slab = layout.slab_rows * r.row, scratch = 8 * layout.scratch;
+  if (!r.limited() || slabs * slab + scratch <= r.capacity) return;
+  const auto human = [](Index bytes) { return human_bytes(static_cast<double>(bytes)); };
+  throw Error(fmt::format("{} slab{} of {} rows ({} each) and {} of working memory do not fit in {} of {} memory; use "
+                          "a smaller --slab, or allow more memory",
+                          slabs, slabs == 1 ? "" : "s", layout.slab_rows, human(slab), human(scratch),
+                          human(r.capacity), r.where == Where::cuda ? "GPU" : "main"),
+              Blame::machine);
 }
 
 /// Slab height, mode and working memory from the sizes of grid and memories.
 template <class T>
 Layout choose_layout(const Machine& machine, const Grid& grid, const Settings& settings) {
+  const Resources r = resources_for<T>(machine, grid);
   Layout layout;
-  const int gpus = machine.count(WorkerKind::cuda), cpus = machine.count(WorkerKind::cpu);
-  // Slabs that keep a GPU busy would keep one core busy for seconds while all the others wait for it.
-  layout.where = gpus > 0 ? Where::cuda : Where::cpu;
-  const Index workers = gpus > 0 ? gpus : cpus;
-  const bool spills = machine.capacity(MemoryKind::disk) > 0;
-  const MemoryKind memory = gpus > 0 ? MemoryKind::gpu : MemoryKind::main;
-  const Sizes sizes{grid.cols * static_cast<Index>(sizeof(T)),
-                    (grid.rows + machine.ranks - 1) / machine.ranks * grid.cols * static_cast<Index>(sizeof(T)),
-                    static_cast<Index>(machine.capacity(memory))};
-
-  const auto scratch_for = [&](Index slab_rows) {
-    if (layout.where == Where::cpu) {
-      // A few lines at a time: what the transform leaves in the cache the elimination finds there.
-      layout.lines_at_once = std::clamp<Index>(mebibyte / 2 / sizes.row, 1, slab_rows);
-      layout.scratch = kernels::cpu::slab_scratch<T>(slab_rows, grid.cols, layout.lines_at_once);
-    }
-#ifdef ASTERISM_WITH_CUDA
-    if (layout.where == Where::cuda) {
-      // Whole blocks of the tridiagonal kernels, as reduce_slab hands them on group by group.
-      const Index block = kernels::cuda::block_rows;
-      const Index lines = kernels::cuda::dst_lines_at_once<T>(grid.cols, slab_rows);
-      layout.lines_at_once = std::min((lines + block - 1) / block * block, slab_rows);
-      layout.scratch = kernels::cuda::slab_scratch<T>(slab_rows, grid.cols, layout.lines_at_once);
-    }
-#endif
-  };
-  const auto bytes_of = [&](Index slabs) { return slabs * layout.slab_rows * sizes.row + 8 * layout.scratch; };
-
-  // A limited main memory with a disk behind it streams just as a GPU does; without a disk it holds the whole grid.
-  const bool all_fits = layout.where == Where::cuda ? sizes.grid < sizes.capacity * workers / 10 * 8
-                                                    : !spills || sizes.grid < sizes.capacity / 10 * 8;
-  layout.mode = settings.mode;
-  if (layout.mode == Mode::automatic) layout.mode = all_fits ? Mode::incore : Mode::streaming;
-
-  layout.slab_rows = settings.slab_rows;
-  if (layout.slab_rows == 0) {
-    Index bytes = 0;
-    if (layout.where == Where::cuda) {
-      // Large enough to hide the cost of a task, small enough for a pipeline of several to fit.
-      bytes = std::min(256 * mebibyte, sizes.capacity / 16);
-      bytes = std::min(bytes, std::max(sizes.grid / (8 * workers), 16 * mebibyte));
-    } else {
-      // About what a core's caches hold, and several slabs for every core.
-      bytes = std::min({2 * mebibyte, sizes.grid / (4 * workers), sizes.capacity / (8 * (workers + 1))});
-    }
-    layout.slab_rows = std::max<Index>(1, bytes / sizes.row);
-    // The tridiagonal CUDA kernels are fastest on whole blocks of rows.
-    if (const Index block = kernels::cuda::block_rows; layout.where == Where::cuda && layout.slab_rows > block)
-      layout.slab_rows = layout.slab_rows / block * block;
-  }
-  layout.slab_rows = std::clamp<Index>(layout.slab_rows, 1, (grid.rows + machine.ranks - 1) / machine.ranks);
+  layout.where = r.where;
+  layout.mode = settings.mode == Mode::automatic ? choose_mode(r) : settings.mode;
+  layout.slab_rows = std::min(settings.slab_rows > 0 ? settings.slab_rows : choose_slab_rows<T>(r), r.rows);
   layout.slabs = (grid.rows + layout.slab_rows - 1) / layout.slab_rows;
-  scratch_for(layout.slab_rows);
-
-  const Index at_least = layout.mode == Mode::streaming && layout.slabs > 1 ? 2 : 1;
-  if (layout.where == Where::cuda || spills) {
-    if (bytes_of(at_least) > sizes.capacity) slab_does_not_fit(layout, sizes, at_least);
-    // The rest of the pipeline needs room for slabs arriving, being worked on and leaving.
+  choose_working_memory<T>(r, grid.cols, layout);
+  require_room(r, layout);
+  // Half of the memory: the rest of the pipeline needs room for slabs arriving, being worked on and leaving.
+  if (r.limited())
     layout.resident_slabs =
-        std::max<Index>(0, (sizes.capacity / 2 - 8 * layout.scratch) / (layout.slab_rows * sizes.row));
-  }
+        std::max<Index>(0, (r.capacity / 2 - 8 * layout.scratch) / (layout.slab_rows * r.row));
   return layout;
 }
 
