@@ -1,18 +1,12 @@
 #include "transform.hpp"
 
-#include <fftw3.h>
-
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <new>
 #include <numbers>
-#include <string>
+#include <type_traits>
 
-#include "../runtime/error.hpp"
+#include "chirp.hpp"
+#include "fftw.hpp"
 
 namespace asterism::kernels {
 
@@ -37,114 +31,96 @@ template std::vector<Complex<double>> dst_rotations(Index);
 namespace cpu {
 namespace {
 
-/// FFTW's names in one precision.
-template <class T>
-struct Fftw;
-template <>
-struct Fftw<float> {
-  using Plan = fftwf_plan;
-  using Number = fftwf_complex;
-  static constexpr auto plan = fftwf_plan_guru64_dft;
-  static constexpr auto execute = fftwf_execute_dft;
-};
-template <>
-struct Fftw<double> {
-  using Plan = fftw_plan;
-  using Number = fftw_complex;
-  static constexpr auto plan = fftw_plan_guru64_dft;
-  static constexpr auto execute = fftw_execute_dft;
-};
-
-template <class T>
-typename Fftw<T>::Number* fftw(Complex<T>* z) {
-  return reinterpret_cast<typename Fftw<T>::Number*>(z);
-}
-
-/// Where a thread folds and transforms one line: aligned for FFTW's SIMD code, which the tiles' rows are not.
-template <class T>
-struct Line {
-  Complex<T>*in, *out;
-};
-
-template <class T>
-Line<T> line(Index N) {
-  struct Free {
-    void operator()(void* memory) const { std::free(memory); }
-  };
-  static thread_local std::unique_ptr<void, Free> memory;
-  static thread_local Index capacity = 0;
-
-  constexpr Index alignment = 64;
-  const Index bytes = (N * static_cast<Index>(sizeof(Complex<T>)) + alignment - 1) / alignment * alignment;
-  // Out of place is faster (by 10 to 40 %) while both lines stay in the second-level cache, and slower
-  // beyond.
-  const bool out_of_place = bytes <= 256 * 1024;
-  const Index needed = out_of_place ? 2 * bytes : bytes;
-  if (needed > capacity) {
-    capacity = 0;
-    memory.reset();
-    memory.reset(std::aligned_alloc(alignment, static_cast<std::size_t>(needed)));
-    if (memory == nullptr) throw std::bad_alloc();
-    capacity = needed;
-  }
-  char* const first = static_cast<char*>(memory.get());
-  return {reinterpret_cast<Complex<T>*>(first), reinterpret_cast<Complex<T>*>(first + (needed - bytes))};
-}
-
+/// What the transforms of lines of n points share that are done in the precision of T.
 template <class T>
 struct Plan {
+  explicit Plan(Index n) : fft(plan_fft<T>(n + 1, 1, FFTW_FORWARD)), rotations(dst_rotations<T>(n)) {}
+
   typename Fftw<T>::Plan fft;
   std::vector<Complex<T>> rotations;
 };
 
-template <class T>
-const Plan<T>& plan(Index n) {
-  static std::mutex mutex;
-  static auto& plans = *new std::map<Index, Plan<T>>;  // never destroyed: workers may outlive static objects
-
-  const std::scoped_lock lock(mutex);
-  auto found = plans.find(n);
-  if (found == plans.end()) {
-    const Index N = n + 1;
-    const Line<T> l = line<T>(N);
-    const fftw_iodim64 dimension{N, 1, 1};
-    auto rotations = dst_rotations<T>(n);
-    // Measured plans are at most a few per cent faster here, take a second to make for long lines, and differ
-    // from run to run and from rank to rank, and with them the last bits of the results.
-    const auto fft =
-        Fftw<T>::plan(1, &dimension, 0, nullptr, fftw<T>(l.in), fftw<T>(l.out), FFTW_FORWARD, FFTW_ESTIMATE);
-    if (fft == nullptr)
-      throw Error("FFTW makes no plan for lines of " + std::to_string(n) + " points: choose shorter lines");
-    found = plans.emplace(n, Plan<T>{fft, std::move(rotations)}).first;
+/// (T2) as it stands, in the precision of U.
+template <class U, class T>
+void direct(InOut<T> lines) {
+  const Index N = lines.cols + 1;
+  const auto& [fft, rotations] = planned<Plan<U>>(lines.cols);
+  const auto [in, out] = fft_lines<U>(N);
+  const Complex<U>* const rotation = rotations.data();
+  for (Index i = 0; i < lines.rows; ++i) {
+    T* const row = lines.row(i);
+    in[0] = {0, 0};
+    for (Index j = 1; 2 * j <= N; ++j) {
+      const FoldedPair<U> pair = dst_fold<U>(row[j - 1], row[N - j - 1], rotation[j]);
+      in[j] = pair.at_j;
+      in[N - j] = pair.at_mirror;
+    }
+    Fftw<U>::execute(fft, fftw<U>(in), fftw<U>(out));
+    const U* const u = reinterpret_cast<const U*>(out);
+    for (Index k = 1; k < N; ++k) row[k - 1] = static_cast<T>(dst_unfold(u[k], u[2 * N - k]));
   }
-  return found->second;
+}
+
+/// (T2) by way of (C1).
+void chirped(InOut<double> lines) {
+  const ChirpConvolution& convolve = chirp_convolution(lines.cols + 1);
+  const Chirp& chirp = convolve.chirp();
+  const Index N = chirp.N, M = chirp.M;
+  const Chirp::Grid grid = chirp.grid();
+  const Complex<double>*const w = chirp.w.data(), *const v = chirp.v.data();
+  const auto fft = convolve.lines();
+  Complex<double>*const high = fft.in, *const rest = fft.in + M;
+
+  for (Index i = 0; i < lines.rows; ++i) {
+    double* const row = lines.row(i);
+    int exponent = 0;
+    for (Index j = 0; j < lines.cols; ++j) exponent = std::max(exponent, biased_exponent(row[j]));
+    const double scale = line_scale(exponent), inverse = 1 / scale;
+
+    const auto put = [&](Index j, Complex<double> a) {
+      const HighAndRest split = chirp_split(a, grid.coarse);
+      high[j] = split.high;
+      rest[j] = split.rest;
+    };
+    put(0, {0, 0});
+    for (Index j = 1; 2 * j <= N; ++j) {
+      const FoldedPair<double> pair =
+          chirp_fold(row[j - 1] * inverse, row[N - j - 1] * inverse, w[j], v[j], v[j - 1], grid.mirror_sign);
+      put(j, pair.at_j);
+      put(N - j, pair.at_mirror);
+    }
+    std::fill(high + N, high + M, Complex<double>{0, 0});
+    std::fill(rest + N, rest + M, Complex<double>{0, 0});
+    convolve(fft);
+    for (Index l = 0; 2 * l < N; ++l) {
+      const Complex<double> U = chirp_join({high[l], rest[l]}, w[l], grid.fine);
+      if (l > 0) row[2 * l - 1] = U.re * scale;
+      if (2 * l < lines.cols) row[2 * l] = U.im * scale;
+    }
+  }
 }
 
 }  // namespace
 
 template <class T>
 void plan_dst(Index n) {
-  plan<T>(n);
+  if (!has_large_prime(n + 1))
+    planned<Plan<T>>(n);
+  else if constexpr (std::is_same_v<T, float>)
+    planned<Plan<double>>(n);
+  else
+    chirp_convolution(n + 1);
 }
 
 template <class T>
 void dst(InOut<T> lines) {
   if (lines.rows < 1 || lines.cols < 1) return;
-  const Index N = lines.cols + 1;
-  const auto& [fft, rotations] = plan<T>(lines.cols);
-  const auto [in, out] = line<T>(N);
-  const Complex<T>* const rotation = rotations.data();
-  for (Index i = 0; i < lines.rows; ++i) {
-    T* const row = lines.row(i);
-    in[0] = {0, 0};
-    for (Index j = 1; 2 * j <= N; ++j) {
-      const FoldedPair<T> pair = dst_fold(row[j - 1], row[N - j - 1], rotation[j]);
-      in[j] = pair.at_j;
-      in[N - j] = pair.at_mirror;
-    }
-    Fftw<T>::execute(fft, fftw<T>(in), fftw<T>(out));
-    std::copy_n(reinterpret_cast<const T*>(out) + 1, lines.cols, row);
-  }
+  if (!has_large_prime(lines.cols + 1))
+    direct<T>(lines);
+  else if constexpr (std::is_same_v<T, float>)
+    direct<double>(lines);
+  else
+    chirped(lines);
 }
 
 template void plan_dst<float>(Index);

@@ -8,8 +8,10 @@
 #include <string>
 #include <tuple>
 #include <type_traits>
+#include <vector>
 
 #include "../runtime/cuda.hpp"
+#include "chirp.hpp"
 #include "transform.hpp"
 
 namespace asterism::kernels::cuda {
@@ -48,12 +50,12 @@ __device__ Index threads_y() { return Index{gridDim.y} * blockDim.y; }
 
 /// The sequence of (T2) for each line. The thread at j makes elements j and N - j (one and the same at N /
 /// 2).
-template <class T>
+template <class T, class U>
 __global__ void fold(const T* __restrict__ from, Index n, Index ld, Index lines,
-                     const Complex<T>* __restrict__ rotations, Complex<T>* __restrict__ to) {
+                     const Complex<U>* __restrict__ rotations, Complex<U>* __restrict__ to) {
   const Index N = n + 1, j = global_x() + 1, step = threads_y();
   if (2 * j > N) return;
-  const Complex<T> rotation = rotations[j];
+  const Complex<U> rotation = rotations[j];
   for (Index first = global_y(); first < lines; first += lines_per_thread * step) {
     T x[lines_per_thread] = {}, mirror[lines_per_thread] = {};
 #pragma unroll
@@ -68,8 +70,8 @@ __global__ void fold(const T* __restrict__ from, Index n, Index ld, Index lines,
     for (int i = 0; i < lines_per_thread; ++i) {
       const Index line = first + i * step;
       if (line < lines) {
-        const FoldedPair<T> pair = dst_fold(x[i], mirror[i], rotation);
-        Complex<T>* const z = to + line * N;
+        const FoldedPair<U> pair = dst_fold<U>(x[i], mirror[i], rotation);
+        Complex<U>* const z = to + line * N;
         z[j] = pair.at_j;
         z[N - j] = pair.at_mirror;
         if (j == 1) z[0] = {0, 0};
@@ -78,106 +80,308 @@ __global__ void fold(const T* __restrict__ from, Index n, Index ld, Index lines,
   }
 }
 
-/// The first half of each transformed line, read as real numbers 0, Y_1 ... Y_n, to where it belongs.
-template <class T>
-__global__ void unfold(const T* __restrict__ from, Index n, Index lines, T* __restrict__ to, Index ld) {
+/// (T3) for each line. The thread at k makes output k + 1.
+template <class U, class T>
+__global__ void unfold(const U* __restrict__ from, Index n, Index lines, T* __restrict__ to, Index ld) {
   const Index N = n + 1, k = global_x(), step = threads_y();
   if (k >= n) return;
   for (Index first = global_y(); first < lines; first += lines_per_thread * step) {
-    T y[lines_per_thread] = {};
+    U u[lines_per_thread] = {}, mirror[lines_per_thread] = {};
 #pragma unroll
-    for (int i = 0; i < lines_per_thread; ++i)
-      if (first + i * step < lines) y[i] = from[(first + i * step) * 2 * N + k + 1];
+    for (int i = 0; i < lines_per_thread; ++i) {
+      const Index line = first + i * step;
+      if (line < lines) {
+        u[i] = from[line * 2 * N + k + 1];
+        mirror[i] = from[(line + 1) * 2 * N - k - 1];
+      }
+    }
 #pragma unroll
-    for (int i = 0; i < lines_per_thread; ++i)
-      if (first + i * step < lines) to[(first + i * step) * ld + k] = y[i];
+    for (int i = 0; i < lines_per_thread; ++i) {
+      const Index line = first + i * step;
+      if (line < lines) to[line * ld + k] = static_cast<T>(dst_unfold(u[i], mirror[i]));
+    }
   }
 }
 
-/// What the transforms of lines of one length on one device share.
-template <class T>
-class Plan {
- public:
-  Plan(Index n, Index lines_at_once) : Plan() {  // after Plan() the destructor cleans up when a check throws
-    const auto table = dst_rotations<T>(n);
-    const std::size_t bytes = table.size() * sizeof(table[0]);
-    check(cudaMalloc(&rotations_, bytes), "memory for the rotations of a sine transform");
-    check(cudaMemcpy(rotations_, table.data(), bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
-    // A copy from pageable memory may still be on its way, and streams without blocking do not wait for it.
-    check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
+/// The largest biased exponent of each line's numbers, over 0. A warp has places of one line: hard lines are
+/// longer than a warp is wide.
+__global__ void find_exponents(const double* __restrict__ from, Index n, Index ld, Index lines,
+                               int* __restrict__ exponents) {
+  constexpr unsigned warp = 32, all = 0xffffffff;
+  const Index j = global_x(), step = threads_y();
+  for (Index line = global_y(); line < lines; line += step) {
+    int exponent = j < n ? biased_exponent(from[line * ld + j]) : 0;
+    for (unsigned lanes = warp / 2; lanes > 0; lanes /= 2)
+      exponent = max(exponent, __shfl_xor_sync(all, exponent, lanes));
+    if (threadIdx.x % warp == 0) atomicMax(exponents + line, exponent);
+  }
+}
 
-    long long N = n + 1;
+/// What the kernels of (C1) want of a Chirp.
+struct ChirpTables {
+  const Complex<double>*w, *v, *high, *low;
+  Index N, M;
+  Chirp::Grid grid;
+};
+
+/// (C2), split into the lines 2 i (high) and 2 i + 1 (rest) for line i. The thread at t < M - N makes
+/// elements t and N - t, where t is at most N / 2, and N + t, which is 0.
+__global__ void fold_chirped(const double* __restrict__ from, Index ld, Index lines, ChirpTables chirp,
+                             const int* __restrict__ exponents, Complex<double>* __restrict__ to) {
+  const Index N = chirp.N, M = chirp.M, t = global_x(), step = threads_y();
+  if (t >= M - N) return;
+  const bool has_pair = t > 0 && 2 * t <= N;
+  Complex<double> w{}, v{}, v_before{};
+  if (has_pair) {
+    w = chirp.w[t];
+    v = chirp.v[t];
+    v_before = chirp.v[t - 1];
+  }
+  for (Index line = global_y(); line < lines; line += step) {
+    Complex<double>*const high = to + 2 * line * M, *const rest = high + M;
+    const auto put = [&](Index at, Complex<double> a) {
+      const HighAndRest split = chirp_split(a, chirp.grid.coarse);
+      high[at] = split.high;
+      rest[at] = split.rest;
+    };
+    if (has_pair) {
+      const double inverse = 1 / line_scale(exponents[line]);
+      const double* const row = from + line * ld;
+      const FoldedPair<double> pair =
+          chirp_fold(row[t - 1] * inverse, row[N - t - 1] * inverse, w, v, v_before, chirp.grid.mirror_sign);
+      put(t, pair.at_j);
+      put(N - t, pair.at_mirror);
+    }
+    if (t == 0) put(0, {0, 0});
+    put(N + t, {0, 0});
+  }
+}
+
+/// (C3), in place.
+__global__ void multiply_chirped(Complex<double>* __restrict__ spectra, Index lines, ChirpTables chirp) {
+  const Index M = chirp.M, k = global_x(), step = threads_y();
+  if (k >= M) return;
+  const Complex<double> c_high = chirp.high[k], c_low = chirp.low[k];
+  for (Index line = global_y(); line < lines; line += step) {
+    Complex<double>*const high = spectra + 2 * line * M + k, *const rest = high + M;
+    const HighAndRest product = chirp_multiply({*high, *rest}, c_high, c_low);
+    *high = product.high;
+    *rest = product.rest;
+  }
+}
+
+/// The thread at l makes U_l, the outputs 2 l and 2 l + 1 of each line.
+__global__ void unfold_chirped(const Complex<double>* __restrict__ from, Index lines, ChirpTables chirp,
+                               const int* __restrict__ exponents, double* __restrict__ to, Index ld) {
+  const Index N = chirp.N, l = global_x(), step = threads_y();
+  if (2 * l >= N) return;
+  const Complex<double> w = chirp.w[l];
+  for (Index line = global_y(); line < lines; line += step) {
+    const Complex<double>*const high = from + 2 * line * chirp.M, *const rest = high + chirp.M;
+    const Complex<double> U = chirp_join({high[l], rest[l]}, w, chirp.grid.fine);
+    const double scale = line_scale(exponents[line]);
+    double* const row = to + line * ld;
+    if (l > 0) row[2 * l - 1] = U.re * scale;
+    if (2 * l < N - 1) row[2 * l] = U.im * scale;
+  }
+}
+
+/// A table on the calling thread's current device.
+template <class T>
+class Table {
+ public:
+  explicit Table(const std::vector<T>& table) {
+    const std::size_t bytes = table.size() * sizeof(T);
+    check(cudaMalloc(&data_, bytes), "memory for a table of a sine transform");
+    try {
+      check(cudaMemcpy(data_, table.data(), bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+      // A copy from pageable memory may still be on its way, and streams without blocking do not wait for it.
+      check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
+    } catch (...) {
+      cudaFree(data_);
+      throw;
+    }
+  }
+  Table(const Table&) = delete;
+  Table& operator=(const Table&) = delete;
+  ~Table() { cudaFree(data_); }
+
+  [[nodiscard]] const T* data() const { return data_; }
+
+ private:
+  T* data_ = nullptr;
+};
+
+/// `count` FFTs of `length` at once, one behind the other, in place.
+template <class T>
+class Fft {
+ public:
+  Fft(Index length, Index count) : Fft() {  // after Fft() the destructor cleans up when a check throws
+    long long size = length;
     constexpr cufftType type = std::is_same_v<T, float> ? CUFFT_C2C : CUFFT_Z2Z;
     check(cufftCreate(&fft_), "cufftCreate");
     created_ = true;
     check(cufftSetAutoAllocation(fft_, 0), "cufftSetAutoAllocation");
     const std::string what =
-        "plan for " + std::to_string(lines_at_once) + " lines of " + std::to_string(n) + " points";
-    check(cufftMakePlanMany64(fft_, 1, &N, nullptr, 1, N, nullptr, 1, N, type, lines_at_once, &work_bytes_),
+        "plan for " + std::to_string(count) + " transforms of length " + std::to_string(length);
+    check(cufftMakePlanMany64(fft_, 1, &size, nullptr, 1, size, nullptr, 1, size, type, count, &work_bytes_),
           what.c_str());
   }
-  Plan(const Plan&) = delete;
-  Plan& operator=(const Plan&) = delete;
-  ~Plan() {
+  Fft(const Fft&) = delete;
+  Fft& operator=(const Fft&) = delete;
+  ~Fft() {
     if (created_) cufftDestroy(fft_);
-    cudaFree(rotations_);
   }
 
-  [[nodiscard]] const Complex<T>* rotations() const { return rotations_; }
   [[nodiscard]] std::size_t work_bytes() const { return work_bytes_; }
 
-  /// In place, all lines_at_once of them.
-  void transform(cudaStream_t stream, Complex<T>* lines, void* work_area) {
+  void operator()(cudaStream_t stream, Complex<T>* lines, void* work_area, int direction) {
     const std::scoped_lock lock(mutex_);  // stream and work area belong to the plan until it is launched
     check(cufftSetStream(fft_, stream), "cufftSetStream");
     check(cufftSetWorkArea(fft_, work_area), "cufftSetWorkArea");
     if constexpr (std::is_same_v<T, float>) {
       auto* const data = reinterpret_cast<cufftComplex*>(lines);
-      check(cufftExecC2C(fft_, data, data, CUFFT_FORWARD), "cufftExecC2C");
+      check(cufftExecC2C(fft_, data, data, direction), "cufftExecC2C");
     } else {
       auto* const data = reinterpret_cast<cufftDoubleComplex*>(lines);
-      check(cufftExecZ2Z(fft_, data, data, CUFFT_FORWARD), "cufftExecZ2Z");
+      check(cufftExecZ2Z(fft_, data, data, direction), "cufftExecZ2Z");
     }
   }
 
  private:
-  Plan() = default;
+  Fft() = default;
 
-  Complex<T>* rotations_ = nullptr;
   cufftHandle fft_{};
   bool created_ = false;
   std::size_t work_bytes_ = 0;
   std::mutex mutex_;
 };
 
+/// A multiple of cuFFT's alignment: whatever lies behind so many bytes is aligned too.
+constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+/// (T2) as it stands, in the precision of U: what the transforms of lines of n points on one device share.
+template <class U>
+class Direct {
+ public:
+  Direct(Index n, Index lines_at_once)
+      : n_(n),
+        line_bytes_(aligned(static_cast<std::size_t>(bytes_per_line(n) * lines_at_once))),
+        rotations_(dst_rotations<U>(n)),
+        fft_(n + 1, lines_at_once) {}
+
+  static constexpr Index bytes_per_line(Index n) { return (n + 1) * static_cast<Index>(sizeof(Complex<U>)); }
+  [[nodiscard]] std::size_t scratch_bytes() const { return line_bytes_ + fft_.work_bytes(); }
+
+  /// At most lines_at_once of them.
+  template <class T>
+  void operator()(cudaStream_t stream, In<T> from, Out<T> to, void* work) {
+    auto* const lines = static_cast<Complex<U>*>(work);
+    const Launch pairs((n_ + 1) / 2, from.rows), points(n_, from.rows);
+    fold<<<pairs.blocks, pairs.threads, 0, stream>>>(from.data, n_, from.ld, from.rows, rotations_.data(),
+                                                     lines);
+    asterism::cuda::check_launch("fold lines of a sine transform");
+    // In the last round perhaps stale lines too: harmless.
+    fft_(stream, lines, static_cast<char*>(work) + line_bytes_, CUFFT_FORWARD);
+    unfold<<<points.blocks, points.threads, 0, stream>>>(static_cast<const U*>(work), n_, from.rows, to.data,
+                                                         to.ld);
+    asterism::cuda::check_launch("unfold lines of a sine transform");
+  }
+
+ private:
+  Index n_;
+  std::size_t line_bytes_;
+  Table<Complex<U>> rotations_;
+  Fft<U> fft_;
+};
+
+/// (T2) by way of (C1).
+class Chirped {
+ public:
+  Chirped(Index n, Index lines_at_once)
+      : Chirped(cpu::chirp_convolution(n + 1).chirp(), bytes_per_line(n) * lines_at_once, lines_at_once) {}
+
+  static Index bytes_per_line(Index n) {
+    return 2 * convolution_length(n + 1) * static_cast<Index>(sizeof(Complex<double>));
+  }
+  [[nodiscard]] std::size_t scratch_bytes() const {
+    return line_bytes_ + exponent_bytes_ + fft_.work_bytes();
+  }
+
+  /// At most lines_at_once of them.
+  void operator()(cudaStream_t stream, In<double> from, Out<double> to, void* work) {
+    auto* const lines = static_cast<Complex<double>*>(work);
+    auto* const exponents = reinterpret_cast<int*>(static_cast<char*>(work) + line_bytes_);
+    void* const work_area = static_cast<char*>(work) + line_bytes_ + exponent_bytes_;
+    const Index n = from.cols, count = from.rows;
+    const Launch points(n, count), folds(tables_.M - tables_.N, count), all(tables_.M, count),
+        pairs(n / 2 + 1, count);
+
+    check(cudaMemsetAsync(exponents, 0, exponent_bytes_, stream), "cudaMemsetAsync");
+    find_exponents<<<points.blocks, points.threads, 0, stream>>>(from.data, n, from.ld, count, exponents);
+    asterism::cuda::check_launch("exponents of the lines of a sine transform");
+    fold_chirped<<<folds.blocks, folds.threads, 0, stream>>>(from.data, from.ld, count, tables_, exponents,
+                                                             lines);
+    asterism::cuda::check_launch("fold lines of a sine transform with a chirp");
+    fft_(stream, lines, work_area, CUFFT_FORWARD);  // in the last round perhaps stale lines too: harmless
+    multiply_chirped<<<all.blocks, all.threads, 0, stream>>>(lines, count, tables_);
+    asterism::cuda::check_launch("multiply by the spectrum of a chirp");
+    fft_(stream, lines, work_area, CUFFT_INVERSE);
+    unfold_chirped<<<pairs.blocks, pairs.threads, 0, stream>>>(lines, count, tables_, exponents, to.data,
+                                                               to.ld);
+    asterism::cuda::check_launch("unfold lines of a sine transform with a chirp");
+  }
+
+ private:
+  Chirped(const Chirp& chirp, Index line_bytes, Index lines_at_once)
+      : line_bytes_(aligned(static_cast<std::size_t>(line_bytes))),
+        exponent_bytes_(aligned(static_cast<std::size_t>(lines_at_once) * sizeof(int))),
+        w_(chirp.w),
+        v_(chirp.v),
+        high_(chirp.high),
+        low_(chirp.low),
+        tables_{w_.data(), v_.data(), high_.data(), low_.data(), chirp.N, chirp.M, chirp.grid()},
+        fft_(chirp.M, 2 * lines_at_once) {}
+
+  std::size_t line_bytes_, exponent_bytes_;
+  Table<Complex<double>> w_, v_, high_, low_;
+  ChirpTables tables_;
+  Fft<double> fft_;
+};
+
 /// The plan of the calling thread's current device.
-template <class T>
-Plan<T>& plan(Index n, Index lines_at_once) {
+template <class Plan>
+Plan& plan(Index n, Index lines_at_once) {
   // Never destroyed: at the process's end CUDA may be gone before static objects are.
-  static auto& plans = *new std::map<std::tuple<int, Index, Index>, std::unique_ptr<Plan<T>>>;
+  static auto& plans = *new std::map<std::tuple<int, Index, Index>, std::unique_ptr<Plan>>;
   static std::mutex mutex;
 
   int device = 0;
   check(cudaGetDevice(&device), "cudaGetDevice");
   const std::scoped_lock lock(mutex);
   auto& plan = plans[{device, n, lines_at_once}];
-  if (plan == nullptr) plan = std::make_unique<Plan<T>>(n, lines_at_once);
+  if (plan == nullptr) plan = std::make_unique<Plan>(n, lines_at_once);
   return *plan;
 }
 
-/// Bytes of the complex lines; rounded up, so that cuFFT's work area behind them is aligned.
+/// What lines of n points in the precision of T are transformed by where N = n + 1 has a large prime factor.
 template <class T>
-std::size_t line_bytes(Index n, Index lines_at_once) {
-  constexpr std::size_t alignment = 256;
-  const std::size_t bytes = static_cast<std::size_t>((n + 1) * lines_at_once) * sizeof(Complex<T>);
-  return (bytes + alignment - 1) / alignment * alignment;
+using Hard = std::conditional_t<std::is_same_v<T, float>, Direct<double>, Chirped>;
+
+template <class T, class Use>
+void with_plan(Index n, Index lines_at_once, Use use) {
+  if (has_large_prime(n + 1))
+    use(plan<Hard<T>>(n, lines_at_once));
+  else
+    use(plan<Direct<T>>(n, lines_at_once));
 }
 
 }  // namespace
 
 template <class T>
 Index dst_scratch(Index n, Index lines_at_once) {
-  const std::size_t bytes = line_bytes<T>(n, lines_at_once) + plan<T>(n, lines_at_once).work_bytes();
+  std::size_t bytes = 0;
+  with_plan<T>(n, lines_at_once, [&](const auto& transform) { bytes = transform.scratch_bytes(); });
   return static_cast<Index>((bytes + sizeof(T) - 1) / sizeof(T));
 }
 
@@ -186,36 +390,36 @@ Index dst_lines_at_once(Index n, Index rows) {
   // 32 MiB of the 50 MB of second-level cache of an H200. Most lengths want a work area as large as the
   // lines.
   constexpr Index working_set = 32 << 20;
-  const Index line = 2 * (n + 1) * static_cast<Index>(sizeof(Complex<T>));
-  const Index most = std::clamp<Index>(working_set / line, 1, rows);
+  const Index line = has_large_prime(n + 1) ? Hard<T>::bytes_per_line(n) : Direct<T>::bytes_per_line(n);
+  const Index most = std::clamp<Index>(working_set / (2 * line), 1, rows);
   const Index rounds = (rows + most - 1) / most;
   return (rows + rounds - 1) / rounds;
 }
 
 template <class T>
 void plan_dst(Index n, Index lines_at_once) {
-  plan<T>(n, lines_at_once);
+  // Kernels are loaded when they first run: here, on a line of zeros, rather than in the first task.
+  const auto line_bytes = aligned(static_cast<std::size_t>(n) * sizeof(T));
+  const auto work_bytes = static_cast<std::size_t>(dst_scratch<T>(n, lines_at_once)) * sizeof(T);
+  void* memory = nullptr;
+  check(cudaMalloc(&memory, line_bytes + work_bytes), "memory to try a sine transform");
+  const std::unique_ptr<void, decltype(&cudaFree)> owner(memory, &cudaFree);
+  check(cudaMemset(memory, 0, line_bytes + work_bytes), "cudaMemset");
+  T* const line = static_cast<T*>(memory);
+  dst<T>({nullptr}, {line, 1, n, n}, {line, 1, n, n}, line + line_bytes / sizeof(T), lines_at_once);
+  check(cudaStreamSynchronize(nullptr), "first run of a sine transform");
 }
 
 template <class T>
 void dst(Stream stream, In<T> from, Out<T> to, T* work, Index lines_at_once) {
-  const Index n = from.cols;
-  if (from.rows < 1 || n < 1) return;
-  Plan<T>& shared = plan<T>(n, lines_at_once);
-  const cudaStream_t s = asterism::cuda::native(stream);
-  auto* const lines = reinterpret_cast<Complex<T>*>(work);
-  void* const work_area = reinterpret_cast<char*>(work) + line_bytes<T>(n, lines_at_once);
-
-  for (Index first = 0; first < from.rows; first += lines_at_once) {
-    const Index count = std::min(lines_at_once, from.rows - first);
-    const Launch pairs((n + 1) / 2, count), points(n, count);
-    fold<<<pairs.blocks, pairs.threads, 0, s>>>(from.row(first), n, from.ld, count, shared.rotations(),
-                                                lines);
-    asterism::cuda::check_launch("fold lines of a sine transform");
-    shared.transform(s, lines, work_area);  // in the last round perhaps stale lines too: harmless
-    unfold<<<points.blocks, points.threads, 0, s>>>(work, n, count, to.row(first), to.ld);
-    asterism::cuda::check_launch("unfold lines of a sine transform");
-  }
+  if (from.rows < 1 || from.cols < 1) return;
+  with_plan<T>(from.cols, lines_at_once, [&](auto& transform) {
+    for (Index first = 0; first < from.rows; first += lines_at_once) {
+      const Index count = std::min(lines_at_once, from.rows - first);
+      transform(asterism::cuda::native(stream), In<T>{from.row(first), count, from.cols, from.ld},
+                Out<T>{to.row(first), count, to.cols, to.ld}, work);
+    }
+  });
 }
 
 template Index dst_scratch<float>(Index, Index);
