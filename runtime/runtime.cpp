@@ -48,13 +48,13 @@ void provide_model_folder(Environment& environment) {
   for (const char* variable : {"XDG_CACHE_HOME", "STARPU_HOME", "HOME"})  // StarPU's order
     if (home == nullptr) home = std::getenv(variable);
   if (home != nullptr && can_write(std::filesystem::path(home) / ".starpu" / "sampling")) return;
-  std::error_code ignored;
-  const std::filesystem::path substitute =
-      std::filesystem::temp_directory_path(ignored) / fmt::format("asterism-{}", getuid());
-  if (!can_write(substitute))
-    throw Error(fmt::format("neither {} nor {} can be written, and StarPU needs a folder for what it measures; set "
-                            "STARPU_HOME to one",
-                            home == nullptr ? "$HOME" : home, substitute.string()),
+  std::error_code failed;
+  const std::filesystem::path temporary = std::filesystem::temp_directory_path(failed);
+  const std::filesystem::path substitute = temporary / fmt::format("asterism-{}", getuid());
+  if (failed || !can_write(substitute))
+    throw Error(fmt::format("neither {} nor a folder for temporary files can be written, and StarPU needs one for what "
+                            "it measures; set STARPU_HOME to one",
+                            home == nullptr ? "$HOME" : home),
                 Blame::machine);
   environment.set("STARPU_PERF_MODEL_DIR", substitute.string());
 }
@@ -215,6 +215,11 @@ void Runtime::wait() {
   if (failure) throw TaskFailure(failure->task, failure->reason);
 }
 
+void Runtime::wait_for_room(std::size_t tasks) {
+  std::unique_lock lock(state_->mutex);
+  state_->wait_until(lock, [&] { return state_->in_flight.size() < tasks; });
+}
+
 Machine Runtime::machine() const { return state_->machine(); }
 const Options& Runtime::options() const { return state_->options; }
 int Runtime::rank() const { return state_->rank; }
@@ -269,7 +274,6 @@ void Runtime::State::task_ended(detail::TaskRecord& record) {
       sum->seconds += seconds;
     }
   }
-  if (record.started) --executing;
   ++progress;
   in_flight.erase(record.self);
   changed.notify_all();

@@ -1,0 +1,208 @@
+// The same program text on one rank and on several.
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "child.hpp"
+#include "runtime/codelet.hpp"
+
+using namespace asterism;
+using namespace asterism::test;
+
+namespace {
+
+using Access = HostView<double>::Access;
+
+struct Cell {
+  Index index;
+};
+
+void cpu_start(const Cell& cell, Out<double> x) {
+  for (Index j = 0; j < x.cols; ++j) x.data[j] = static_cast<double>((cell.index * 31 + j * 7) % 101);
+}
+const Codelet<Cell, Out<double>> start{"test_ranks_start", cpu_start};
+
+void cpu_mix(const NoArgs&, In<double> left, In<double> right, InOut<double> x) {
+  for (Index j = 0; j < x.cols; ++j) x.data[j] = 0.25 * left.data[j] + 0.3 * x.data[j] + 0.45 * right.data[j];
+}
+const Codelet<NoArgs, In<double>, In<double>, InOut<double>> mix{"test_ranks_mix", cpu_mix};
+
+void cpu_copy(const NoArgs&, In<double> from, Out<double> to) {
+  for (Index i = 0; i < to.rows; ++i) std::copy_n(from.row(i), to.cols, to.row(i));
+}
+const Codelet<NoArgs, In<double>, Out<double>> copy{"test_ranks_copy", cpu_copy};
+
+void cpu_fail(const std::string& reason, InOut<double>) { throw std::runtime_error(reason); }
+const Codelet<std::string, InOut<double>> fail{"test_ranks_fail", cpu_fail};
+
+}  // namespace
+
+TEST_CASE("ranks: a ring of tiles gives the serial numbers whoever owns them") {
+  constexpr Index n = 12, cols = 33;
+  constexpr int sweeps = 10;
+  std::vector<double> serial(n * cols);
+  const auto row = [&](Index i) { return serial.data() + (i + n) % n * cols; };
+  for (Index i = 0; i < n; ++i) cpu_start({i}, {row(i), 1, cols, cols});
+  for (int sweep = 0; sweep < sweeps; ++sweep)
+    for (Index i = 0; i < n; ++i)
+      cpu_mix({}, {row(i - 1), 1, cols, cols}, {row(i + 1), 1, cols, cols}, {row(i), 1, cols, cols});
+
+  Runtime runtime;
+  const Tiles<double> tiles(runtime, n, cols, 1, cols,
+                            [&](Index i, Index) { return static_cast<int>(i) % runtime.ranks(); });
+  for (Index i = 0; i < n; ++i) start({i}, tiles[i]);
+  for (int sweep = 0; sweep < sweeps; ++sweep)
+    for (Index i = 0; i < n; ++i) mix({}, tiles[(i + n - 1) % n], tiles[(i + 1) % n], tiles[i]);
+  for (Index i = 0; i < n; ++i) {
+    CAPTURE(i);
+    CHECK(tiles[i].owner() == static_cast<int>(i) % runtime.ranks());
+    if (tiles[i].owner() != runtime.rank()) {
+      CHECK_THROWS_WITH_AS(HostView<double>(tiles[i], Access::read),
+                           ("rank " + std::to_string(runtime.rank()) + " looks at a tile of rank " +
+                            std::to_string(tiles[i].owner()) + ": only the owner has its content")
+                               .c_str(),
+                           Error);
+      continue;
+    }
+    const HostView<double> view(tiles[i], Access::read);
+    for (Index j = 0; j < cols; ++j) CHECK(view(0, j) == row(i)[j]);
+  }
+  runtime.wait();
+}
+
+TEST_CASE("ranks: borrowed memory of each rank, and bytes between them") {
+  Runtime runtime;
+  const int rank = runtime.rank(), ranks = runtime.ranks(), last = ranks - 1;
+  constexpr Index rows = 20, cols = 30, ld = 33;
+  constexpr std::int64_t bytes = rows * cols * 8;
+  std::vector<double> from(rows * ld, -1), to(rows * ld, -1);
+  if (rank == 0)
+    for (Index i = 0; i < rows; ++i) std::iota(from.data() + i * ld, from.data() + i * ld + cols, i * 1000);
+  const std::int64_t before = runtime.traffic().between_ranks;
+  {
+    const Tile<double> source(runtime, rank == 0 ? from.data() : nullptr, rows, cols, ld, 0);
+    const Tile<double> target(runtime, rank == last ? to.data() : nullptr, rows, cols, ld, last);
+    copy({}, source, target);
+    copy({}, source, target);  // what came once is kept
+    runtime.wait();
+    CHECK(runtime.traffic().between_ranks - before == (rank == last && ranks > 1 ? bytes : 0));
+    if (rank == 0) HostView<double>(source, Access::read_write)(0, 0) = 0.5;
+    start({0}, source);  // written again: it has to come again
+    copy({}, source, target);
+    runtime.wait();
+    CHECK(runtime.traffic().between_ranks - before == (rank == last && ranks > 1 ? 2 * bytes : 0));
+  }
+  if (rank == last) {
+    CHECK(to[cols - 1] == static_cast<double>((cols - 1) * 7 % 101));
+    for (Index i = 1; i < rows; ++i) {
+      CHECK(to[static_cast<std::size_t>(i * ld)] == static_cast<double>(i * 1000));
+      CHECK(to[static_cast<std::size_t>(i * ld + cols)] == -1);
+    }
+  }
+}
+
+TEST_CASE("ranks: a task writes tiles of one rank only") {
+  Runtime runtime;
+  const Codelet<NoArgs, Out<double>, Out<double>> both{"test_ranks_both",
+                                                       [](const NoArgs&, Out<double>, Out<double>) {}};
+  const Tile<double> one(runtime, 1, 1, 0), other(runtime, 1, 1, runtime.ranks() - 1);
+  if (runtime.ranks() == 1)
+    both({}, one, other);
+  else
+    CHECK_THROWS_WITH_AS(both({}, one, other),
+                         ("task test_ranks_both writes tiles of rank 0 and of rank " +
+                          std::to_string(runtime.ranks() - 1) + ": it can run on one rank only")
+                             .c_str(),
+                         Error);
+  CHECK_THROWS_AS(Tile<double>(runtime, 1, 1, runtime.ranks()), Error);
+  runtime.wait();
+}
+
+TEST_CASE("ranks: sums, texts and barriers") {
+  Runtime runtime;
+  const int rank = runtime.rank(), ranks = runtime.ranks();
+  CHECK(runtime.machine().rank == rank);
+  CHECK(runtime.machine().ranks == ranks);
+  CHECK(launched_rank() == rank);
+  double values[] = {1, 0.1 * (rank + 1), rank == 0 ? 1e300 : -1e300 / (ranks - 1.0)};
+  runtime.sum_over_ranks(values, 3);
+  double tenths = 0;
+  for (int r = 0; r < ranks; ++r) tenths += 0.1 * (r + 1);
+  CHECK(values[0] == ranks);
+  CHECK(values[1] == tenths);  // to the last bit: added in the order of ranks
+  runtime.sum_over_ranks(values, 0);
+  CHECK(runtime.from_first_rank(rank == 0 ? "from the first" : "a much longer text that nobody shall see") ==
+        "from the first");
+  CHECK(runtime.from_first_rank("").empty());
+  for (int i = 0; i < 100; ++i) runtime.barrier();
+}
+
+TEST_CASE("ranks: a failure on one is thrown on all, and the runtime goes on") {
+  Runtime runtime;
+  const int last = runtime.ranks() - 1;
+  const Tile<double> tile(runtime, 1, 1, last), copied(runtime, 1, 1, 0);
+  for (int round = 0; round < 3; ++round) {
+    start({0}, tile);
+    fail("on the last rank", tile, {.label = "round " + std::to_string(round)});
+    copy({}, tile, copied);
+    CHECK_THROWS_WITH_AS(
+        runtime.wait(),
+        ("task test_ranks_fail (round " + std::to_string(round) + ") failed: on the last rank").c_str(),
+        TaskFailure);
+    runtime.wait();
+  }
+  start({3}, tile);
+  copy({}, tile, copied);
+  runtime.wait();
+  if (runtime.rank() == 0) CHECK(HostView<double>(copied, Access::read)(0, 0) == 93);
+}
+
+TEST_CASE("ranks: where one cannot start, none does, and all may try again") {
+  Options options;
+  if (launched_rank() == 0) options.spill = "/dev/null/spill";
+  CHECK_THROWS_WITH_AS(Runtime{options},
+                       "spill folder /dev/null/spill: cannot be created or written; name a folder that can",
+                       Error);
+  options.spill.clear();
+  if (launched_rank() == 0) options.gpus = 1000;  // found out after StarPU has started
+  CHECK_THROWS_AS(Runtime{options}, Error);
+  Runtime runtime;
+  runtime.wait();
+}
+
+TEST_CASE("ranks: two thousand messages") {
+  Runtime runtime;
+  const int last = runtime.ranks() - 1;
+  const Tile<double> here(runtime, 1, 8, 0), there(runtime, 1, 8, last);
+  start({1}, here);
+  for (int i = 0; i < 1000; ++i) {
+    copy({}, here, there);
+    copy({}, there, here);
+  }
+  runtime.wait();
+  if (runtime.rank() == 0) CHECK(HostView<double>(here, Access::read)(0, 0) == 31);
+}
+
+TEST_CASE("ranks: a child ends all" * doctest::skip()) {
+  const Runtime runtime;
+  if (runtime.rank() == runtime.ranks() - 1) end_all_ranks(9);
+  std::this_thread::sleep_for(std::chrono::seconds(30));
+}
+
+TEST_CASE("ranks: one ends all, with its status") {
+  if (!shape_is("cpu")) return;
+  const auto start_time = std::chrono::steady_clock::now();
+  CHECK(run_in_child("ranks: a child ends all").status == 9);
+  const char* const mpiexec = std::getenv("ASTERISM_MPIEXEC");
+  const Child four =
+      run_in_child("ranks: a child ends all", {mpiexec != nullptr ? mpiexec : "mpirun", "-np", "4"});
+  CHECK_MESSAGE(four.status == 9, four.text);
+  CHECK(std::chrono::steady_clock::now() - start_time < std::chrono::seconds(25));
+}

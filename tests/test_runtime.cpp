@@ -1,0 +1,289 @@
+// Starting and ending the runtime: options, the machine, what is refused and how that is said.
+
+#include "runtime/runtime.hpp"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "child.hpp"
+#include "runtime/bandwidth.hpp"
+#include "runtime/codelet.hpp"
+#include "runtime/pinned_buffer.hpp"
+
+extern char** environ;
+
+using namespace asterism;
+using namespace asterism::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::set<std::string> environment() {
+  std::set<std::string> variables;
+  for (char** variable = environ; *variable != nullptr; ++variable) variables.insert(*variable);
+  return variables;
+}
+
+/// The error that a start with these options ends in.
+Error refusal(const Options& options) {
+  try {
+    const Runtime runtime(options);
+  } catch (const Error& error) {
+    return error;
+  }
+  return Error("nothing was refused");
+}
+
+template <class Change>
+Options with(Change change) {
+  Options options;
+  change(options);
+  return options;
+}
+
+/// A new empty folder below the test's own.
+fs::path empty_folder(const char* name) {
+  fs::remove_all(name);
+  fs::create_directories(name);
+  return fs::absolute(name);
+}
+
+void cpu_increment(const NoArgs&, InOut<int> x) { ++*x.data; }
+const Codelet<NoArgs, InOut<int>> increment{"test_increment", cpu_increment};
+
+/// Whether a task changes a tile as it should.
+bool works(Runtime& runtime) {
+  int value = 41;
+  {
+    const Tile<int> tile(runtime, &value, 1, 1, 1);
+    increment({}, tile);
+  }
+  return value == 42;
+}
+
+}  // namespace
+
+TEST_CASE("runtime: what cannot start says why and what to do") {
+  const auto before = environment();
+
+  const Error scheduler = refusal(with([](Options& o) { o.scheduler = "magic"; }));
+  CHECK(std::string(scheduler.what()).starts_with("unknown scheduler 'magic'; StarPU knows "));
+  CHECK(std::string(scheduler.what()).find("dmdas") != std::string::npos);
+  CHECK(scheduler.blame() == Blame::input);
+
+  const Error workers = refusal(with([](Options& o) { o.cpus = o.gpus = 0; }));
+  CHECK(std::string(workers.what()) == "no worker: 0 CPUs and 0 GPUs were asked for; ask for at least one");
+  CHECK(workers.blame() == Blame::machine);
+
+  const Error gpus = refusal(with([](Options& o) { o.gpus = 1000; }));
+  CHECK(std::string(gpus.what()).starts_with("1000 GPUs asked for, "));
+  CHECK(std::string(gpus.what()).find("ask for fewer") != std::string::npos);
+  CHECK(gpus.blame() == Blame::machine);
+
+  const Error window = refusal(with([](Options& o) { o.window = 0; }));
+  CHECK(std::string(window.what()) == "window is 0 tasks: at least 1 must be allowed in flight");
+
+  const Error spill = refusal(with([](Options& o) { o.spill = "/dev/null/spill"; }));
+  CHECK(std::string(spill.what()) ==
+        "spill folder /dev/null/spill: cannot be created or written; name a folder that can");
+  const Error trace = refusal(with([](Options& o) { o.trace = "/dev/null/trace"; }));
+  CHECK(std::string(trace.what()) ==
+        "trace folder /dev/null/trace: cannot be created or written; name a folder that can");
+
+  const fs::path folder = empty_folder("spill");
+  const Error small = refusal(with([&](Options& o) {
+    o.spill = folder;
+    o.spill_bytes = std::size_t{15} << 20;
+  }));
+  CHECK(std::string(small.what()) ==
+        "spill folder " + folder.string() +
+            ": 15.0 MiB of room, at least 16.0 MiB are needed; allow more or name "
+            "another folder");
+
+  CHECK(environment() == before);
+  Runtime runtime;
+  CHECK(works(runtime));
+}
+
+TEST_CASE("runtime: one at a time, any number in turn") {
+  const auto before = environment();
+  for (const int cpus : {1, 2, 1, -1}) {
+    CAPTURE(cpus);
+    Runtime runtime(with([&](Options& o) { o.cpus = cpus; }));
+    CHECK_THROWS_WITH_AS(Runtime{}, "a Runtime exists already: StarPU can run once at a time in a process",
+                         Error);
+    if (cpus > 0) CHECK(runtime.machine().count(WorkerKind::cpu) == cpus);
+    CHECK(works(runtime));
+    CHECK(environment() == before);
+  }
+  {
+    Runtime runtime(with([](Options& o) { o.scheduler = "eager"; }));
+    CHECK(runtime.machine().scheduler == "eager");
+    CHECK(works(runtime));
+  }
+  Runtime runtime;  // the options before are forgotten
+  CHECK(runtime.machine().scheduler != "eager");
+}
+
+TEST_CASE("runtime: the machine") {
+  Runtime runtime(with([](Options& o) { o.cpu_memory = std::size_t{40} << 20; }));
+  const Machine machine = runtime.machine();
+  CHECK_FALSE(machine.host.empty());
+  CHECK(machine.count(WorkerKind::cpu) + machine.count(WorkerKind::cuda) ==
+        static_cast<int>(machine.workers.size()));
+  CHECK(machine.rank == 0);
+  CHECK(machine.ranks == 1);
+  CHECK(machine.capacity(MemoryKind::main) == std::size_t{40} << 20);
+  REQUIRE_FALSE(machine.memories.empty());
+  CHECK(machine.memories[0].kind == MemoryKind::main);
+  for (const Worker& worker : machine.workers) CHECK(worker.node < machine.memories.size());
+  for (const Link& link : machine.links) CHECK(link.bytes_per_second > 0);
+  CHECK(std::find(machine.schedulers.begin(), machine.schedulers.end(), machine.scheduler) !=
+        machine.schedulers.end());
+  const Traffic none = runtime.traffic() - runtime.traffic();
+  CHECK(none.to_device + none.from_device + none.to_disk + none.from_disk + none.between_ranks == 0);
+  CHECK(runtime.from_first_rank("text") == "text");
+  double sums[] = {1, 2};
+  runtime.sum_over_ranks(sums, 2);
+  CHECK(sums[0] == 1);
+  CHECK(sums[1] == 2);
+  runtime.barrier();
+}
+
+TEST_CASE("runtime: main memory without a limit is no more than there is") {
+  if (shape_is("disk")) return;
+  const Runtime runtime;
+  CHECK(runtime.machine().capacity(MemoryKind::main) > 0);
+  CHECK(runtime.machine().capacity(MemoryKind::main) < physical_memory());
+}
+
+TEST_CASE("runtime: numbers and names for people") {
+  CHECK(human_bytes(0) == "0 bytes");
+  CHECK(human_bytes(1023) == "1023 bytes");
+  CHECK(human_bytes(1536) == "1.5 KiB");
+  CHECK(human_bytes(1LL << 40) == "1.0 TiB");
+  CHECK(human_bytes(9.7e9) == "9.0 GiB");
+  REQUIRE_FALSE(build_features().empty());
+  CHECK(build_features()[0].starts_with("StarPU 1."));
+  CHECK(to_string(Reason::not_finite) == "not finite");
+}
+
+TEST_CASE("runtime: page-locked memory") {
+  Runtime runtime;
+  const PinnedBuffer none(runtime, 0), byte(runtime, 1);
+  CHECK(none.bytes() == 0);
+  CHECK(none.data() == nullptr);
+  CHECK(byte.bytes() == 1);
+  CHECK(*byte.as<char>() == 0);
+
+  constexpr std::size_t count = 3'000'001;
+  PinnedBuffer large(runtime, count * sizeof(double));
+  double* const data = large.as<double>();
+  CHECK(std::all_of(data, data + count, [](double x) { return x == 0; }));
+  CHECK(reinterpret_cast<std::uintptr_t>(data) % static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) == 0);
+  data[count - 1] = 7;
+  const PinnedBuffer moved = std::move(large);
+  CHECK(moved.as<double>() == data);
+  CHECK(moved.as<double>()[count - 1] == 7);
+
+  try {
+    const PinnedBuffer huge(runtime, std::size_t{1} << 50);
+    FAIL("a pebibyte was found");
+  } catch (const Error& error) {
+    CHECK(std::string(error.what()).starts_with("1.0 PiB of main memory are needed, this machine has "));
+    CHECK(error.blame() == Blame::machine);
+  }
+}
+
+TEST_CASE("runtime: bandwidths are measured") {
+  Runtime runtime;
+  const Bandwidth measured = measure_bandwidth(runtime, std::size_t{1} << 22);
+  if (runtime.machine().count(WorkerKind::cpu) > 0) CHECK(measured.host_copy > 0);
+  CHECK((measured.to_device > 0) == (runtime.machine().count(WorkerKind::cuda) > 0));
+}
+
+TEST_CASE("runtime: on each worker") {
+  Runtime runtime(with([](Options& o) { o.cpus = 2, o.gpus = 0; }));
+  std::atomic<int> calls = 0;
+  runtime.on_each_worker(WorkerKind::cpu, [&] { ++calls; });
+  CHECK(calls == 2);
+  runtime.on_each_worker(WorkerKind::cuda, [&] { ++calls; });
+  CHECK(calls == 2);
+  CHECK_THROWS_WITH_AS(runtime.on_each_worker(WorkerKind::cpu, [] { throw std::runtime_error("no plan"); }),
+                       "task on each worker failed: no plan", TaskFailure);
+  CHECK_THROWS_WITH_AS(runtime.on_each_worker(WorkerKind::cpu, [] { throw 1; }),
+                       "task on each worker failed: something was thrown that is no std::exception",
+                       TaskFailure);
+  CHECK(works(runtime));
+}
+
+TEST_CASE("runtime: a trace, and none from the Runtime after it") {
+  const fs::path folder = empty_folder("trace");
+  {
+    Runtime runtime(with([&](Options& o) { o.trace = folder; }));
+    CHECK(works(runtime));
+  }
+  for (const char* file : {"paje.trace", "dag.dot", "summary.txt"}) {
+    CAPTURE(file);
+    CHECK(fs::exists(folder / file));
+  }
+  std::ifstream summary(folder / "summary.txt");
+  const std::string text{std::istreambuf_iterator<char>(summary), {}};
+  CHECK(text.find("test_increment") != std::string::npos);
+  fs::remove_all(folder);
+  {
+    Runtime runtime;
+    CHECK(works(runtime));
+  }
+  CHECK_FALSE(fs::exists(folder));
+}
+
+TEST_CASE("runtime: a child's run" * doctest::skip()) {
+  Runtime runtime;
+  CHECK(works(runtime));
+}
+
+TEST_CASE("runtime: a child's refusal" * doctest::skip()) { MESSAGE(std::string(refusal({}).what())); }
+
+TEST_CASE("runtime: performance models need no home") {
+  const fs::path tmp = empty_folder("tmp");
+  const Words homeless{"-u", "STARPU_PERF_MODEL_DIR", "-u", "XDG_CACHE_HOME",
+                       "-u", "STARPU_HOME",           "-u", "HOME"};
+  const Words unwritable = homeless + Words{"STARPU_HOME=/dev/null"};
+  for (const Words& home : {homeless, unwritable}) {
+    const Child child = run_in_child("runtime: a child's run", home + Words{"TMPDIR=" + tmp.string()});
+    CHECK_MESSAGE(child.status == 0, child.text);
+    CHECK(fs::exists(tmp / ("asterism-" + std::to_string(getuid())) / "bus"));
+    empty_folder("tmp");
+  }
+  const Child refused = run_in_child("runtime: a child's refusal", unwritable + Words{"TMPDIR=/dev/null"});
+  CHECK_MESSAGE(refused.text.find("set STARPU_HOME to one") != std::string::npos, refused.text);
+}
+
+TEST_CASE("runtime: a child's unseen failure" * doctest::skip()) {
+  static const Codelet<NoArgs, InOut<int>> fails{
+      "test_unseen", [](const NoArgs&, InOut<int>) { throw std::runtime_error("lost otherwise"); }};
+  int value = 3;
+  {
+    Runtime runtime;
+    const Tile<int> tile(runtime, &value, 1, 1, 1);
+    fails({}, tile);
+  }
+  CHECK(value == 3);
+  Runtime again;
+  CHECK(works(again));
+}
+
+TEST_CASE("runtime: a failure that nobody waited for is told at the end") {
+  const Child child = run_in_child("runtime: a child's unseen failure");
+  CHECK(child.status == 0);
+  CHECK_MESSAGE(child.text.find("asterism: task test_unseen failed: lost otherwise") != std::string::npos,
+                child.text);
+}

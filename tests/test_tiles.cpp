@@ -1,0 +1,257 @@
+// Tiles: extents, ownership of memory, views from the host, matrices cut into tiles.
+
+#include "runtime/tile.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "child.hpp"
+#include "matrix.hpp"
+#include "runtime/codelet.hpp"
+#include "tiles.hpp"
+
+using namespace asterism;
+using namespace asterism::test;
+
+namespace {
+
+using Access = HostView<double>::Access;
+
+constexpr Index most = 4'294'967'295;  // 2^32 - 1
+
+void cpu_scale(const double& factor, InOut<double> x) {
+  for (Index i = 0; i < x.rows; ++i)
+    for (Index j = 0; j < x.cols; ++j) x.row(i)[j] *= factor;
+}
+const Codelet<double, InOut<double>> scale{"test_scale_f64", cpu_scale};
+
+void cpu_fill(const double& value, Out<double> x) {
+  for (Index i = 0; i < x.rows; ++i) std::fill_n(x.row(i), x.cols, value);
+}
+const Codelet<double, Out<double>> fill{"test_fill_f64", cpu_fill};
+
+/// Slow enough that a host that does not wait would see the old value.
+void cpu_add_later(const double& value, InOut<double> x) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  *x.data += value;
+}
+const Codelet<double, InOut<double>> add_later{"test_add_later_f64", cpu_add_later};
+
+}  // namespace
+
+TEST_CASE("tiles: extents that cannot be are refused") {
+  Runtime runtime;
+  const auto owned = [&](Index rows, Index cols) { return Tile<double>(runtime, rows, cols); };
+  double memory = 0;
+  const auto borrowed = [&](Index rows, Index cols, Index ld) {
+    return Tile<double>(runtime, &memory, rows, cols, ld);
+  };
+  CHECK_THROWS_WITH_AS(owned(0, 5), "tile is 0 x 5: every extent must be at least 1", Error);
+  CHECK_THROWS_WITH_AS(owned(5, -1), "tile is 5 x -1: every extent must be at least 1", Error);
+  CHECK_THROWS_WITH_AS(owned(most + 1, 1),
+                       "tile is 4294967296 x 1 (rows 1 apart): no extent may pass 4294967295", Error);
+  CHECK_THROWS_WITH_AS(owned(1, most + 1),
+                       "tile is 1 x 4294967296 (rows 4294967296 apart): no extent may pass 4294967295",
+                       Error);
+  CHECK_THROWS_WITH_AS(borrowed(2, 2, most + 1),
+                       "tile is 2 x 2 (rows 4294967296 apart): no extent may pass 4294967295", Error);
+  CHECK_THROWS_WITH_AS(borrowed(2, 5, 3),
+                       "tile has rows of 5 elements 3 apart: the distance must be at least the length",
+                       Error);
+  // More elements than 32 bits count: StarPU would allocate what is left after the overflow.
+  CHECK_THROWS_WITH_AS(owned(65'536, 65'536),
+                       "tile is 65536 x 65536: it may have 4294967295 elements at most; use smaller tiles",
+                       Error);
+  CHECK_THROWS_AS(owned(most, most), Error);
+  CHECK_THROWS_WITH_AS(Tile<double>(runtime, 1, 1, 1), "tile of rank 1: there are ranks 0 to 0", Error);
+  CHECK_THROWS_WITH_AS(Tile<double>(runtime, 1, 1, -1), "tile of rank -1: there are ranks 0 to 0", Error);
+  CHECK(owned(most, 1).rows() == most);
+  CHECK(owned(65'535, 65'537).cols() == 65'537);
+}
+
+TEST_CASE("tiles: reading what nobody wrote is refused") {
+  Runtime runtime;
+  const Tile<double> tile(runtime, 3, 4);
+  CHECK_THROWS_WITH_AS(HostView<double>(tile, Access::read),
+                       "a 3 x 4 tile is read from the host before anything was written to it", Error);
+  CHECK_THROWS_AS(HostView<double>(tile, Access::read_write), Error);
+  CHECK_THROWS_WITH_AS(scale(2, tile),
+                       "task test_scale_f64 reads a 3 x 4 tile (port 0) before anything was written to it",
+                       Error);
+  fill(1, tile);
+  scale(2, tile);
+  CHECK(HostView<double>(tile, Access::read)(2, 3) == 2);
+}
+
+TEST_CASE("tiles: views wait for the tasks before, tasks for the views before") {
+  Runtime runtime;
+  const Tile<double> tile(runtime, 1, 1);
+  { HostView<double>(tile, Access::write)(0, 0) = 1; }
+  for (int i = 0; i < 3; ++i) {
+    add_later(1, tile);
+    CHECK(HostView<double>(tile, Access::read)(0, 0) == 2 + 11 * i);
+    {
+      const HostView<double> view(tile, Access::read_write);
+      add_later(9, tile);
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      CHECK(view(0, 0) == 2 + 11 * i);
+      view(0, 0) += 1;
+    }
+  }
+  add_later(1, tile);
+  { HostView<double>(tile, Access::write)(0, 0) = 100; }  // does not overtake the task
+  CHECK(HostView<double>(tile, Access::read)(0, 0) == 100);
+}
+
+TEST_CASE("tiles: two may read at once") {
+  Runtime runtime;
+  const Tile<double> tile(runtime, 1, 1);
+  fill(5, tile);
+  const HostView<double> one(tile, Access::read), other(tile, Access::read);
+  CHECK(one(0, 0) == other(0, 0));
+}
+
+TEST_CASE("tiles: borrowed memory is up to date when the tile has ended, and its padding untouched") {
+  Runtime runtime;
+  Matrix<double> matrix(5, 7);
+  matrix.fill([](Index i, Index j) { return 10 * i + j; });
+  {
+    const Tile<double> tile(runtime, &matrix(0, 0), 5, 7, 10);
+    for (int i = 0; i < 3; ++i) scale(2, tile);
+    add_later(1, tile);
+    CHECK(tile.rows() == 5);
+    CHECK(tile.cols() == 7);
+    CHECK(tile.owner() == 0);
+  }
+  CHECK(matrix(0, 0) == 1);
+  CHECK(matrix(4, 6) == 8 * 46);
+  CHECK(matrix.guarded());
+}
+
+TEST_CASE("tiles: a view of a borrowed tile has the caller's rows") {
+  Runtime runtime;
+  Matrix<double> matrix(3, 4);
+  matrix.fill([](Index i, Index j) { return 10 * i + j; });
+  const Tile<double> tile(runtime, &matrix(0, 0), 3, 4, 7);
+  const HostView<double> view(tile, Access::read_write);
+  CHECK(view.row(2) == &matrix(2, 0));
+  CHECK(view.ld() == 7);
+  CHECK(view.rows() == 3);
+  CHECK(view.cols() == 4);
+}
+
+TEST_CASE("tiles: moved, assigned over, ended while their tasks wait") {
+  Runtime runtime;
+  Tile<double> empty;
+  Tile<double> first(runtime, 2, 2);
+  fill(1, first);
+  Tile<double> second = std::move(first);
+  scale(3, second);
+  empty = std::move(second);
+  CHECK(HostView<double>(empty, Access::read)(1, 1) == 3);
+  Tile<double> third(runtime, 1, 1);
+  fill(7, third);
+  empty = std::move(third);
+  CHECK(empty.rows() == 1);
+  CHECK(HostView<double>(empty, Access::read)(0, 0) == 7);
+
+  for (int i = 0; i < 20; ++i) {
+    const Tile<double> brief(runtime, 1, 1);
+    fill(i, brief);
+    add_later(1, brief);
+  }
+  runtime.wait();
+}
+
+TEST_CASE("tiles: hints change nothing that can be seen") {
+  Runtime runtime;
+  double value = 1;
+  {
+    const Tile<double> owned(runtime, 4, 4), borrowed(runtime, &value, 1, 1, 1);
+    fill(1, owned);
+    for (const Tile<double>* tile : {&owned, &borrowed}) {
+      tile->write_through();
+      for (int i = 0; i < 5; ++i) {
+        scale(2, *tile);
+        tile->fetch();
+        scale(2, *tile);
+        tile->wont_use();
+      }
+      CHECK(HostView<double>(*tile, Access::read)(0, 0) == 1024);
+    }
+  }
+  CHECK(value == 1024);
+}
+
+TEST_CASE("tiles: matrices are cut as they come out") {
+  Runtime runtime;
+  for (const auto& [rows, cols, tile_rows, tile_cols] : std::vector<std::array<Index, 4>>{
+           {1, 1, 1, 1}, {7, 5, 3, 2}, {6, 4, 3, 2}, {5, 3, 8, 9}, {1, 13, 1, 4}}) {
+    CAPTURE(rows);
+    CAPTURE(cols);
+    Matrix<double> matrix(rows, cols);
+    matrix.fill([](Index i, Index j) { return 100 * i + j; });
+    {
+      const Tiles<double> tiles(
+          runtime, rows, cols, tile_rows, tile_cols, {},
+          [&](Index i, Index j) { return &matrix(i * tile_rows, j * tile_cols); }, cols + 3);
+      CHECK(tiles.count_rows() == (rows + tile_rows - 1) / tile_rows);
+      CHECK(tiles.count() == tiles.count_rows() * tiles.count_cols());
+      Index sum = 0;
+      for (Index k = 0; k < tiles.count(); ++k) {
+        sum += tiles[k].rows() * tiles[k].cols();
+        scale(static_cast<double>(k + 1), tiles[k]);
+      }
+      CHECK(sum == rows * cols);
+      const Index i = tiles.count_rows() - 1, j = tiles.count_cols() - 1;
+      CHECK(&tiles(i, j) == &tiles[tiles.count() - 1]);
+      CHECK(tiles(i, j).rows() == rows - i * tile_rows);
+      CHECK(tiles(i, j).cols() == cols - j * tile_cols);
+    }
+    for (Index i = 0; i < rows; ++i)
+      for (Index j = 0; j < cols; ++j) {
+        const Index k = i / tile_rows * ((cols + tile_cols - 1) / tile_cols) + j / tile_cols;
+        CHECK(matrix(i, j) == static_cast<double>((100 * i + j) * (k + 1)));
+      }
+    CHECK(matrix.guarded());
+  }
+  CHECK_THROWS_WITH_AS(Tiles<double>(runtime, 5, 0, 1, 1),
+                       "cannot cut 5 x 0 elements into tiles of 1 x 1: every extent must be at least 1",
+                       Error);
+  CHECK_THROWS_AS(Tiles<double>(runtime, 5, 5, 0, 1), Error);
+}
+
+TEST_CASE("tiles: four times the memory limit passes through the disk") {
+  const std::filesystem::path folder = std::filesystem::absolute("spilled");
+  {
+    Options options;
+    options.gpus = 0;
+    options.cpu_memory = std::size_t{32} << 20;
+    options.spill = folder;
+    options.spill_bytes = std::size_t{512} << 20;
+    Runtime runtime(options);
+    std::vector<Tile<double>> tiles;
+    for (int k = 0; k < 64; ++k) {
+      tiles.emplace_back(runtime, 512, 512);  // 2 MiB
+      fill(k, tiles.back());
+    }
+    runtime.wait();
+    for (const Tile<double>& tile : tiles) scale(2, tile);
+    for (int k = 0; k < 64; ++k) {
+      CAPTURE(k);
+      const HostView<double> view(tiles[static_cast<std::size_t>(k)], Access::read);
+      CHECK(view(0, 0) == 2 * k);
+      CHECK(view(511, 511) == 2 * k);
+    }
+    CHECK(runtime.traffic().to_disk >= std::int64_t{96} << 20);
+    CHECK(runtime.traffic().from_disk >= std::int64_t{96} << 20);
+    CHECK(runtime.machine().capacity(MemoryKind::disk) > 0);
+  }
+  CHECK(std::filesystem::is_empty(folder));
+}
