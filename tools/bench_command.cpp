@@ -126,6 +126,7 @@ int bench_poisson(Runtime& runtime, const PoissonBenchOptions& o) {
   const poisson::Grid grid{o.shape.rows, o.shape.cols};
   poisson::Settings settings = o.settings;
   settings.fetch_result = !o.resident;
+  require_room<T>(runtime, grid);
   const Bandwidth raw = measure_bandwidth(runtime);
   poisson::Solver<T> solver(runtime, grid, settings);
   const poisson::Layout& layout = solver.layout();
@@ -205,7 +206,7 @@ Command add_bench(CLI::App& program) {
 
   auto poisson = std::make_shared<PoissonBenchOptions>();
   CLI::App* poisson_app = app->add_subcommand(
-      "poisson", "the fast Poisson solver on the random model, beside what the link or the memory allows");
+      "poisson", "the fast Poisson solver beside what link or memory allow");
   add_parsed_option(*poisson_app, "--grid", poisson->shape, parse_grid, "rows x columns; default: 4095x4095")
       ->type_name("MxN")
       ->group("Problem");

@@ -113,6 +113,7 @@ Outcome solve(Runtime& runtime, const PoissonOptions& o, const Problem& p, Stopw
   const auto show = [&](const char* what, Index row) {
     progress.update(static_cast<double>(row) / static_cast<double>(p.grid.rows), what);
   };
+  require_room<T>(runtime, p.grid);
   poisson::Solver<T> solver(runtime, p.grid, o.settings);
   std::optional<NpyWriter> writer = open_output(runtime, o, p);
   stopwatch.lap("setup");

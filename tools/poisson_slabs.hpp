@@ -29,25 +29,38 @@ inline void add_method_options(CLI::App& app, poisson::Settings& settings) {
       ->group("Method");
 }
 
+/// Refuses a grid that has no place to be in, before anything is made for it.
+/// @throw Error
+template <class T>
+void require_room(const Runtime& runtime, const poisson::Grid& grid) {
+  const Options& options = runtime.options();
+  const Index rows = (grid.rows + runtime.ranks() - 1) / runtime.ranks();
+  const double bytes = static_cast<double>(rows) * static_cast<double>(grid.cols) * sizeof(T);
+  const auto require = [&](std::size_t room, const char* where, const char* suggestion) {
+    if (bytes > static_cast<double>(room))
+      throw Error(fmt::format("the grid takes {}{}, {} {}; {}", human_bytes(bytes), runtime.ranks() > 1 ? " a rank" : "",
+                              where, human_bytes(static_cast<double>(room)), suggestion),
+                  Blame::machine);
+  };
+  if (!options.spill.empty()) {
+    require(runtime.machine().capacity(MemoryKind::disk), "--spill has", "name a folder on a larger disk");
+    return;
+  }
+  require(physical_memory(), "main memory has", "use more ranks, or --memory with --spill DIR");
+  if (options.cpu_memory > 0) require(options.cpu_memory, "--memory allows", "allow more, or add --spill DIR");
+}
+
 /// The grid of a solver as slabs, with the memory behind them: one piece of main memory, or, where there is a folder
 /// to spill to, whatever the runtime makes of it.
 template <class T>
 class Slabs {
  public:
-  /// @throw Error when the grid does not fit in main memory, or in what was allowed of it.
   Slabs(Runtime& runtime, const poisson::Solver<T>& solver) : runtime_(&runtime), layout_(solver.layout()) {
-    const Options& options = runtime.options();
-    if (!options.spill.empty()) {
+    if (!runtime.options().spill.empty()) {
       tiles_ = solver.own();
       return;
     }
-    const std::size_t bytes = static_cast<std::size_t>(solver.row_count() * solver.grid().cols) * sizeof(T);
-    if (options.cpu_memory > 0 && bytes > options.cpu_memory)
-      throw Error(fmt::format("the grid takes {} of main memory, --memory allows {}; add --spill DIR, or allow more",
-                              human_bytes(static_cast<double>(bytes)),
-                              human_bytes(static_cast<double>(options.cpu_memory))),
-                  Blame::machine);
-    memory_ = PinnedBuffer(runtime, bytes);
+    memory_ = PinnedBuffer(runtime, static_cast<std::size_t>(solver.row_count() * solver.grid().cols) * sizeof(T));
     tiles_ = solver.borrow(memory_.as<T>());
   }
 
@@ -64,6 +77,7 @@ class Slabs {
   template <class Source>
   void fill(const Source& f) {
     each([&](Tile<T>& slab, Index first_row) {
+      runtime_->wait_for_room(static_cast<std::size_t>(layout_.slabs_in_flight));
       if (layout_.mode == poisson::Mode::streaming) slab.write_through();
       f(first_row, slab);
       slab.wont_use();
