@@ -132,10 +132,10 @@ Layout choose_layout(const Machine& machine, const Grid& grid, const Settings& s
   layout.slabs = (grid.rows + layout.slab_rows - 1) / layout.slab_rows;
   choose_working_memory<T>(r, grid.cols, layout);
   require_room(r, layout);
-  // Half of the memory: the rest of the pipeline needs room for slabs arriving, being worked on and leaving.
+  // Half of the memory: the other half is for working memory, for what leaves, and for what StarPU keeps to reuse.
+  layout.slabs_in_flight = r.workers * 2;
   if (r.limited())
-    layout.resident_slabs =
-        std::max<Index>(0, (r.capacity / 2 - 8 * layout.scratch) / (layout.slab_rows * r.row));
+    layout.slabs_in_flight = std::max(layout.slabs_in_flight, (r.capacity / 2 - 8 * layout.scratch) / (layout.slab_rows * r.row));
   return layout;
 }
 
@@ -145,7 +145,7 @@ Layout agree(const Runtime& runtime, const Layout& mine) {
   if (runtime.rank() == 0)
     numbers = {static_cast<double>(mine.mode),       static_cast<double>(mine.slab_rows),
                static_cast<double>(mine.slabs),      static_cast<double>(mine.lines_at_once),
-               static_cast<double>(mine.scratch),    static_cast<double>(mine.resident_slabs)};
+               static_cast<double>(mine.scratch),    static_cast<double>(mine.slabs_in_flight)};
   runtime.sum_over_ranks(numbers.data(), numbers.size());
   const auto index = [&](std::size_t i) { return static_cast<Index>(numbers[i]); };
   return {static_cast<Mode>(index(0)), mine.where, index(1), index(2), index(3), index(4), index(5)};
@@ -264,11 +264,18 @@ Report Solver<T>::solve(Tiles<T>& f) {
   const Hints interface{.where = interface_where_, .priority = 1};
   kernels::SlabArgs args = args_;
 
+  // Every slab comes with a task of the interface system. A stream that was submitted whole would have StarPU fetch
+  // slabs until there is no room left for the task that is to run next.
+  const auto wait_for_turn = [&] {
+    if (streaming) runtime_->wait_for_room(static_cast<std::size_t>(2 * layout_.slabs_in_flight));
+  };
+
   // Pass 1: what every slab shows to the others; eliminate from the first slab down. A single slab has no others.
   for (Index c = 0; c <= last && last > 0; ++c) {
+    wait_for_turn();
     if (streaming) {
       codelets::reduce_slab<T>(args, f[c], excess(c), boundary_[c], work(c), hints(c));
-      if (c < layout_.slabs - layout_.resident_slabs) f[c].wont_use();
+      if (c < layout_.slabs - layout_.slabs_in_flight) f[c].wont_use();  // pass 2 begins with the last ones
     } else {
       codelets::transform_slab<T>(args, f[c], excess(c), boundary_[c], work(c), hints(c));
     }
@@ -278,6 +285,7 @@ Report Solver<T>::solve(Tiles<T>& f) {
 
   // Pass 2, from the last slab up: substitute, then solve every slab between its known neighbours.
   for (Index c = last; c >= 0; --c) {
+    wait_for_turn();
     if (last > 0) codelets::substitute({}, boundary_[c], prefix_above(c), below(c), first_[c], above_[c], interface);
     if (streaming) f[c].write_through();
     codelets::solve_slab<T>(args, f[c], excess(c), last > 0 ? above_[c] : nothing_below_, below(c), top_[c],

@@ -53,7 +53,7 @@ struct Layout {
   Index slab_rows = 0, slabs = 0;
   Index lines_at_once = 0;    ///< lines that a kernel transforms together
   Index scratch = 0;          ///< float64 elements of working memory of a slab's task
-  Index resident_slabs = 0;   ///< streaming: slabs that may stay on the device between the passes
+  Index slabs_in_flight = 0;  ///< streaming: slabs that may be in the workers' memory at a time
 };
 
 /// How good a solution is.

@@ -29,10 +29,9 @@ template <class Call>
 void run(void* buffers[], void* argument, Call call) noexcept {
   auto& record = *static_cast<TaskRecord*>(argument);
   Runtime::State& runtime = *record.runtime;
-  record.started = true;
-  ++runtime.executing;
   ++runtime.progress;
   if (runtime.failed) return;
+  ++runtime.executing;
   try {
     std::array<Matrix, STARPU_NMAXBUFS> ports{};
     for (std::size_t i = 0; i < record.tiles.size(); ++i) {
@@ -45,6 +44,7 @@ void run(void* buffers[], void* argument, Call call) noexcept {
   } catch (...) {
     runtime.fail(record.name(), no_standard_exception);
   }
+  --runtime.executing;
 }
 
 void run_cpu(void* buffers[], void* argument) {

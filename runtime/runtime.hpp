@@ -29,6 +29,10 @@ class Runtime {
   /// @throw Stall: no progress for Options::stall_seconds.
   void wait();
 
+  /// Waits until fewer than `tasks` tasks are in flight on this rank: for submitters of a stream, whose tasks would
+  /// otherwise all reserve memory at once. @throw Stall
+  void wait_for_room(std::size_t tasks);
+
   /// The machine with the present fill of its memories.
   [[nodiscard]] Machine machine() const;
   [[nodiscard]] const Options& options() const;

@@ -50,7 +50,6 @@ struct TaskRecord {
   std::vector<std::shared_ptr<const TileState>> tiles;
   Runtime::State* runtime;
   starpu_task* task = nullptr;
-  std::atomic<bool> started = false;
   std::list<TaskRecord>::iterator self{};
 
   [[nodiscard]] std::string name() const;
@@ -88,7 +87,7 @@ struct Runtime::State {
   std::condition_variable changed;  // a task ended, the watchdog gave up, or a host view became ready
   std::condition_variable end;      // wakes the watchdog, which need not wake for every task
   std::list<detail::TaskRecord> in_flight;
-  std::atomic<long> executing = 0;
+  std::atomic<long> executing = 0;  // kernels that are being called; those on GPUs only while they are launched
   std::atomic<std::uint64_t> progress = 0;  // grows whenever a task starts or ends
   std::atomic<bool> failed = false;
   std::optional<Failure> failure;

@@ -71,11 +71,8 @@ TileBase& TileBase::operator=(TileBase&& other) noexcept {
 
 TileBase::~TileBase() {
   if (!state_ || state_->runtime->stalled) return;  // after a stall StarPU's threads may still look at the handle
-  if (!state_->borrowed && state_->runtime->ranks == 1) {
-    starpu_data_unregister_submit(state_->handle);
-    return;
-  }
-  // Memory that the caller may free right after: wait for its tasks.
+  // The caller may free borrowed memory right after, and transfers of any tile that are still on their way when StarPU
+  // ends make it abort: wait for its tasks.
   try {
     wait_for(*state_, STARPU_ACQUIRE_NO_NODE, state_->borrowed ? STARPU_RW : STARPU_W);
   } catch (const Stall& stall) {
@@ -83,7 +80,10 @@ TileBase::~TileBase() {
     return;
   }
   starpu_data_release_on_node(state_->handle, STARPU_ACQUIRE_NO_NODE);
-  starpu_data_unregister(state_->handle);
+  if (state_->borrowed)
+    starpu_data_unregister(state_->handle);
+  else
+    starpu_data_unregister_no_coherency(state_->handle);
 }
 
 Index TileBase::rows() const { return state_->shape.rows; }
