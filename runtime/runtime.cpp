@@ -158,6 +158,8 @@ Runtime::Runtime(const Options& options) : state_(std::make_unique<State>()) {
     start(s, running);
   } catch (const Error& error) {
     failure = {"start", error.what(), error.blame()};
+  } catch (const std::exception& error) {
+    failure = {"start", error.what(), Blame::machine};
   }
   if (s.ranks > 1) failure = ranks::agree_on_failure(failure);  // nobody waits for a rank that could not start
   if (failure) {
@@ -182,6 +184,7 @@ Runtime::~Runtime() {
   if (state_->watchdog.joinable()) state_->watchdog.join();
   current = nullptr;
   if (state_->stalled) {
+    if (state_->ranks > 1) end_all_ranks(static_cast<int>(Blame::machine));  // the others would wait for ever
     static_cast<void>(state_.release());  // StarPU's threads still refer to it, and nothing can stop them
     return;
   }

@@ -21,7 +21,8 @@ class Runtime {
   explicit Runtime(const Options& options = {});
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
-  /// Waits for all tasks, writes the trace, ends StarPU. Reports what goes wrong on standard error; never throws.
+  /// Waits for all tasks, writes the trace, ends StarPU. Reports what goes wrong on standard error; never throws. After
+  /// a Stall on one of several ranks it ends them all, with the status 3.
   ~Runtime();
 
   /// Waits for all tasks submitted so far. With several ranks: collective.

@@ -190,6 +190,23 @@ TEST_CASE("ranks: two thousand messages") {
   if (runtime.rank() == 0) CHECK(HostView<double>(here, Access::read)(0, 0) == 31);
 }
 
+TEST_CASE("ranks: a child stalls on one rank" * doctest::skip()) {
+  Options options;
+  options.stall_seconds = launched_rank() == 0 ? 60 : 0.5;
+  Runtime runtime(options);
+  const Tile<double> here(runtime, 1, 1, 0), there(runtime, 1, 1, 1);
+  start({0}, there);
+  if (runtime.rank() == 1) {
+    const HostView<double> view(there, Access::read);
+    start({1}, there);
+    CHECK_THROWS_AS(runtime.wait(), Stall);
+    return;
+  }
+  start({1}, there);
+  copy({}, there, here);
+  runtime.wait();
+}
+
 TEST_CASE("ranks: a child ends all" * doctest::skip()) {
   const Runtime runtime;
   if (runtime.rank() == runtime.ranks() - 1) end_all_ranks(9);
@@ -204,5 +221,9 @@ TEST_CASE("ranks: one ends all, with its status") {
   const Child four =
       run_in_child("ranks: a child ends all", {mpiexec != nullptr ? mpiexec : "mpirun", "-np", "4"});
   CHECK_MESSAGE(four.status == 9, four.text);
+  const Child stalled = run_in_child("ranks: a child stalls on one rank",
+                                     {mpiexec != nullptr ? mpiexec : "mpirun", "-np", "2"});
+  CHECK_MESSAGE(stalled.status == 3, stalled.text);
+  CHECK_MESSAGE(stalled.text.find("asterism: no progress for ") != std::string::npos, stalled.text);
   CHECK(std::chrono::steady_clock::now() - start_time < std::chrono::seconds(25));
 }

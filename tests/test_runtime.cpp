@@ -158,7 +158,6 @@ TEST_CASE("runtime: the machine") {
 }
 
 TEST_CASE("runtime: main memory without a limit is no more than there is") {
-  if (shape_is("disk")) return;
   const Runtime runtime;
   CHECK(runtime.machine().capacity(MemoryKind::main) > 0);
   CHECK(runtime.machine().capacity(MemoryKind::main) < physical_memory());

@@ -11,7 +11,6 @@
 #include <thread>
 #include <vector>
 
-#include "child.hpp"
 #include "matrix.hpp"
 #include "runtime/codelet.hpp"
 #include "tiles.hpp"
