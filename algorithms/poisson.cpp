@@ -65,6 +65,12 @@ Mode choose_mode(const Resources& r) {
   return !r.limited() || r.grid() < room / 10 * 8 ? Mode::incore : Mode::streaming;
 }
 
+/// What a slab shows to the others takes as much room as so many of its rows: in float64 its boundary, its prefix, its
+/// first unknown and the value above; and copies of two rows.
+template <class T>
+constexpr Index shown_rows =
+    (Index{kernels::boundary_rows} + Index{kernels::prefix_rows} + 2) * static_cast<Index>(sizeof(double) / sizeof(T)) + 2;
+
 template <class T>
 Index choose_slab_rows(const Resources& r) {
   Index wanted = 0, most = r.grid();  // bytes
@@ -77,12 +83,9 @@ Index choose_slab_rows(const Resources& r) {
     wanted = std::min(4 * mebibyte, r.grid() / (4 * r.workers));
     if (r.spills) most = r.capacity / (8 * (r.workers + 1));
   }
-  // What a slab shows to the others takes as much room as some of its rows, in float64: its boundary, its prefix, its
-  // first unknown and the value above; and copies of two rows. In all no more than a twentieth of the grid, or 64 MiB.
-  constexpr Index modes = Index{kernels::boundary_rows} + Index{kernels::prefix_rows} + 2;
-  constexpr Index shown_rows = modes * static_cast<Index>(sizeof(double) / sizeof(T)) + 2;
+  // What the slabs show takes no more than a twentieth of the grid, or 64 MiB.
   const Index allowed_rows = std::max({Index{1}, r.rows / 20, 64 * mebibyte / r.row});
-  const Index rows = std::max(wanted / r.row, shown_rows * r.rows / allowed_rows);
+  const Index rows = std::max(wanted / r.row, shown_rows<T> * r.rows / allowed_rows);
   const Index limited = std::max<Index>(1, std::min(rows, most / r.row));
   // The tridiagonal CUDA kernels are fastest on whole blocks of rows.
   constexpr Index block = kernels::cuda::block_rows;
@@ -132,10 +135,14 @@ Layout choose_layout(const Machine& machine, const Grid& grid, const Settings& s
   layout.slabs = (grid.rows + layout.slab_rows - 1) / layout.slab_rows;
   choose_working_memory<T>(r, grid.cols, layout);
   require_room(r, layout);
-  // Half of the memory: the other half is for working memory, for what leaves, and for what StarPU keeps to reuse.
-  layout.slabs_in_flight = r.workers * 2;
-  if (r.limited())
-    layout.slabs_in_flight = std::max(layout.slabs_in_flight, (r.capacity / 2 - 8 * layout.scratch) / (layout.slab_rows * r.row));
+  // Slabs that arrive and are worked on take three eighths of the memory, those that stay between the passes as much
+  // again. StarPU wants the rest: it does not get along with a memory that is full to the brim.
+  layout.slabs_in_flight = 2 * r.workers;
+  if (r.limited()) {
+    const Index shown = shown_rows<T> * r.row;
+    const Index room = r.capacity / 8 * 3 - 8 * layout.scratch;
+    layout.slabs_in_flight = std::max(layout.slabs_in_flight, room / (layout.slab_rows * r.row + shown));
+  }
   return layout;
 }
 
@@ -204,6 +211,21 @@ Solver<T>::Solver(Runtime& runtime, const Grid& grid, const Settings& settings) 
   const auto owner_of = [this](Index slab, Index) { return owner(slab); };
   top_ = Tiles<T>(runtime, layout_.slabs, n, 1, n, owner_of);
   bottom_ = Tiles<T>(runtime, layout_.slabs, n, 1, n, owner_of);
+  if (layout_.where == Where::cuda) reserve_working_memory(machine.count(WorkerKind::cuda));
+}
+
+// StarPU finds no room for a large piece of working memory any more once small slabs have filled a small device memory:
+// it is taken before there are slabs.
+template <class T>
+void Solver<T>::reserve_working_memory(Index workers) {
+  const auto mine = static_cast<std::size_t>(runtime_->rank());
+  std::vector<Tile<double>> tokens;  // one for each worker, so that the tasks are independent
+  for (int rank = 0; rank < runtime_->ranks(); ++rank)
+    for (Index w = 0; w < workers; ++w) tokens.emplace_back(*runtime_, 1, 1, rank);
+  for (Index w = 0; w < workers; ++w)
+    codelets::reserve({}, work_[mine], tokens[mine * static_cast<std::size_t>(workers) + static_cast<std::size_t>(w)],
+                      {.where = layout_.where});
+  runtime_->wait();
 }
 
 template <class T>

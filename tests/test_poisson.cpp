@@ -326,15 +326,15 @@ TEST_CASE("a grid larger than main memory streams through it to the disk") {
 }
 
 TEST_CASE_TEMPLATE("gpu: streaming through a small device memory equals in core", T, float, double) {
-  const poisson::Grid grid{8000, 4095, 1, 1};
+  const poisson::Grid grid{16000, 4095, 1, 1};
   std::vector<T> in_core, streamed;
   {
     Runtime runtime({.gpus = 1});
     in_core = solve_model<T>(runtime, grid, Model::random, {}).u;
   }
   {
-    Runtime runtime({.gpus = 1, .gpu_memory = std::size_t{64} << 20});
-    const Solved<T> solved = solve_model<T>(runtime, grid, Model::random, {.slab_rows = 128});
+    Runtime runtime({.gpus = 1, .gpu_memory = sizeof(T) * (std::size_t{32} << 20)});
+    const Solved<T> solved = solve_model<T>(runtime, grid, Model::random, {.slab_rows = 512});
     CHECK(solved.layout.mode == poisson::Mode::streaming);
     CHECK(solved.check.scaled_residual <= 2 * eps<T>);
     streamed = solved.u;
