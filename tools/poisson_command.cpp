@@ -121,18 +121,23 @@ Outcome solve(Runtime& runtime, const PoissonOptions& o, const Problem& p, Stopw
   Slabs<T> slabs(runtime, solver);
   stopwatch.lap("allocate");
 
-  const auto rhs = [&](Index first_row, Tile<T>& f) {
-    if (p.reader) {
-      const HostView<T> view(f, HostView<T>::Access::write);
-      p.reader->read_rows(first_row, view.rows(), view.row(0), view.ld(), Values::finite);
-    } else {
-      codelets::model_rhs<T>({p.model, first_row}, f, {.where = solver.layout().where});
-    }
+  using Access = typename HostView<T>::Access;
+  const auto read = [&](const HostView<T>& f, Index first_row) {
+    p.reader->read_rows(first_row, f.rows(), f.row(0), f.ld(), Values::finite);
   };
-  slabs.fill([&](Index first_row, Tile<T>& f) {
-    show(p.reader ? "reading f" : "making f", first_row);
-    rhs(first_row, f);
-  });
+  const auto rhs = [&](Index first_row, Tile<T>& f) {
+    if (p.reader)
+      read(HostView<T>(f, Access::write), first_row);
+    else
+      codelets::model_rhs<T>({p.model, first_row}, f, {.where = solver.layout().where});
+  };
+  if (p.reader)
+    slabs.each_on_host(Access::write, [&](const HostView<T>& f, Index first_row) {
+      show("reading f", first_row);
+      read(f, first_row);
+    });
+  else
+    slabs.fill(rhs);
   stopwatch.lap("fill");
 
   show("solving", 0);
@@ -151,10 +156,9 @@ Outcome solve(Runtime& runtime, const PoissonOptions& o, const Problem& p, Stopw
     stopwatch.lap("check");
   }
   if (writer && outcome.report.reason == Reason::solved) {
-    slabs.each([&](const Tile<T>& slab, Index first_row) {
+    slabs.each_on_host(Access::read, [&](const HostView<T>& u, Index first_row) {
       show("writing u", first_row);
-      const HostView<T> view(slab, HostView<T>::Access::read);
-      writer->write_rows(first_row, view.rows(), view.row(0), view.ld());
+      writer->write_rows(first_row, u.rows(), u.row(0), u.ld());
     });
     if (runtime.rank() > 0) writer.reset();
     runtime.barrier();

@@ -4,7 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <deque>
+
 #include "../algorithms/poisson.hpp"
+#include "../runtime/pause.hpp"
 #include "options.hpp"
 
 namespace asterism::tools {
@@ -73,7 +76,25 @@ class Slabs {
       if (tiles_[c].owner() == runtime_->rank()) body(tiles_[c], c * layout_.slab_rows);
   }
 
-  /// Puts f into the slabs; a solve then starts from main memory, wherever f was made.
+  /// Calls body(view, its first row) for the same slabs, to read or write them from this thread. Where all of them are in
+  /// main memory at a time, the workers sleep meanwhile.
+  template <class Body>
+  void each_on_host(typename HostView<T>::Access access, const Body& body) {
+    if (memory_.bytes() == 0) {
+      each([&](Tile<T>& slab, Index first_row) {
+        body(HostView<T>(slab, access), first_row);
+        slab.wont_use();
+      });
+      return;
+    }
+    std::deque<HostView<T>> views;
+    each([&](Tile<T>& slab, Index) { views.emplace_back(slab, access); });
+    const Pause pause;
+    auto view = views.begin();
+    each([&](Tile<T>&, Index first_row) { body(*view++, first_row); });
+  }
+
+  /// Puts f into the slabs by tasks; a solve then starts from main memory, wherever f was made.
   template <class Source>
   void fill(const Source& f) {
     each([&](Tile<T>& slab, Index first_row) {
