@@ -37,7 +37,8 @@ struct Result {
   double peak_bytes = 0;  ///< largest resident set
 };
 
-/// A running program; output goes to files in the current folder. Killed when it ends before the program does.
+/// A running program; output goes to files in the current folder. Killed when it ends before the program
+/// does.
 class Process {
  public:
   explicit Process(const Words& command) : child_(::fork()) {
@@ -104,8 +105,13 @@ inline Words one_process(const Words& arguments) {
 /// The same under mpirun, one core for each rank.
 inline Words on_ranks(int ranks, const Words& arguments) {
   const char* mpiexec = std::getenv("ASTERISM_MPIEXEC");
-  return Words{"env", "STARPU_NCPU=1", "STARPU_WORKERS_NOBIND=1", "OMPI_MCA_hwloc_base_binding_policy=none",
-               "OMPI_MCA_mpi_yield_when_idle=1", mpiexec != nullptr ? mpiexec : "mpirun", "-np",
+  return Words{"env",
+               "STARPU_NCPU=1",
+               "STARPU_WORKERS_NOBIND=1",
+               "OMPI_MCA_hwloc_base_binding_policy=none",
+               "OMPI_MCA_mpi_yield_when_idle=1",
+               mpiexec != nullptr ? mpiexec : "mpirun",
+               "-np",
                std::to_string(ranks)} +
          one_process(arguments);
 }

@@ -113,7 +113,9 @@ json report_of(const Words& command) {
   return json::parse(result.out);
 }
 
-json poisson(const Words& arguments) { return report_of(one_process(Words{"poisson", "--json"} + arguments)); }
+json poisson(const Words& arguments) {
+  return report_of(one_process(Words{"poisson", "--json"} + arguments));
+}
 
 long temporaries(const fs::path& folder) {
   return std::count_if(fs::directory_iterator(folder), fs::directory_iterator(),
@@ -128,8 +130,8 @@ TEST_CASE("both models, both precisions: the documented report and nothing else"
       CAPTURE(model);
       CAPTURE(precision);
       const json j = poisson({"--model", model, "--precision", precision, "--grid", "61x83"});
-      CHECK(keys(j) == sorted({"solver", "mode", "grid", "precision", "unknowns", "seconds", "scaled_residual", "error",
-                               "workers", "bytes", "slabs", "reason"}));
+      CHECK(keys(j) == sorted({"solver", "mode", "grid", "precision", "unknowns", "seconds",
+                               "scaled_residual", "error", "workers", "bytes", "slabs", "reason"}));
       CHECK(j["mode"] == "incore");
       CHECK(j["grid"] == json{61, 83});
       CHECK(j["precision"] == precision);
@@ -161,7 +163,8 @@ TEST_CASE("options of the method reach the solver") {
   CHECK(!unchecked["seconds"].contains("check"));
   CHECK(poisson({"--grid", "61x83", "--cpus", "1"})["workers"]["cpu"] == 1);
   const auto error = [](const char* seed) {
-    return poisson({"--model", "random", "--grid", "61x83", "--cpus", "1", "--seed", seed})["error"].get<double>();
+    return poisson({"--model", "random", "--grid", "61x83", "--cpus", "1", "--seed", seed})["error"]
+        .get<double>();
   };
   CHECK(error("1") == error("1"));
   CHECK(error("1") != error("2"));
@@ -171,8 +174,8 @@ TEST_CASE("the report for people, and silence") {
   const Result text = run(one_process({"poisson", "--grid", "61x83", "--slab", "61"}));
   CHECK(text.status == 0);
   CHECK(text.err.empty());
-  has(text.out, {"model sine: 61 x 83 unknowns", "in f64", "incore: 1 slab of 61 rows", "seconds    setup ", "residual ",
-                 "error ", "result     solved\n"});
+  has(text.out, {"model sine: 61 x 83 unknowns", "in f64", "incore: 1 slab of 61 rows", "seconds    setup ",
+                 "residual ", "error ", "result     solved\n"});
   const Result quiet = run(one_process({"poisson", "--grid", "61x83", "--quiet"}));
   CHECK(quiet.status == 0);
   CHECK((quiet.out + quiet.err).empty());
@@ -198,7 +201,8 @@ TEST_CASE_TEMPLATE("f from a file, u to a file", T, float, double) {
   fs::copy_file(folder / "f.npy", folder / "same.npy");
   poisson({(folder / "same.npy").string(), "-o", (folder / "same.npy").string(), "--precision",
            sizeof(T) == 4 ? "f64" : "f32"});
-  CHECK(NpyReader(folder / "same.npy").header().precision == (sizeof(T) == 4 ? Precision::f64 : Precision::f32));
+  CHECK(NpyReader(folder / "same.npy").header().precision ==
+        (sizeof(T) == 4 ? Precision::f64 : Precision::f32));
   CHECK(temporaries(folder) == 0);
 }
 
@@ -210,19 +214,23 @@ TEST_CASE("every way of running gives the same solution") {
     CAPTURE(name);
     const json j = report_of(how(problem + Words{(folder / name).string()}));
     CHECK(j["scaled_residual"].get<double>() <= 2 * eps);
-    // Rounding leaves a residual of eps ||A|| ||u||, white noise, and A^-1 makes of it a difference in u of that times
+    // Rounding leaves a residual of eps ||A|| ||u||, white noise, and A^-1 makes of it a difference in u of
+    // that times
     // ||A^-1||_F / n. For n x n points on the unit square the norms are 8 n^2 and 0.066: eps n / 2 in all.
     if (name != "incore") CHECK(difference(folder / "incore", folder / name) < eps * 3000 / 2);
     return j;
   };
-  const auto with = [](const Words& more) { return [=](const Words& words) { return one_process(words + more); }; };
+  const auto with = [](const Words& more) {
+    return [=](const Words& words) { return one_process(words + more); };
+  };
   CHECK(solve("incore", with({}))["mode"] == "incore");
   CHECK(solve("streaming", with({"--mode", "streaming"}))["mode"] == "streaming");
   CHECK(solve("one slab", with({"--slab", extent}))["slabs"] == 1);
   CHECK(solve("spill", with({"--spill", disk, "--memory", "32M"}))["mode"] == "streaming");
   CHECK(fs::is_empty(disk));
   for (const int ranks : {2, 4}) {
-    const json j = solve(std::to_string(ranks) + " ranks", [=](const Words& words) { return on_ranks(ranks, words); });
+    const json j =
+        solve(std::to_string(ranks) + " ranks", [=](const Words& words) { return on_ranks(ranks, words); });
     CHECK(j["workers"] == json{{"cpu", ranks}, {"cuda", 0}, {"ranks", ranks}});
   }
   CHECK(temporaries(folder) == 0);
@@ -293,6 +301,7 @@ TEST_CASE("bad input: an exit status, a message, no output touched") {
       {{"poison"}, 2, {"'poison'", "poisson, info, bench"}},
       {{"bench"}, 2, {"subcommand", "stream, poisson"}},
       {{"bench", "stream", "--chunks", "0"}, 2, {"--chunks: '0'", "from 1 on"}},
+      {{"bench", "stream", "--chunk", "5"}, 2, {"--chunk: 5 bytes", "1K"}},
       {{"info", "-o", "x"}, 2, {"-o"}},
       {poisson({"--gird", "5x5"}), 2, {"--gird", "asterism poisson --help"}},
       {poisson({"--grid", "0x5"}), 2, {"--grid", "0 x 5", "at least 1"}},
@@ -327,7 +336,8 @@ TEST_CASE("bad input: an exit status, a message, no output touched") {
       {{"poisson", good, "-o", "/proc/u.npy"}, 2, {"/proc/u.npy", "cannot be written"}},
       {poisson({good, "--spill", bad / "good.npy/spill"}), 2, {"spill folder", "good.npy/spill"}},
       {poisson({good, "--trace", bad / "good.npy/trace"}), 2, {"trace folder", "good.npy/trace"}},
-      {poisson({"--grid", "3000x3000", "--spill", disk, "--memory", "20M", "--slab", "3000"}), 3,
+      {poisson({"--grid", "3000x3000", "--spill", disk, "--memory", "20M", "--slab", "3000"}),
+       3,
        {"slab of 3000 rows (68.7 MiB each)", "20.0 MiB", "--slab"}},
       {poisson({"--grid", "3000x3000", "--memory", "20M"}), 3, {"68.7 MiB", "20.0 MiB", "--spill"}},
       {poisson({"--grid", "3000000x1000000"}), 3, {"21.8 TiB", "main memory", "more ranks"}},
@@ -336,7 +346,8 @@ TEST_CASE("bad input: an exit status, a message, no output touched") {
   CHECK(fs::is_empty(disk));
   bad.refused(one_process(poisson({bad / "nan.npy", "--json"})), 2, {"[33, 7]"});
   bad.refused(one_process(poisson({"--grid", "0x5", "--json", "--quiet"})), 2, {"0 x 5"});
-  if (!fs::exists("/dev/nvidia0")) bad.refused(one_process(poisson({"--gpus", "1"})), 3, {"1 GPU asked for, none found"});
+  if (!fs::exists("/dev/nvidia0"))
+    bad.refused(one_process(poisson({"--gpus", "1"})), 3, {"1 GPU asked for, none found"});
 }
 
 TEST_CASE("bad input under mpirun: all ranks end") {
@@ -370,7 +381,8 @@ TEST_CASE("a breakdown is a result: reported, and no output touched") {
 TEST_CASE("an interrupted run leaves the old output and nothing else") {
   const BadInputs bad;
   for (const int signal : {SIGINT, SIGTERM}) {
-    Process process(one_process({"poisson", "--grid", "6000x6000", "--model", "random", "-o", bad / "old.npy"}));
+    Process process(
+        one_process({"poisson", "--grid", "6000x6000", "--model", "random", "-o", bad / "old.npy"}));
     for (int i = 0; i < 2000 && temporaries(bad.folder) == 0; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     REQUIRE(temporaries(bad.folder) == 1);
@@ -387,9 +399,11 @@ TEST_CASE("a solve from a file takes the grid's memory and little more") {
   const fs::path folder = fresh_folder("large");
   constexpr Index extent = 6000;
   save(folder / "f.npy", random_matrix<double>(extent, extent));
-  // The CUDA libraries take a quarter of a gigabyte merely by being there: what they and the program take is told apart.
+  // The CUDA libraries take a quarter of a gigabyte merely by being there: what they and the program take is
+  // told apart.
   const double libraries = run(one_process({"--version"})).peak_bytes;
-  const Result result = run(one_process({"poisson", (folder / "f.npy").string(), "-o", (folder / "u.npy").string()}));
+  const Result result =
+      run(one_process({"poisson", (folder / "f.npy").string(), "-o", (folder / "u.npy").string()}));
   CHECK(result.status == 0);
   MESSAGE("peak " << result.peak_bytes / 1e6 << " MB, of which libraries " << libraries / 1e6 << " MB");
   CHECK(result.peak_bytes - libraries <= 1.1 * 8 * extent * extent + 64e6);
@@ -398,7 +412,8 @@ TEST_CASE("a solve from a file takes the grid's memory and little more") {
 
 TEST_CASE("info shows the machine") {
   const json j = report_of(one_process({"info", "--json"}));
-  CHECK(keys(j) == sorted({"version", "host", "features", "workers", "memories", "links", "scheduler", "schedulers"}));
+  CHECK(keys(j) ==
+        sorted({"version", "host", "features", "workers", "memories", "links", "scheduler", "schedulers"}));
   CHECK(!j["workers"].empty());
   CHECK(j["workers"][0]["kind"] == "cpu");
   CHECK(j["memories"][0]["bytes"] > 0);
@@ -409,8 +424,10 @@ TEST_CASE("info shows the machine") {
 }
 
 TEST_CASE("bench measures beside the machine's ceilings") {
-  const json solver = report_of(one_process({"bench", "poisson", "--grid", "255x255", "--repeats", "1", "--json"}));
-  for (const char* figure : {"host_copy", "allocate_seconds", "solve_seconds", "gcells_per_second", "bytes_per_cell"})
+  const json solver =
+      report_of(one_process({"bench", "poisson", "--grid", "255x255", "--repeats", "1", "--json"}));
+  for (const char* figure :
+       {"host_copy", "allocate_seconds", "solve_seconds", "gcells_per_second", "bytes_per_cell"})
     CHECK(solver[figure] > 0);
   CHECK(solver["scaled_residual_eps"] < 2);
   CHECK(solver["grid"] == json{255, 255});
@@ -422,7 +439,8 @@ TEST_CASE("bench measures beside the machine's ceilings") {
 }
 
 TEST_CASE("help explains every option of every subcommand") {
-  for (const Words& subcommand : {Words{}, {"poisson"}, {"info"}, {"bench"}, {"bench", "stream"}, {"bench", "poisson"}}) {
+  for (const Words& subcommand :
+       {Words{}, {"poisson"}, {"info"}, {"bench"}, {"bench", "stream"}, {"bench", "poisson"}}) {
     const Result result = run(one_process(subcommand + Words{"--help"}));
     CHECK(result.status == 0);
     CHECK(result.err.empty());

@@ -64,8 +64,8 @@ void check_summary(const std::string& text, const Words& codelets) {
   has(text, codelets + Words{"worker", "busy", "CPU 0", "%", "codelet", "ms each", "link", "bytes"});
 }
 
-const Words poisson_codelets{"model_rhs_f64", "transform_slab_f64", "eliminate_f64", "substitute_f64", "solve_slab_f64",
-                             "residual_f64"};
+const Words poisson_codelets{"model_rhs_f64",  "transform_slab_f64", "eliminate_f64",
+                             "substitute_f64", "solve_slab_f64",     "residual_f64"};
 
 }  // namespace
 
@@ -85,8 +85,9 @@ TEST_CASE("a trace of a solve: summary, Paje, task graph, picture") {
 
 TEST_CASE("the summary tells the bytes of every link") {
   const fs::path folder = fresh_folder("trace"), disk = fresh_folder("spill");
-  const Result result = run(one_process({"poisson", "--grid", "3000x3000", "--quiet", "--no-check", "--memory", "32M",
-                                         "--spill", disk.string(), "--trace", folder.string()}));
+  const Result result =
+      run(one_process({"poisson", "--grid", "3000x3000", "--quiet", "--no-check", "--memory", "32M",
+                       "--spill", disk.string(), "--trace", folder.string()}));
   CHECK(result.status == 0);
   const std::string text = load(folder / "summary.txt");
   CAPTURE(text);
@@ -99,12 +100,14 @@ TEST_CASE("the summary tells the bytes of every link") {
 
 TEST_CASE("a trace of two ranks: one picture, a summary for each") {
   const fs::path folder = fresh_folder("trace");
-  const Result result = run(on_ranks(2, {"poisson", "--grid", "1023x1023", "--quiet", "--trace", folder.string()}));
+  const Result result =
+      run(on_ranks(2, {"poisson", "--grid", "1023x1023", "--quiet", "--trace", folder.string()}));
   CAPTURE(result.err);
   CHECK(result.status == 0);
   check_pictures(folder, poisson_codelets);
   for (const char* rank : {"0", "1"}) {
     const std::string text = load(folder / (std::string("summary-rank-") + rank + ".txt"));
-    check_summary(text, poisson_codelets + Words{"rank " + std::string(rank) + " of 2", "other ranks -> this rank"});
+    check_summary(
+        text, poisson_codelets + Words{"rank " + std::string(rank) + " of 2", "other ranks -> this rank"});
   }
 }

@@ -41,7 +41,8 @@ class Figures {
 
 void add_ceilings(Figures& figures, const Bandwidth& raw) {
   if (raw.host_copy > 0)
-    figures.add("host_copy", "main memory, plain copy by all CPU workers (read + write)", raw.host_copy / 1e9, "GB/s");
+    figures.add("host_copy", "main memory, plain copy by all CPU workers (read + write)", raw.host_copy / 1e9,
+                "GB/s");
   if (raw.to_device == 0) return;
   figures.add("link_to_device", "link, raw copies, to the GPU alone", raw.to_device / 1e9, "GB/s");
   figures.add("link_from_device", "link, raw copies, from the GPU alone", raw.from_device / 1e9, "GB/s");
@@ -103,10 +104,12 @@ int bench_stream(const StreamOptions& o) {
       }
       return seconds;
     };
-    figures.add("tasks_to_device", fmt::format("tasks, {} chunks of {}, to the worker alone", o.chunks,
-                                               human_bytes(static_cast<double>(o.chunk))),
+    figures.add("tasks_to_device",
+                fmt::format("tasks, {} chunks of {}, to the worker alone", o.chunks,
+                            human_bytes(static_cast<double>(o.chunk))),
                 bytes / best(up) / 1e9, "GB/s");
-    figures.add("tasks_both_ways", "tasks, the same chunks there and back, each way", bytes / best(through) / 1e9, "GB/s");
+    figures.add("tasks_both_ways", "tasks, the same chunks there and back, each way",
+                bytes / best(through) / 1e9, "GB/s");
     figures.finish();
     return 0;
   });
@@ -132,8 +135,8 @@ int bench_poisson(Runtime& runtime, const PoissonBenchOptions& o) {
   const poisson::Layout& layout = solver.layout();
   std::optional<Slabs<T>> slabs;
   const double allocate = seconds_of([&] { slabs.emplace(runtime, solver); });
-  const kernels::ModelProblem model{kernels::Model::random, o.common.seed, grid.rows, grid.cols,
-                                    0,                      0,             grid.hx(), grid.hy()};
+  const kernels::ModelProblem model{
+      kernels::Model::random, o.common.seed, grid.rows, grid.cols, 0, 0, grid.hx(), grid.hy()};
   const auto rhs = [&](Index first_row, Tile<T>& f) {
     codelets::model_rhs<T>({model, first_row}, f, {.where = layout.where});
   };
@@ -163,8 +166,8 @@ int bench_poisson(Runtime& runtime, const PoissonBenchOptions& o) {
   add_ceilings(figures, raw);
   figures.add("allocate_seconds", "allocation of the grid in main memory", allocate, "s");
   figures.add("solve_seconds",
-              fmt::format("solve {} x {} {}, {}, {} slabs, best of {}", grid.rows, grid.cols, to_string(precision),
-                          name(layout.mode), layout.slabs, o.repeats),
+              fmt::format("solve {} x {} {}, {}, {} slabs, best of {}", grid.rows, grid.cols,
+                          to_string(precision), name(layout.mode), layout.slabs, o.repeats),
               best, "s");
   figures.add("gcells_per_second", "speed", cells / best / 1e9, "Gcell/s");
   if (layout.where == Where::cuda && !o.resident) {
@@ -177,7 +180,8 @@ int bench_poisson(Runtime& runtime, const PoissonBenchOptions& o) {
     figures.add("times_bound", "solve time over that bound", best / bound, "");
   } else {
     const double copy = layout.where == Where::cuda ? raw.device_copy : raw.host_copy;
-    figures.add("bytes_per_cell", "bytes per cell that plain copying moves in that time", copy * best / cells, "");
+    figures.add("bytes_per_cell", "bytes per cell that plain copying moves in that time", copy * best / cells,
+                "");
   }
   figures.add("scaled_residual_eps", "scaled residual", check.scaled_residual / roundoff(precision), "eps");
   figures.finish();
@@ -193,30 +197,37 @@ Command add_bench(CLI::App& program) {
   auto stream = std::make_shared<StreamOptions>();
   CLI::App* stream_app =
       app->add_subcommand("stream", "the link between main memory and GPU, by raw copies and by tasks");
-  add_parsed_option(*stream_app, "--chunk", stream->chunk, parse_size, "size of a tile; default: 256M")
+  const auto parse_chunk = [](const std::string& text) {
+    const std::size_t bytes = parse_size(text);
+    if (bytes < 1024) throw Error(fmt::format("{} bytes: a chunk has at least 1K", bytes));
+    return bytes;
+  };
+  add_parsed_option(*stream_app, "--chunk", stream->chunk, parse_chunk, "size of a chunk; default: 256M")
       ->type_name("SIZE")
       ->group("Problem");
   add_parsed_option(
-      *stream_app, "--chunks", stream->chunks, [](const std::string& text) { return parse_whole<Index>(text, 1); },
-      "how many; default: 64")
+      *stream_app, "--chunks", stream->chunks,
+      [](const std::string& text) { return parse_whole<Index>(text, 1); }, "how many; default: 64")
       ->type_name("N")
       ->group("Problem");
   add_machine_options(*stream_app, stream->common);
   add_trace_option(*stream_app, stream->common);
 
   auto poisson = std::make_shared<PoissonBenchOptions>();
-  CLI::App* poisson_app = app->add_subcommand(
-      "poisson", "the fast Poisson solver beside what link or memory allow");
+  CLI::App* poisson_app =
+      app->add_subcommand("poisson", "the fast Poisson solver beside what link or memory allow");
   add_parsed_option(*poisson_app, "--grid", poisson->shape, parse_grid, "rows x columns; default: 4095x4095")
       ->type_name("MxN")
       ->group("Problem");
   add_problem_options(*poisson_app, poisson->common);
   add_method_options(*poisson_app, poisson->settings);
-  poisson_app->add_flag("--resident", poisson->resident,
-                        "f and u stay in the workers' memory: time per solve without transfers")
+  poisson_app
+      ->add_flag("--resident", poisson->resident,
+                 "f and u stay in the workers' memory: time per solve without transfers")
       ->group("Method");
   add_parsed_option(
-      *poisson_app, "--repeats", poisson->repeats, [](const std::string& text) { return parse_whole<int>(text, 1); },
+      *poisson_app, "--repeats", poisson->repeats,
+      [](const std::string& text) { return parse_whole<int>(text, 1); },
       "solves, of which the fastest counts; default: 3")
       ->type_name("N")
       ->group("Method");

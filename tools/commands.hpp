@@ -10,7 +10,8 @@
 
 namespace asterism::tools {
 
-/// A subcommand that was added to the program: `run` returns the exit status, once the command line was parsed.
+/// A subcommand that was added to the program: `run` returns the exit status, once the command line was
+/// parsed.
 struct Command {
   CLI::App* app;
   std::function<int()> run;
@@ -23,8 +24,8 @@ Command add_bench(CLI::App& program);
 /// Says on standard error what went wrong. @return the exit status that belongs to it.
 int report(const std::exception& error);
 
-/// Runs `body` with a Runtime. Where it cannot go on while others depend on it (a stall, one rank of several), all of
-/// the program ends here: unwinding would wait for ever.
+/// Runs `body` with a Runtime. Where it cannot go on while others depend on it (a stall, one rank of
+/// several), all of the program ends here: unwinding would wait for ever.
 int with_runtime(const Options& options, const std::function<int(Runtime&)>& body);
 
 }  // namespace asterism::tools

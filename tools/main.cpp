@@ -10,7 +10,8 @@ namespace asterism::tools {
 int report(const std::exception& error) {
   const std::string rank = launched_rank() > 0 ? fmt::format(" (rank {})", launched_rank()) : "";
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
-    fmt::print(stderr, "asterism{}: main memory is full; use a smaller problem, more ranks, or --spill\n", rank);
+    fmt::print(stderr, "asterism{}: main memory is full; use a smaller problem, more ranks, or --spill\n",
+               rank);
     return static_cast<int>(Blame::machine);
   }
   fmt::print(stderr, "asterism{}: {}\n", rank, error.what());
@@ -34,7 +35,8 @@ namespace {
 
 int run(int argc, char** argv) {
   CLI::App program{
-      "Asterism solves large PDE problems as task graphs on all cores, GPUs and nodes that are there.", "asterism"};
+      "Asterism solves large PDE problems as task graphs on all cores, GPUs and nodes that are there.",
+      "asterism"};
   program.set_version_flag("--version", "asterism " ASTERISM_VERSION);
   program.formatter(std::make_shared<HelpFormatter>());
   program.get_help_ptr()->description("explain the options and end");

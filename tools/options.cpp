@@ -165,33 +165,39 @@ void add_machine_options(CLI::App& app, CommonOptions& options) {
   group(add_parsed_option(app, "--cpus", runtime.cpus, count,
                           "cores that compute; 0: GPUs only; default: all that GPU workers leave over"),
         "N");
-  group(add_parsed_option(app, "--gpus", runtime.gpus, count,
-                          "GPUs that compute; 0: cores only; default: all"),
-        "N");
-  group(add_parsed_option(app, "--memory", runtime.cpu_memory, parse_size,
-                          "main memory that the problem may take, like 8G (K, M, G, T: powers of 1024); what is beyond "
-                          "goes to the folder of --spill; default: no limit"),
+  group(
+      add_parsed_option(app, "--gpus", runtime.gpus, count, "GPUs that compute; 0: cores only; default: all"),
+      "N");
+  group(add_parsed_option(
+            app, "--memory", runtime.cpu_memory, parse_size,
+            "main memory that the problem may take, like 8G (K, M, G, T: powers of 1024); what is beyond "
+            "goes to the folder of --spill; default: no limit"),
         "SIZE");
-  group(add_parsed_option(app, "--gpu-memory", runtime.gpu_memory, parse_size,
-                          "memory of each GPU that may be used, like 4G: larger problems are streamed through it; "
-                          "default: nearly all"),
+  group(add_parsed_option(
+            app, "--gpu-memory", runtime.gpu_memory, parse_size,
+            "memory of each GPU that may be used, like 4G: larger problems are streamed through it; "
+            "default: nearly all"),
         "SIZE");
-  group(app.add_option("--spill", runtime.spill,
-                       "folder on a fast disk for what does not fit in --memory: a problem may be larger than main "
-                       "memory"),
+  group(app.add_option(
+            "--spill", runtime.spill,
+            "folder on a fast disk for what does not fit in --memory: a problem may be larger than main "
+            "memory"),
         "DIR");
-  group(app.add_option("--scheduler", runtime.scheduler,
-                       "StarPU's scheduling policy; `asterism info` lists those that there are; default: $STARPU_SCHED "
-                       "if set, else dmdas"),
+  group(app.add_option(
+            "--scheduler", runtime.scheduler,
+            "StarPU's scheduling policy; `asterism info` lists those that there are; default: $STARPU_SCHED "
+            "if set, else dmdas"),
         "NAME");
-  app.add_flag("--json", options.json, "report for programs: one JSON object on standard output, nothing else there")
+  app.add_flag("--json", options.json,
+               "report for programs: one JSON object on standard output, nothing else there")
       ->group("Output");
 }
 
 void add_trace_option(CLI::App& app, CommonOptions& options) {
-  app.add_option("--trace", options.runtime.trace,
-                 "folder for a trace of the run: summary.txt (who was busy, with what), trace.svg (a picture, where "
-                 "ViTE is installed), paje.trace (for ViTE), dag.dot (the task graph, for Graphviz)")
+  app.add_option(
+         "--trace", options.runtime.trace,
+         "folder for a trace of the run: summary.txt (who was busy, with what), trace.svg (a picture, where "
+         "ViTE is installed), paje.trace (for ViTE), dag.dot (the task graph, for Graphviz)")
       ->type_name("DIR")
       ->group("Output");
 }
@@ -241,8 +247,9 @@ Parsed parse_command_line(CLI::App& app, int argc, const char* const* argv) {
     return Parsed::finished;
   } catch (const CLI::ParseError& error) {
     const CLI::App& reached = innermost(app);
-    const std::string what =
-        dynamic_cast<const CLI::RequiredError*>(&error) != nullptr ? missing_subcommand(reached) : error.what();
+    const std::string what = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr
+                                 ? missing_subcommand(reached)
+                                 : error.what();
     throw Error(fmt::format("{}; see `{} --help`", what, full_name(reached)));
   }
   return Parsed::run;

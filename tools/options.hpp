@@ -50,8 +50,9 @@ struct CommonOptions {
 };
 
 // Each adds some of the common options to a subcommand; `options` has to outlive the parsing.
-void add_machine_options(CLI::App& app, CommonOptions& options);  ///< those of Options but --trace, and --json
-void add_trace_option(CLI::App& app, CommonOptions& options);     ///< --trace
+void add_machine_options(CLI::App& app,
+                         CommonOptions& options);              ///< those of Options but --trace, and --json
+void add_trace_option(CLI::App& app, CommonOptions& options);  ///< --trace
 void add_problem_options(CLI::App& app, CommonOptions& options);  ///< --precision, --seed
 void add_output_options(CLI::App& app, CommonOptions& options);   ///< -o, --quiet
 void add_common_options(CLI::App& app, CommonOptions& options);   ///< all of them

@@ -59,15 +59,16 @@ Problem state_problem(const PoissonOptions& o) {
     p.reader.emplace(o.input);
     const NpyHeader& header = p.reader->header();
     if (o.shape && (o.shape->rows != header.rows() || o.shape->cols != header.cols()))
-      throw Error(fmt::format("{} holds {} x {} values, --grid says {} x {}; leave --grid away", o.input, header.rows(),
-                              header.cols(), o.shape->rows, o.shape->cols));
+      throw Error(fmt::format("{} holds {} x {} values, --grid says {} x {}; leave --grid away", o.input,
+                              header.rows(), header.cols(), o.shape->rows, o.shape->cols));
     shape = {header.rows(), header.cols()};
     p.precision = o.common.precision.value_or(header.precision);
   }
   const kernels::Model model = o.model.value_or(kernels::Model::sine);
   const bool sine = !p.reader && model == kernels::Model::sine;
   if (sine && o.lengths)
-    throw Error("--lengths does not go with the model sine, which lives on (-1,1)^2; --model random takes lengths");
+    throw Error(
+        "--lengths does not go with the model sine, which lives on (-1,1)^2; --model random takes lengths");
   const Lengths lengths = o.lengths.value_or(sine ? Lengths{2, 2} : Lengths{1, 1});
   p.grid = {shape.rows, shape.cols, lengths.y, lengths.x};
   const double corner = sine ? -1 : 0;
@@ -79,7 +80,8 @@ Problem state_problem(const PoissonOptions& o) {
 std::optional<NpyWriter> open_output(const Runtime& runtime, const PoissonOptions& o, const Problem& p) {
   if (o.common.output.empty()) return std::nullopt;
   std::optional<NpyWriter> writer;
-  if (runtime.rank() == 0) writer.emplace(o.common.output, p.precision, std::vector<Index>{p.grid.rows, p.grid.cols});
+  if (runtime.rank() == 0)
+    writer.emplace(o.common.output, p.precision, std::vector<Index>{p.grid.rows, p.grid.cols});
   const std::string temporary = runtime.from_first_rank(writer ? writer->temporary().string() : "");
   if (!writer) writer.emplace(NpyWriter::attach(temporary));
   return writer;
@@ -196,15 +198,18 @@ void print_text(const PoissonOptions& o, const Problem& p, const Outcome& r, con
   const auto plural = [](auto count) { return count == 1 ? "" : "s"; };
 
   fmt::print("problem    u_xx + u_yy = f, {}: {} x {} unknowns ({:.4g} million) in {}\n",
-             p.reader ? o.input : sine ? "model sine" : "model random", p.grid.rows, p.grid.cols, millions,
-             to_string(p.precision));
-  fmt::print("method     fast Poisson, two passes, {}: {} slab{} of {} row{}\n", name(r.layout.mode), r.layout.slabs,
-             plural(r.layout.slabs), r.layout.slab_rows, plural(r.layout.slab_rows));
+             p.reader ? o.input
+             : sine   ? "model sine"
+                      : "model random",
+             p.grid.rows, p.grid.cols, millions, to_string(p.precision));
+  fmt::print("method     fast Poisson, two passes, {}: {} slab{} of {} row{}\n", name(r.layout.mode),
+             r.layout.slabs, plural(r.layout.slabs), r.layout.slab_rows, plural(r.layout.slab_rows));
   fmt::print("workers    {} CPU, {} CUDA, {} rank{}\n", r.cpus, r.gpus, r.ranks, plural(r.ranks));
   fmt::print("seconds    ");
   for (const auto& [part, seconds] : stopwatch.laps()) fmt::print("{} {:.3f}, ", part, seconds);
   fmt::print("total {:.3f}\n", stopwatch.total());
-  fmt::print("speed      {:.1f} million unknowns per second of solving\n", millions / r.report.seconds.at("solve"));
+  fmt::print("speed      {:.1f} million unknowns per second of solving\n",
+             millions / r.report.seconds.at("solve"));
   const Traffic& moved = r.report.traffic;
   if (moved.to_device + moved.from_device > 0)
     fmt::print("moved      {} to GPUs, {} back\n", bytes(moved.to_device), bytes(moved.from_device));
@@ -223,8 +228,9 @@ int run(const PoissonOptions& o) {
   Stopwatch stopwatch;
   const Problem problem = state_problem(o);
   return with_runtime(o.common.runtime, [&](Runtime& runtime) {
-    const Outcome outcome = problem.precision == Precision::f32 ? solve<float>(runtime, o, problem, stopwatch)
-                                                                : solve<double>(runtime, o, problem, stopwatch);
+    const Outcome outcome = problem.precision == Precision::f32
+                                ? solve<float>(runtime, o, problem, stopwatch)
+                                : solve<double>(runtime, o, problem, stopwatch);
     if (runtime.rank() == 0 && o.common.json)
       print_json(problem, outcome, stopwatch);
     else if (runtime.rank() == 0 && o.common.verbosity == Verbosity::normal)
@@ -238,15 +244,18 @@ int run(const PoissonOptions& o) {
 Command add_poisson(CLI::App& program) {
   using kernels::Model;
   auto options = std::make_shared<PoissonOptions>();
-  CLI::App* app = program.add_subcommand("poisson", "solve u_xx + u_yy = f on a rectangle, u = 0 on its border");
-  app->add_option("F.npy", options->input,
-                  "f at the interior nodes, rows along y, columns along x, as numpy.save writes it; without a file: "
-                  "--model")
+  CLI::App* app =
+      program.add_subcommand("poisson", "solve u_xx + u_yy = f on a rectangle, u = 0 on its border");
+  app->add_option(
+         "F.npy", options->input,
+         "f at the interior nodes, rows along y, columns along x, as numpy.save writes it; without a file: "
+         "--model")
       ->type_name("");
-  add_choice_option<std::optional<Model>, Model>(
-      *app, "--model", options->model, {{"sine", Model::sine}, {"random", Model::random}},
-      "a problem whose solution is known: sine (f = -2 pi^2 sin(pi x) sin(pi y) on (-1,1)^2) or random (u drawn from "
-      "--seed, f its discrete Laplacian); default: sine")
+  add_choice_option<std::optional<Model>, Model>(*app, "--model", options->model,
+                                                 {{"sine", Model::sine}, {"random", Model::random}},
+                                                 "a problem whose solution is known: sine (f = -2 pi^2 "
+                                                 "sin(pi x) sin(pi y) on (-1,1)^2) or random (u drawn from "
+                                                 "--seed, f its discrete Laplacian); default: sine")
       ->group("Problem");
   add_parsed_option(*app, "--grid", options->shape, parse_grid,
                     "interior nodes of a model, rows x columns; default: 4095x4095")
@@ -258,7 +267,8 @@ Command add_poisson(CLI::App& program) {
       ->group("Problem");
   add_method_options(*app, options->settings);
   app->add_flag_callback(
-         "--no-check", [options] { options->check = false; }, "do not compute the residual, which reads f once more")
+         "--no-check", [options] { options->check = false; },
+         "do not compute the residual, which reads f once more")
       ->group("Method");
   add_common_options(*app, options->common);
   app->footer(

@@ -22,7 +22,8 @@ inline void add_method_options(CLI::App& app, poisson::Settings& settings) {
   add_choice_option<Mode, Mode>(
       app, "--mode", settings.mode,
       {{"auto", Mode::automatic}, {"incore", Mode::incore}, {"streaming", Mode::streaming}},
-      "incore keeps the grid where it is worked on, streaming passes it through slab by slab, auto decides from the "
+      "incore keeps the grid where it is worked on, streaming passes it through slab by slab, auto decides "
+      "from the "
       "memories; default: auto")
       ->group("Method");
   add_parsed_option(
@@ -41,8 +42,9 @@ void require_room(const Runtime& runtime, const poisson::Grid& grid) {
   const double bytes = static_cast<double>(rows) * static_cast<double>(grid.cols) * sizeof(T);
   const auto require = [&](std::size_t room, const char* where, const char* suggestion) {
     if (bytes > static_cast<double>(room))
-      throw Error(fmt::format("the grid takes {}{}, {} {}; {}", human_bytes(bytes), runtime.ranks() > 1 ? " a rank" : "",
-                              where, human_bytes(static_cast<double>(room)), suggestion),
+      throw Error(fmt::format("the grid takes {}{}, {} {}; {}", human_bytes(bytes),
+                              runtime.ranks() > 1 ? " a rank" : "", where,
+                              human_bytes(static_cast<double>(room)), suggestion),
                   Blame::machine);
   };
   if (!options.spill.empty()) {
@@ -50,11 +52,12 @@ void require_room(const Runtime& runtime, const poisson::Grid& grid) {
     return;
   }
   require(physical_memory(), "main memory has", "use more ranks, or --memory with --spill DIR");
-  if (options.cpu_memory > 0) require(options.cpu_memory, "--memory allows", "allow more, or add --spill DIR");
+  if (options.cpu_memory > 0)
+    require(options.cpu_memory, "--memory allows", "allow more, or add --spill DIR");
 }
 
-/// The grid of a solver as slabs, with the memory behind them: one piece of main memory, or, where there is a folder
-/// to spill to, whatever the runtime makes of it.
+/// The grid of a solver as slabs, with the memory behind them: one piece of main memory, or, where there is a
+/// folder to spill to, whatever the runtime makes of it.
 template <class T>
 class Slabs {
  public:
@@ -63,7 +66,8 @@ class Slabs {
       tiles_ = solver.own();
       return;
     }
-    memory_ = PinnedBuffer(runtime, static_cast<std::size_t>(solver.row_count() * solver.grid().cols) * sizeof(T));
+    memory_ =
+        PinnedBuffer(runtime, static_cast<std::size_t>(solver.row_count() * solver.grid().cols) * sizeof(T));
     tiles_ = solver.borrow(memory_.as<T>());
   }
 
@@ -76,8 +80,8 @@ class Slabs {
       if (tiles_[c].owner() == runtime_->rank()) body(tiles_[c], c * layout_.slab_rows);
   }
 
-  /// Calls body(view, its first row) for the same slabs, to read or write them from this thread. Where all of them are in
-  /// main memory at a time, the workers sleep meanwhile.
+  /// Calls body(view, its first row) for the same slabs, to read or write them from this thread. Where all of
+  /// them are in main memory at a time, the workers sleep meanwhile.
   template <class Body>
   void each_on_host(typename HostView<T>::Access access, const Body& body) {
     if (memory_.bytes() == 0) {
