@@ -101,6 +101,9 @@ void TileBase::fetch() const {
 void TileBase::return_home() const {
   acquire(*this, HostAccess::read_write);  // whoever may write has the only copy
   release(*this);
+  // StarPU would keep the room of the copies that no longer count, and not find it again where memory is scarce.
+  for (unsigned node = 0; node < starpu_memory_nodes_get_count(); ++node)
+    if (starpu_node_get_kind(node) == STARPU_CUDA_RAM) starpu_data_evict_from_node(state_->handle, node);
 }
 
 void TileBase::write_through() const {
