@@ -135,8 +135,8 @@ Layout choose_layout(const Machine& machine, const Grid& grid, const Settings& s
   layout.slabs = (grid.rows + layout.slab_rows - 1) / layout.slab_rows;
   choose_working_memory<T>(r, grid.cols, layout);
   require_room(r, layout);
-  // Slabs that arrive and are worked on take three eighths of the memory, those that stay between the passes as much
-  // again. StarPU wants the rest: it does not get along with a memory that is full to the brim.
+  // Three eighths of the memory for slabs that arrive or are worked on, as much for those that stay between the passes,
+  // and the rest for what leaves and for what StarPU keeps to use again.
   layout.slabs_in_flight = 2 * r.workers;
   if (r.limited()) {
     const Index shown = shown_rows<T> * r.row;
@@ -211,21 +211,6 @@ Solver<T>::Solver(Runtime& runtime, const Grid& grid, const Settings& settings) 
   const auto owner_of = [this](Index slab, Index) { return owner(slab); };
   top_ = Tiles<T>(runtime, layout_.slabs, n, 1, n, owner_of);
   bottom_ = Tiles<T>(runtime, layout_.slabs, n, 1, n, owner_of);
-  if (layout_.where == Where::cuda) reserve_working_memory(machine.count(WorkerKind::cuda));
-}
-
-// StarPU finds no room for a large piece of working memory any more once small slabs have filled a small device memory:
-// it is taken before there are slabs.
-template <class T>
-void Solver<T>::reserve_working_memory(Index workers) {
-  const auto mine = static_cast<std::size_t>(runtime_->rank());
-  std::vector<Tile<double>> tokens;  // one for each worker, so that the tasks are independent
-  for (int rank = 0; rank < runtime_->ranks(); ++rank)
-    for (Index w = 0; w < workers; ++w) tokens.emplace_back(*runtime_, 1, 1, rank);
-  for (Index w = 0; w < workers; ++w)
-    codelets::reserve({}, work_[mine], tokens[mine * static_cast<std::size_t>(workers) + static_cast<std::size_t>(w)],
-                      {.where = layout_.where});
-  runtime_->wait();
 }
 
 template <class T>

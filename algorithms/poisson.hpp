@@ -96,7 +96,6 @@ class Solver {
   [[nodiscard]] Index first_row(Index slab) const { return slab * layout_.slab_rows; }
   [[nodiscard]] int owner(Index slab) const;
   [[nodiscard]] Tiles<double> per_slab(Index rows) const;
-  void reserve_working_memory(Index workers);
 
   Runtime* runtime_;
   Grid grid_;

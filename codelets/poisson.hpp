@@ -88,12 +88,6 @@ inline const Codelet<kernels::SlabArgs, InOut<T>, In<double>, In<double>, In<dou
     solve_slab{typed_name<T>("solve_slab"), kernels::cpu::solve_slab<T>,
                ASTERISM_CUDA_KERNEL(kernels::cuda::solve_slab<T>)};
 
-/// Does nothing, which needs working memory all the same: it is there for the tasks that come after. Ports: the working
-/// memory, and a token that makes one such task differ from the next.
-inline const Codelet<NoArgs, Scratch<double>, Out<double>> reserve{
-    "reserve_f64", [](const NoArgs&, Scratch<double>, Out<double>) {},
-    ASTERISM_CUDA_KERNEL([](Stream, const NoArgs&, Scratch<double>, Out<double>) {})};
-
 /// Ports: boundary (4 x n), prefix before (2 x n), prefix after (2 x n). One step of kernels::eliminate in every mode.
 inline const Codelet<NoArgs, In<double>, In<double>, Out<double>> eliminate{
     "eliminate_f64",
