@@ -1,9 +1,11 @@
 // The sine transforms against the sum that defines them.
 
+#include "codelets/chirp.hpp"
 #include "codelets/transform.hpp"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <initializer_list>
@@ -11,6 +13,7 @@
 #include <numbers>
 #include <random>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #ifdef ASTERISM_WITH_CUDA
@@ -159,6 +162,64 @@ TEST_CASE_TEMPLATE("sine transform: twice is a multiple of the identity", T, flo
     for (T& number : y.data) number = static_cast<T>(number / kernels::dst_twice(n));
     CHECK(relative_error(y, x) < 2 * tolerance<T>(n));
   }
+}
+
+// Lengths on which FFTs of their own length round two to three times as much as on powers of two.
+TEST_CASE_TEMPLATE("sine transform: large primes cost no accuracy", T, float, double) {
+  constexpr double unit_roundoff = std::numeric_limits<T>::epsilon() / 2;
+  for (const Index N : {37, 101, 127, 257, 509, 998, 1021, 4097, 10007}) {
+    CAPTURE(N);
+    CHECK(kernels::has_large_prime(N));
+    auto y = random_lines<T>(2, N - 1);
+    const auto expected = twin(y);
+    kernels::cpu::dst(y.view());
+    CHECK(relative_error(y, expected) < 1.5 * unit_roundoff);
+  }
+  for (const Index N : {1, 2, 31, 1000, 4096, 49152}) CHECK_FALSE(kernels::has_large_prime(N));
+}
+
+TEST_CASE("sine transform: the high part of a chirp convolution is exact") {
+  for (const Index N : {37, 1021, 4097, 49157}) {
+    CAPTURE(N);
+    const kernels::cpu::ChirpConvolution& convolve = kernels::cpu::chirp_convolution(N);
+    const kernels::Chirp& chirp = convolve.chirp();
+    const auto lines = convolve.lines();
+    const auto noise = random_lines<double>(2, 2 * N);
+    for (Index j = 0; j < 2 * chirp.M; ++j) lines.in[j] = {0, 0};
+    for (Index j = 0; j < N; ++j)  // as large as (C2) allows
+      lines.in[j] = kernels::to_grid(kernels::Complex<double>{2 * noise.row(0)[2 * j], 2 * noise.row(0)[2 * j + 1]},
+                                     chirp.grid().coarse);
+    convolve(lines);
+    double farthest = 0;  // from the grid, in units of its spacing
+    for (Index k = 0; 2 * k < N; ++k)
+      for (const double v : {lines.in[k].re, lines.in[k].im}) {
+        const double in_units = std::ldexp(v, 2 * chirp.bits);
+        farthest = std::max(farthest, std::abs(in_units - std::nearbyint(in_units)));
+      }
+    CHECK(farthest < 0.25);
+  }
+}
+
+TEST_CASE_TEMPLATE("sine transform: odd lines of hard lengths", T, float, double) {
+  constexpr Index n = 1020;
+  const auto transformed = [](auto value) {
+    Lines<T> line(1, n);
+    for (Index j = 0; j < n; ++j) line.row(0)[j] = static_cast<T>(value(j));
+    const Lines<T> before = line;
+    kernels::cpu::dst(line.view());
+    return std::pair{line, before};
+  };
+  const auto [zeros, none] = transformed([](Index) { return 0.0; });
+  for (const T y : zeros.data) CHECK(y == 0);
+  for (const double factor : {1e-30, 1.0, 1e30}) {  // one huge number among small ones
+    const auto [y, x] = transformed([factor](Index j) { return j == 7 ? 1e6 * factor : factor; });
+    CHECK(relative_error(y, twin(x)) < tolerance<T>(n));
+  }
+  const auto [broken, nan] = transformed([](Index j) { return j == 3 ? std::nan("") : 1.0; });
+  CHECK(std::isnan(broken.row(0)[0]));
+  const double least = std::numeric_limits<T>::denorm_min();
+  const auto [tiny, denormal] = transformed([least](Index) { return least; });
+  CHECK(std::isfinite(tiny.row(0)[0]));
 }
 
 TEST_CASE_TEMPLATE("sine transform: no lines, no points", T, float, double) {
