@@ -95,7 +95,14 @@ void TileBase::wont_use() const {
 }
 
 void TileBase::fetch() const {
-  if (state_->owner == state_->runtime->rank) starpu_data_prefetch_on_node(state_->handle, STARPU_MAIN_RAM, 1);
+  if (state_->owner != state_->runtime->rank) return;
+  // Not a prefetch: that one does not wait for the tasks before it, and would bring what the tile holds now.
+  starpu_data_acquire_on_node_cb(
+      state_->handle, STARPU_MAIN_RAM, STARPU_R,
+      [](void* handle) {
+        starpu_data_release_on_node(static_cast<starpu_data_handle_t>(handle), STARPU_MAIN_RAM);
+      },
+      state_->handle);
 }
 
 void TileBase::return_home() const {
