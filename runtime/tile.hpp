@@ -2,8 +2,10 @@
 /// Tiles: the data that tasks read and write.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -80,7 +82,7 @@ class Tile : public detail::TileBase {
       : TileBase(runtime, {rows, cols, ld, sizeof(T)}, borrowed, owner) {}
 };
 
-/// A matrix cut into a grid of tiles; those of the last row and column may be smaller.
+/// A matrix cut into a grid of tiles, those of the last row and column maybe smaller, or into slabs of any heights.
 template <class T>
 class Tiles {
  public:
@@ -102,23 +104,36 @@ class Tiles {
     count_rows_ = (rows + tile_rows - 1) / tile_rows;
     count_cols_ = (cols + tile_cols - 1) / tile_cols;
     tiles_.reserve(static_cast<std::size_t>(count_rows_ * count_cols_));
+    if (ld == 0) ld = cols;
     for (Index i = 0; i < count_rows_; ++i)
-      for (Index j = 0; j < count_cols_; ++j) {
-        const Index r = std::min(tile_rows, rows - i * tile_rows), c = std::min(tile_cols, cols - j * tile_cols);
-        const int rank = owner ? owner(i, j) : 0;
-        T* const data = address ? address(i, j) : nullptr;
-        if (data != nullptr)
-          tiles_.emplace_back(runtime, data, r, c, ld == 0 ? cols : ld, rank);
-        else
-          tiles_.emplace_back(runtime, r, c, rank);
-      }
+      for (Index j = 0; j < count_cols_; ++j)
+        append(runtime, i, j, std::min(tile_rows, rows - i * tile_rows), std::min(tile_cols, cols - j * tile_cols),
+               owner, address, ld);
+  }
+
+  /// A matrix cut into one slab of rows for each of `heights`, all `cols` wide: several grids below each other, each cut
+  /// on its own. Tile number k is tile (k, 0); tile_rows() is the largest height.
+  /// @param ld distance between rows in the caller's memory (for borrowed tiles)
+  /// @throw Error when there is no height, or an extent is below 1.
+  Tiles(Runtime& runtime, const std::vector<Index>& heights, Index cols, const Owner& owner, const Address& address,
+        Index ld = 0)
+      : tile_cols_(cols), count_rows_(static_cast<Index>(heights.size())), count_cols_(1) {
+    if (heights.empty()) throw Error("cannot cut a matrix into 0 slabs: there must be at least 1");
+    for (std::size_t k = 0; k < heights.size(); ++k)
+      if (heights[k] < 1 || cols < 1)
+        throw Error("cannot cut a slab of " + std::to_string(heights[k]) + " x " + std::to_string(cols) +
+                    " elements (number " + std::to_string(k) + "): every extent must be at least 1");
+    tile_rows_ = *std::max_element(heights.begin(), heights.end());
+    tiles_.reserve(heights.size());
+    for (Index k = 0; k < count_rows_; ++k)
+      append(runtime, k, 0, heights[static_cast<std::size_t>(k)], cols, owner, address, ld == 0 ? cols : ld);
   }
 
   /// How many tiles there are along the rows and the columns.
   [[nodiscard]] Index count_rows() const { return count_rows_; }
   [[nodiscard]] Index count_cols() const { return count_cols_; }
   [[nodiscard]] Index count() const { return count_rows_ * count_cols_; }
-  /// Extents of all tiles but the last ones.
+  /// Extents of all tiles but the last ones; where the heights were given: of the largest.
   [[nodiscard]] Index tile_rows() const { return tile_rows_; }
   [[nodiscard]] Index tile_cols() const { return tile_cols_; }
 
@@ -129,6 +144,16 @@ class Tiles {
   const Tile<T>& operator[](Index k) const { return tiles_[static_cast<std::size_t>(k)]; }
 
  private:
+  /// Makes tile (i, j), of r x c elements.
+  void append(Runtime& runtime, Index i, Index j, Index r, Index c, const Owner& owner, const Address& address,
+              Index ld) {
+    const int rank = owner ? owner(i, j) : 0;
+    if (T* const data = address ? address(i, j) : nullptr; data != nullptr)
+      tiles_.emplace_back(runtime, data, r, c, ld, rank);
+    else
+      tiles_.emplace_back(runtime, r, c, rank);
+  }
+
   Index tile_rows_ = 0, tile_cols_ = 0, count_rows_ = 0, count_cols_ = 0;
   std::vector<Tile<T>> tiles_;
 };

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <filesystem>
@@ -224,6 +225,59 @@ TEST_CASE("tiles: matrices are cut as they come out") {
                        "cannot cut 5 x 0 elements into tiles of 1 x 1: every extent must be at least 1",
                        Error);
   CHECK_THROWS_AS(Tiles<double>(runtime, 5, 5, 0, 1), Error);
+}
+
+TEST_CASE("tiles: slabs of given heights") {
+  Runtime runtime;
+  for (const std::vector<Index>& heights :
+       std::vector<std::vector<Index>>{{1}, {4, 4, 4}, {3, 3, 1, 3, 3, 1}, {1, 7, 2}}) {
+    const Index rows = std::accumulate(heights.begin(), heights.end(), Index{0}), cols = 5;
+    CAPTURE(rows);
+    std::vector<Index> first(heights.size());
+    std::exclusive_scan(heights.begin(), heights.end(), first.begin(), Index{0});
+    const auto row = [&](Index k) { return first[static_cast<std::size_t>(k)]; };
+    for (const bool dense : {false, true}) {
+      Matrix<double> padded(rows, cols);  // rows cols + 3 apart
+      std::vector<double> packed(static_cast<std::size_t>(rows * cols));
+      const auto at = [&](Index i, Index j) -> double& {
+        return dense ? packed[static_cast<std::size_t>(i * cols + j)] : padded(i, j);
+      };
+      for (Index i = 0; i < rows; ++i)
+        for (Index j = 0; j < cols; ++j) at(i, j) = static_cast<double>(100 * i + j);
+      {
+        const Tiles<double> tiles(
+            runtime, heights, cols, [](Index, Index) { return 0; },
+            [&](Index k, Index j) { return &at(row(k), j); }, dense ? 0 : cols + 3);
+        CHECK(tiles.count_rows() == static_cast<Index>(heights.size()));
+        CHECK(tiles.count_cols() == 1);
+        CHECK(tiles.count() == tiles.count_rows());
+        CHECK(tiles.tile_rows() == *std::max_element(heights.begin(), heights.end()));
+        CHECK(tiles.tile_cols() == cols);
+        for (Index k = 0; k < tiles.count(); ++k) {
+          CHECK(tiles[k].rows() == heights[static_cast<std::size_t>(k)]);
+          CHECK(tiles[k].cols() == cols);
+          CHECK(&tiles(k, 0) == &tiles[k]);
+          scale(static_cast<double>(k + 1), tiles[k]);
+        }
+      }
+      for (Index i = 0; i < rows; ++i) {
+        const Index k = std::upper_bound(first.begin(), first.end(), i) - first.begin();  // counted from 1
+        for (Index j = 0; j < cols; ++j) CHECK(at(i, j) == static_cast<double>((100 * i + j) * k));
+      }
+      CHECK(padded.guarded());
+    }
+  }
+  const Tiles<double> owned(runtime, {2, 3}, 4, {}, {});  // memory of the runtime
+  fill(7, owned[1]);
+  CHECK(HostView<double>(owned[1], Access::read)(2, 3) == 7);
+  CHECK_THROWS_WITH_AS(Tiles<double>(runtime, std::vector<Index>{}, 5, {}, {}),
+                       "cannot cut a matrix into 0 slabs: there must be at least 1", Error);
+  CHECK_THROWS_WITH_AS(Tiles<double>(runtime, {3, 0, 3}, 5, {}, {}),
+                       "cannot cut a slab of 0 x 5 elements (number 1): every extent must be at least 1",
+                       Error);
+  CHECK_THROWS_AS(Tiles<double>(runtime, {3, 3}, 0, {}, {}), Error);
+  CHECK_THROWS_AS(Tiles<double>(runtime, {3, 3}, 5, [](Index k, Index) { return static_cast<int>(k); }, {}),
+                  Error);  // there is no rank 1
 }
 
 TEST_CASE("tiles: four times the memory limit passes through the disk") {
