@@ -132,6 +132,21 @@ std::uint32_t possible_workers(const CodeletCore::State& core, const std::vector
   return where;
 }
 
+/// StarPU's number of the worker that the submitter has chosen.
+unsigned chosen_worker(const CodeletCore::State& core, const Hints& hints) {
+  const std::string task = core.name + (hints.label.empty() ? "" : " (" + hints.label + ")");
+  if (hints.where == Where::anywhere)
+    throw Error(fmt::format("task {} asks for worker {} of no kind: say CPU or CUDA", task, hints.worker));
+  const bool cpu = hints.where == Where::cpu;
+  const int worker = hints.worker < 0 ? -1 : starpu_worker_get_by_type(cpu ? STARPU_CPU_WORKER : STARPU_CUDA_WORKER,
+                                                                       hints.worker);
+  if (worker < 0)
+    throw Error(fmt::format("task {} asks for {} worker {}: there are {}, counted from 0", task, cpu ? "CPU" : "CUDA",
+                            hints.worker, cpu ? starpu_cpu_worker_get_count() : starpu_cuda_worker_get_count()),
+                Blame::machine);
+  return static_cast<unsigned>(worker);
+}
+
 }  // namespace
 
 std::string TaskRecord::name() const { return codelet->name + (label.empty() ? "" : " (" + label + ")"); }
@@ -202,7 +217,10 @@ void CodeletCore::submit(std::shared_ptr<const void> args, const TileBase* const
   }
   if (executor < 0)
     throw Error(fmt::format("task {} writes no tile: it would have no effect", core.name));
-  const std::uint32_t where = executor == runtime.rank ? possible_workers(core, states, hints) : 0;
+  const bool ours = executor == runtime.rank;
+  const std::uint32_t where = ours ? possible_workers(core, states, hints) : 0;
+  const bool pinned = ours && hints.worker != -1;
+  const unsigned worker = pinned ? chosen_worker(core, hints) : 0;
   for (std::size_t i = 0; i < states.size(); ++i)
     if (core.accesses[i] != Access::read && core.accesses[i] != Access::scratch) states[i]->written = true;
 
@@ -210,11 +228,13 @@ void CodeletCore::submit(std::shared_ptr<const void> args, const TileBase* const
   task->cl = &core.codelet;
   for (std::size_t i = 0; i < states.size(); ++i) STARPU_TASK_SET_HANDLE(task, states[i]->handle, i);
   task->where = static_cast<std::int32_t>(where);
+  task->execute_on_a_specific_worker = pinned ? 1 : 0;
+  task->workerid = worker;
   task->priority = hints.priority;
   task->flops = hints.flops;
   task->name = core.name.c_str();
 
-  if (executor != runtime.rank) {
+  if (!ours) {
     std::int64_t received = 0;
     int status = 0;
     ranks::submit(task, received, status);  // sends what the executing rank needs of ours

@@ -33,6 +33,10 @@ struct Hints {
   double flops = 0;          ///< for traces
   std::uint64_t cost = 0;    ///< distinguishes tasks of one codelet and equal tile sizes whose costs differ
   std::string label = {};    ///< names the task in messages beside the codelet ("slab 3")
+  /// The worker that must run the task: its number, from 0, among those of the kind in `where` on the rank that runs it
+  /// (2: the third GPU); -1: whichever StarPU chooses. StarPU brings the tiles to that worker as soon as the task is
+  /// ready. For streams, whose submitter knows best; an unlucky choice leaves the other workers idle.
+  int worker = -1;
 };
 
 namespace detail {
@@ -126,7 +130,7 @@ class Codelet {
   /// Submits a task that runs after the earlier tasks on the same tiles that conflict with it. Never waits for its
   /// result; waits only while Options::window tasks are in flight.
   /// @throw Error: no worker can run it; its tiles do not fit in any memory where it could run; its written tiles
-  /// belong to different ranks.
+  /// belong to different ranks; there is no such worker as Hints::worker (seen only by the rank that runs the task).
   void operator()(const Args& args, const Tile<typename detail::PortTraits<Ports>::Element>&... tiles,
                   const Hints& hints = {}) const {
     const std::array<const detail::TileBase*, sizeof...(Ports)> bases{&tiles...};

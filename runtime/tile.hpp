@@ -111,8 +111,8 @@ class Tiles {
                owner, address, ld);
   }
 
-  /// A matrix cut into one slab of rows for each of `heights`, all `cols` wide: several grids below each other, each cut
-  /// on its own. Tile number k is tile (k, 0); tile_rows() is the largest height.
+  /// A matrix cut into one slab of rows for each of `heights`, all `cols` wide: several grids below each other, say,
+  /// each cut on its own. Tile number k is tile (k, 0); tile_rows() is the largest height.
   /// @param ld distance between rows in the caller's memory (for borrowed tiles)
   /// @throw Error when there is no height, or an extent is below 1.
   Tiles(Runtime& runtime, const std::vector<Index>& heights, Index cols, const Owner& owner, const Address& address,

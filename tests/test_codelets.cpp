@@ -7,10 +7,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <fstream>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <numeric>
+#include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tiles.hpp"
@@ -124,6 +129,58 @@ TEST_CASE("codelets: where no worker is") {
       refusal(axpy, Where::cuda).starts_with("task test_axpy (slab 3) can run nowhere; it has no CUDA impl"));
   CHECK(refusal(axpy, Where::cpu).empty());
   runtime.wait();
+}
+
+TEST_CASE("codelets: on the worker that the submitter names, and on no other") {
+  Options options;
+  options.gpus = 0;
+  options.cpus = 2;
+  Runtime runtime(options);
+  struct Seen {
+    std::mutex mutex;
+    std::set<std::thread::id> threads[3];  // of tasks for worker 0, for worker 1, for either
+  };
+  struct Arguments {
+    std::shared_ptr<Seen> seen;
+    int index;
+  };
+  const Codelet<Arguments, InOut<double>> note{"test_note", [](const Arguments& a, InOut<double> x) {
+                                                 std::this_thread::sleep_for(std::chrono::microseconds(100));
+                                                 const std::lock_guard lock(a.seen->mutex);
+                                                 a.seen->threads[a.index].insert(std::this_thread::get_id());
+                                                 *x.data += 1;
+                                               }};
+  const auto seen = std::make_shared<Seen>();
+  std::vector<Tile<double>> tiles;
+  for (int i = 0; i < 20; ++i) set(0, tiles.emplace_back(runtime, 1, 1));
+  for (int round = 0; round < 4; ++round)
+    for (std::size_t i = 0; i < tiles.size(); ++i) {
+      // Uneven, and each tile on both workers in turn: a scheduler would do it otherwise.
+      const int worker = i % 5 == static_cast<std::size_t>(round) ? 1 : 0;
+      note({seen, worker}, tiles[i], {.where = Where::cpu, .worker = worker});
+      if (round == 3) note({seen, 2}, tiles[i], {.where = Where::cpu});
+    }
+  runtime.wait();
+  CHECK(seen->threads[0].size() == 1);
+  CHECK(seen->threads[1].size() == 1);
+  CHECK(seen->threads[0] != seen->threads[1]);
+  for (const Tile<double>& tile : tiles) CHECK(value(tile) == 5);
+
+  const auto refusal = [&](const Hints& hints) {
+    try {
+      set(1, tiles[0], hints);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(refusal({.where = Where::cpu, .label = "slab 3", .worker = 2}) ==
+        "task test_set (slab 3) asks for CPU worker 2: there are 2, counted from 0");
+  CHECK(refusal({.where = Where::cpu, .worker = -2}) ==
+        "task test_set asks for CPU worker -2: there are 2, counted from 0");
+  CHECK(refusal({.worker = 0}) == "task test_set asks for worker 0 of no kind: say CPU or CUDA");
+  runtime.wait();
+  for (const Tile<double>& tile : tiles) CHECK(value(tile) == 5);  // what was refused did nothing
 }
 
 TEST_CASE("codelets: ports must be 1 to 16, and something must be written") {
@@ -288,6 +345,38 @@ TEST_CASE("gpu: tiles travel to a CUDA kernel and back unharmed, and their bytes
   CHECK(runtime.traffic().from_device == bytes);
   CHECK(std::all_of(x.begin(), x.end(), [](double value) { return value == 3; }));
   CHECK(std::all_of(y.begin(), y.end(), [](double value) { return value == 4; }));
+}
+
+TEST_CASE("gpu: on the GPU that the submitter names") {
+  Runtime runtime;
+  const int gpus = runtime.machine().count(WorkerKind::cuda);
+  struct Seen {
+    std::mutex mutex;
+    std::map<int, std::set<std::thread::id>> threads;
+  };
+  struct Arguments {
+    std::shared_ptr<Seen> seen;
+    int worker;
+  };
+  const Codelet<Arguments, Out<double>> note{"test_gpu_note", nullptr,
+                                             [](Stream, const Arguments& a, Out<double>) {
+                                               const std::lock_guard lock(a.seen->mutex);
+                                               a.seen->threads[a.worker].insert(std::this_thread::get_id());
+                                             }};
+  const auto seen = std::make_shared<Seen>();
+  std::vector<Tile<double>> tiles;
+  for (int k = 0; k < 40; ++k) {
+    const int worker = k * k % gpus;
+    note({seen, worker}, tiles.emplace_back(runtime, 1, 1), {.where = Where::cuda, .worker = worker});
+  }
+  runtime.wait();
+  std::set<std::thread::id> all;
+  for (const auto& [worker, threads] : seen->threads) {
+    CHECK(threads.size() == 1);
+    all.merge(std::set(threads));
+  }
+  CHECK(all.size() == seen->threads.size());
+  CHECK_THROWS_AS(note({seen, 0}, tiles[0], {.where = Where::cuda, .worker = gpus}), Error);
 }
 
 TEST_CASE("gpu: what throws in a CUDA kernel arrives at wait") {
