@@ -108,6 +108,57 @@ TEST_CASE("ranks: borrowed memory of each rank, and bytes between them") {
   }
 }
 
+TEST_CASE("ranks: every byte that is received is counted once, on the rank that receives it") {
+  Runtime runtime;
+  const int rank = runtime.rank(), ranks = runtime.ranks();
+  const auto received = [&, before = runtime.traffic().between_ranks] {
+    runtime.wait();
+    return runtime.traffic().between_ranks - before;
+  };
+  std::vector<Tile<double>> tiles, results;  // rank r's tiles are (r + 1) x 10
+  for (int r = 0; r < ranks; ++r) {
+    start({r}, tiles.emplace_back(runtime, r + 1, 10, r));
+    results.emplace_back(runtime, 1, 10, r);
+    start({1}, results.back());
+  }
+  CHECK(received() == 0);
+  const auto bytes_of = [](int r) { return std::int64_t{8} * 10 * (r + 1); };
+  std::int64_t expected = 0;
+  // Every rank reads its neighbour's tile, through two ports of one task, and then once more.
+  const int neighbour = (rank + 1) % ranks;
+  for (int r = 0; r < ranks; ++r)
+    for (int times = 0; times < 2; ++times) {
+      const Tile<double>& next = tiles[static_cast<std::size_t>((r + 1) % ranks)];
+      mix({}, next, next, results[static_cast<std::size_t>(r)]);
+    }
+  if (ranks > 1) expected += bytes_of(neighbour);
+  CHECK(received() == expected);
+  // The last rank reads all tiles but does not need its neighbour's, rank 0's, again.
+  for (int r = 0; r < ranks; ++r) {
+    const Tile<double>& tile = tiles[static_cast<std::size_t>(r)];
+    mix({}, tile, tile, results.back());
+    if (rank == ranks - 1 && r != rank && r != neighbour) expected += bytes_of(r);
+  }
+  CHECK(received() == expected);
+  double sum = static_cast<double>(runtime.traffic().between_ranks), mine = static_cast<double>(expected);
+  runtime.sum_over_ranks(&sum, 1);
+  runtime.sum_over_ranks(&mine, 1);
+  CHECK(sum == mine);
+}
+
+TEST_CASE("ranks: which worker runs a task concerns the rank that runs it only") {
+  Runtime runtime;
+  const int last = runtime.ranks() - 1;
+  const Tile<double> tile(runtime, 1, 1, last);
+  start({2}, tile, {.where = Where::cpu, .worker = runtime.rank() == last ? 0 : 99});
+  runtime.wait();
+  if (runtime.rank() == last) {
+    CHECK(HostView<double>(tile, Access::read)(0, 0) == 62);
+    CHECK_THROWS_AS(start({0}, tile, {.where = Where::cpu, .worker = 99}), Error);
+  }
+  runtime.wait();
+}
+
 TEST_CASE("ranks: a task writes tiles of one rank only") {
   Runtime runtime;
   const Codelet<NoArgs, Out<double>, Out<double>> both{"test_ranks_both",
