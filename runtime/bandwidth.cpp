@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <future>
+#include <memory>
 #include <thread>
 #include <vector>
 
 #include "pinned_buffer.hpp"
 
 #ifdef ASTERISM_WITH_CUDA
+#include <starpu.h>
+
 #include "cuda.hpp"
 #endif
 
@@ -74,8 +78,18 @@ class DeviceCopies {
   cudaStream_t stream_ = nullptr;
 };
 
-void measure_gpu(Bandwidth& result, std::size_t bytes, void* host_a, void* host_b) {
-  check(cudaSetDevice(0), "cudaSetDevice");
+/// CUDA's numbers of the GPUs that the runtime uses: they need not begin with 0.
+std::vector<int> devices() {
+  std::vector<int> found;
+  for (int w = 0; w < static_cast<int>(starpu_worker_get_count()); ++w)
+    if (starpu_worker_get_type(w) == STARPU_CUDA_WORKER) found.push_back(starpu_worker_get_devid(w));
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());  // a GPU may have several workers
+  return found;
+}
+
+void measure_gpu(Bandwidth& result, int device, std::size_t bytes, void* host_a, void* host_b) {
+  check(cudaSetDevice(device), "cudaSetDevice");
   DeviceCopies a(bytes), b(bytes);
   const auto total = static_cast<double>(bytes);
   result.to_device = total / shortest_seconds([&] { a.up(host_a), a.wait(); });
@@ -87,18 +101,78 @@ void measure_gpu(Bandwidth& result, std::size_t bytes, void* host_a, void* host_
                          b.wait();
                        });
 }
+
+/// A GPU that a part of main memory is streamed through, the two directions independent of each other.
+class StreamedDevice {
+ public:
+  StreamedDevice(int device, const PinnedBuffer& host)
+      : device_(device), host_(host.as<char>()), bytes_(host.bytes()), piece_(std::min(host.bytes(), largest_piece)) {
+    check(cudaSetDevice(device), "cudaSetDevice");
+    up_ = std::make_unique<DeviceCopies>(piece_);
+    down_ = std::make_unique<DeviceCopies>(piece_);
+  }
+  StreamedDevice(const StreamedDevice&) = delete;
+  StreamedDevice& operator=(const StreamedDevice&) = delete;
+  ~StreamedDevice() { cudaSetDevice(device_); }  // the streams and the memory that end now are this device's
+
+  /// From the calling thread; returns when all is copied.
+  void stream(bool both_ways) {
+    check(cudaSetDevice(device_), "cudaSetDevice");
+    const std::size_t pieces = bytes_ / piece_;
+    for (std::size_t i = 0; i < pieces; ++i) {
+      up_->up(host_ + i * piece_);
+      if (both_ways) down_->down(host_ + (i + pieces / 2) % pieces * piece_);  // not what goes up now
+    }
+    up_->wait();
+    down_->wait();
+  }
+
+  [[nodiscard]] std::size_t streamed_bytes() const { return bytes_ / piece_ * piece_; }
+
+ private:
+  static constexpr std::size_t largest_piece = std::size_t{64} << 20;
+
+  int device_;
+  char* host_;
+  std::size_t bytes_, piece_;
+  std::unique_ptr<DeviceCopies> up_, down_;
+};
+
+void measure_all_gpus(Bandwidth& result, const std::vector<int>& devices, const std::vector<PinnedBuffer>& host) {
+  std::vector<std::unique_ptr<StreamedDevice>> streamed;
+  double total = 0;
+  for (std::size_t g = 0; g < devices.size(); ++g) {
+    streamed.push_back(std::make_unique<StreamedDevice>(devices[g], host[g]));
+    total += static_cast<double>(streamed.back()->streamed_bytes());
+  }
+  const auto measure = [&](bool both_ways) {
+    return total / shortest_seconds([&] {
+             std::vector<std::future<void>> team;
+             for (const auto& device : streamed)
+               team.push_back(std::async(std::launch::async, [&device, both_ways] { device->stream(both_ways); }));
+             for (std::future<void>& member : team) member.get();
+           });
+  };
+  result.gpus = static_cast<int>(devices.size());
+  result.all_to_device = measure(false);
+  result.all_both_ways = measure(true);
+}
 #endif
 
 }  // namespace
 
 Bandwidth measure_bandwidth(Runtime& runtime, std::size_t bytes) {
   const Machine machine = runtime.machine();
-  const PinnedBuffer a(runtime, bytes), b(runtime, bytes);
+  std::vector<PinnedBuffer> host;
+  for (int i = 0; i < std::max(2, machine.count(WorkerKind::cuda)); ++i) host.emplace_back(runtime, bytes);
   Bandwidth result;
   if (const int cpus = machine.count(WorkerKind::cpu); cpus > 0)
-    result.host_copy = measure_host_copy(cpus, bytes, a.as<char>(), b.as<char>());
+    result.host_copy = measure_host_copy(cpus, bytes, host[0].as<char>(), host[1].as<char>());
 #ifdef ASTERISM_WITH_CUDA
-  if (machine.count(WorkerKind::cuda) > 0) measure_gpu(result, bytes, a.data(), b.data());
+  if (const std::vector<int> gpus = devices(); !gpus.empty()) {
+    measure_gpu(result, gpus[0], bytes, host[0].data(), host[1].data());
+    measure_all_gpus(result, gpus, host);
+  }
 #endif
   return result;
 }

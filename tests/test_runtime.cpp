@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -205,8 +206,33 @@ TEST_CASE("runtime: bandwidths are measured") {
   Runtime runtime;
   const Bandwidth measured = measure_bandwidth(runtime, std::size_t{1} << 22);
   if (runtime.machine().count(WorkerKind::cpu) > 0) CHECK(measured.host_copy > 0);
-  CHECK((measured.to_device > 0) == (runtime.machine().count(WorkerKind::cuda) > 0));
+  const int gpus = runtime.machine().count(WorkerKind::cuda);
+  CHECK((measured.to_device > 0) == (gpus > 0));
+  CHECK(measured.gpus == gpus);
+  CHECK((measured.all_to_device > 0) == (gpus > 0));
+  CHECK((measured.all_both_ways > 0) == (gpus > 0));
 }
+
+#ifdef ASTERISM_WITH_CUDA
+TEST_CASE("gpu: bandwidths of all GPUs together") {
+  Runtime all;
+  const auto start = std::chrono::steady_clock::now();
+  const Bandwidth measured = measure_bandwidth(all);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  MESSAGE("measured in " << seconds.count() << " s: " << measured.gpus << " GPU(s), up "
+                         << measured.all_to_device / 1e9 << " GB/s (one: " << measured.to_device / 1e9
+                         << "), each way " << measured.all_both_ways / 1e9
+                         << " GB/s (one: " << measured.both_ways / 1e9 << ")");
+  // Wide: the machine may be busy elsewhere. Of one GPU both ways of measuring must agree; several are no
+  // slower than one.
+  if (measured.gpus == 1) {
+    CHECK(measured.all_to_device < 1.5 * measured.to_device);
+    CHECK(measured.all_both_ways < 1.5 * measured.both_ways);
+  }
+  CHECK(measured.all_to_device > 0.6 * measured.to_device);
+  CHECK(measured.all_both_ways > 0.6 * measured.both_ways);
+}
+#endif
 
 TEST_CASE("runtime: on each worker") {
   Runtime runtime(with([](Options& o) { o.cpus = 2, o.gpus = 0; }));
