@@ -17,7 +17,9 @@ struct Options {
   std::size_t cpu_memory = 0;         ///< bytes of main memory that tiles owned by the runtime may take; 0: no limit
   std::size_t gpu_memory = 0;         ///< bytes of each GPU's memory that may be used; 0: nearly all
   std::string scheduler = {};         ///< one of Machine::schedulers; empty: $STARPU_SCHED, else dmdas
-  std::filesystem::path spill = {};   ///< folder that tiles are evicted to when cpu_memory is full; empty: none
+  /// Folder that tiles are evicted to when cpu_memory is full; empty: none. Each rank's files lie in a sub-folder
+  /// asterism-HOST-PROCESS-XXXXXX, which is removed at the end, or by the next Runtime on that host after a kill.
+  std::filesystem::path spill = {};
   std::size_t spill_bytes = 0;        ///< room in that folder; 0: all that is free there
   std::filesystem::path trace = {};   ///< folder that the trace is written to; empty: no trace
   double stall_seconds = 120;         ///< without progress for so long the watchdog gives a diagnosis; 0: never

@@ -102,7 +102,9 @@ void end_starpu(int ranks) {
     starpu_shutdown();
 }
 
-void register_spill(const Options& options) {
+void register_spill(Runtime::State& state) {
+  const Options& options = state.options;
+  std::string folder = state.spill.emplace(options.spill).path().string();  // first, as it may free room
   std::size_t room = options.spill_bytes;
   std::error_code failed;
   if (room == 0) room = std::filesystem::space(options.spill, failed).available / 10 * 9;
@@ -110,9 +112,9 @@ void register_spill(const Options& options) {
     throw Error(fmt::format("spill folder {}: {} of room, at least {} are needed; allow more or name another folder",
                             options.spill.string(), human_bytes(failed ? 0. : static_cast<double>(room)),
                             human_bytes(STARPU_DISK_SIZE_MIN)));
-  std::string folder = options.spill.string();
   if (starpu_disk_register(&starpu_disk_unistd_ops, folder.data(), static_cast<starpu_ssize_t>(room)) < 0)
-    throw Error(fmt::format("spill folder {}: StarPU cannot use it as a disk", folder), Blame::machine);
+    throw Error(fmt::format("spill folder {}: StarPU cannot use it as a disk", options.spill.string()),
+                Blame::machine);
 }
 
 void require_gpus(int asked) {
@@ -142,7 +144,7 @@ void start(Runtime::State& state, bool& running) {
                 Blame::machine);
   running = true;
   require_gpus(options.gpus);
-  if (!options.spill.empty()) register_spill(options);
+  if (!options.spill.empty()) register_spill(state);
   starpu_profiling_status_set(options.trace.empty() ? STARPU_PROFILING_DISABLE : STARPU_PROFILING_ENABLE);
 }
 

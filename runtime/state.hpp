@@ -18,6 +18,7 @@
 #include "codelet.hpp"
 #include "ranks.hpp"
 #include "runtime.hpp"
+#include "spill_folder.hpp"
 #include "tile.hpp"
 
 namespace asterism {
@@ -80,6 +81,7 @@ struct TaskTimes {
 
 struct Runtime::State {
   Options options;
+  std::optional<SpillFolder> spill;  // outlives StarPU
   int rank = 0, ranks = 1;
   std::int64_t next_tag = 0;  // MPI tag of the next tile: the same on every rank, as every rank makes the same tiles
 

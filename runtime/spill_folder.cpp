@@ -1,0 +1,102 @@
+#include "spill_folder.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "error.hpp"
+
+namespace asterism {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t random_letters = 6;
+constexpr const char* lock_file = "lock";
+
+/// How the names of all sub-folders of this host begin.
+std::string prefix() {
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  return fmt::format("asterism-{}-", host.data());
+}
+
+/// The process that made a sub-folder of that name; 0 when it is no such name, or one of another host.
+pid_t process_of(std::string_view name) {
+  const std::string mine = prefix();
+  if (!name.starts_with(mine)) return 0;
+  name.remove_prefix(mine.size());
+  pid_t process = 0;
+  const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), process);
+  const std::string_view rest(end, static_cast<std::size_t>(name.data() + name.size() - end));
+  const bool fits = failed == std::errc{} && rest.size() == 1 + random_letters && rest[0] == '-' &&
+                    std::all_of(rest.begin() + 1, rest.end(),
+                                [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; });
+  return fits && process > 0 ? process : 0;
+}
+
+/// Locks the file that a living process keeps locked in its sub-folder. @return the open file; -1 where there is none,
+/// or where somebody else has the lock
+int lock(const fs::path& folder, int flags) {
+  const int file = open((folder / lock_file).c_str(), O_RDWR | O_CLOEXEC | flags, 0600);
+  if (file >= 0 && flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    close(file);
+    errno = EWOULDBLOCK;
+    return -1;
+  }
+  return file;  // unlocked where the file system has no locks: there the number of the process has to do
+}
+
+/// Whether nobody uses the sub-folder any more. The number of its process alone would not tell: another container of
+/// the same host name does not see it. The lock alone would not either: some file systems have none.
+bool abandoned(const fs::path& folder, pid_t process) {
+  if (kill(process, 0) == 0 || errno != ESRCH) return false;
+  const int file = lock(folder, 0);
+  if (file < 0) return errno == ENOENT;
+  close(file);
+  return true;
+}
+
+void remove_abandoned(const fs::path& parent) {
+  std::vector<fs::path> found;  // first, as removing while iterating is asking for trouble
+  std::error_code failed;
+  for (fs::directory_iterator entry(parent, failed), end; !failed && entry != end; entry.increment(failed)) {
+    std::error_code unknown;
+    if (entry->symlink_status(unknown).type() != fs::file_type::directory) continue;
+    if (const pid_t process = process_of(entry->path().filename().string()); process != 0)
+      if (abandoned(entry->path(), process)) found.push_back(entry->path());
+  }
+  for (const fs::path& folder : found) fs::remove_all(folder, failed);  // what is another user's stays
+}
+
+}  // namespace
+
+SpillFolder::SpillFolder(const fs::path& parent) {
+  remove_abandoned(parent);
+  std::string name = (parent / fmt::format("{}{}-{}", prefix(), getpid(), std::string(random_letters, 'X'))).string();
+  if (mkdtemp(name.data()) == nullptr)
+    throw Error(fmt::format("spill folder {}: no folder can be made in it: {}", parent.string(), std::strerror(errno)),
+                Blame::machine);
+  path_ = name;
+  lock_ = lock(path_, O_CREAT);
+}
+
+SpillFolder::~SpillFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+  if (lock_ >= 0) close(lock_);
+}
+
+}  // namespace asterism
