@@ -11,9 +11,15 @@ namespace asterism {
 
 /// Which part of the machine a Runtime uses. Fields left alone follow StarPU's environment variables, then its
 /// defaults (all cores, all GPUs).
+///
+/// Several ranks on one node divide it. Each takes its part of the cores, unless the launcher has bound it to cores of
+/// its own; and its part of the GPUs: rank l of the L on a node with G >= L GPUs takes those from l G / L up to but
+/// not (l + 1) G / L; where G < L, it shares GPU l G / L, and its memory, with other ranks. Where `gpus` is larger
+/// than that part, a rank takes those that follow too. CUDA_VISIBLE_DEVICES and STARPU_WORKERS_CUDAID override the
+/// division of the GPUs: then every rank takes all that they name.
 struct Options {
   int cpus = -1;                      ///< CPU workers; -1: as many as there are cores left over by the GPU workers
-  int gpus = -1;                      ///< GPUs; -1: all
+  int gpus = -1;                      ///< GPUs (of each rank); -1: all of its part of the node
   std::size_t cpu_memory = 0;         ///< bytes of main memory that tiles owned by the runtime may take; 0: no limit
   std::size_t gpu_memory = 0;         ///< bytes of each GPU's memory that may be used; 0: nearly all
   std::string scheduler = {};         ///< one of Machine::schedulers; empty: $STARPU_SCHED, else dmdas

@@ -1,5 +1,6 @@
 #include "ranks.hpp"
 
+#include <fmt/format.h>
 #include <mpi.h>
 #include <sched.h>
 #include <starpu.h>
@@ -13,6 +14,10 @@
 
 #include "environment.hpp"
 #include "runtime.hpp"
+
+#ifdef ASTERISM_WITH_CUDA
+#include <cuda_runtime_api.h>
+#endif
 
 namespace asterism {
 namespace ranks {
@@ -43,6 +48,23 @@ struct Session {
   int already_ = 0;
 };
 
+/// Where this rank is among those of its node.
+struct Place {
+  int rank = 0, ranks = 1;
+};
+Place place_on_node() {
+  static const Place place = [] {  // found once, by all ranks together: in connect
+    MPI_Comm node = MPI_COMM_NULL;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    Place p;
+    MPI_Comm_rank(node, &p.rank);
+    MPI_Comm_size(node, &p.ranks);
+    MPI_Comm_free(&node);
+    return p;
+  }();
+  return place;
+}
+
 /// How many cores this rank may think its own, and whether it must share them with the other ranks of its node, because
 /// the launcher bound nobody to cores of their own.
 struct Cores {
@@ -54,10 +76,33 @@ Cores cores_of_this_rank() {
   CPU_ZERO(&allowed);
   sched_getaffinity(0, sizeof allowed, &allowed);
   const int mine = CPU_COUNT(&allowed), all = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-  const int neighbours = first_number({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_LOCAL_SIZE"}, 1);
+  const int neighbours = place_on_node().ranks;
   const bool shared = mine * neighbours > all;
   return {shared ? std::max(1, all / neighbours) : mine, shared};
 }
+
+#ifdef ASTERISM_WITH_CUDA
+/// Lets StarPU see this rank's share of the node's GPUs only. Left to itself every rank takes them all.
+void take_gpus(Environment& environment) {
+  const Place place = place_on_node();
+  const int wanted = first_number({"STARPU_NCUDA"}, -1);
+  if (place.ranks == 1 || wanted == 0) return;
+  for (const char* chosen : {"STARPU_WORKERS_CUDAID", "CUDA_VISIBLE_DEVICES"})
+    if (std::getenv(chosen) != nullptr) return;
+  int gpus = 0;
+  if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0) return;  // no driver: CPUs do
+  const GpuShare share = share_of_gpus(place.rank, place.ranks, gpus, wanted);
+  std::string numbers;
+  for (int i = 0; i < share.count; ++i) numbers += fmt::format(" {}", (share.first + i) % gpus);
+  environment.set("STARPU_WORKERS_CUDAID", numbers);
+  environment.suggest("STARPU_NCUDA", std::to_string(share.count));  // more would go round the list again
+  if (cudaDeviceProp device{}; gpus < place.ranks && cudaGetDeviceProperties(&device, share.first) == cudaSuccess) {
+    // StarPU takes nine tenths of a GPU's memory, and does not know of the other ranks that do the same.
+    const auto sharers = static_cast<std::size_t>((place.ranks + gpus - 1) / gpus);
+    environment.suggest("STARPU_LIMIT_CUDA_MEM", std::to_string(device.totalGlobalMem / 10 * 9 / sharers >> 20));
+  }
+}
+#endif
 
 void broadcast_from(int root, std::string& text) {
   int rank = 0;
@@ -79,9 +124,19 @@ void connect(int& rank, int& ranks) {
   static const Session session;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  place_on_node();
+}
+
+GpuShare share_of_gpus(int l, int L, int G, int wanted) {
+  const int first = l * G / L, end = (l + 1) * G / L;
+  const int share = std::max(end - first, std::min(G, 1));
+  return {first, wanted < 0 ? share : std::min(wanted, G)};
 }
 
 int start(starpu_conf& conf, Environment& environment) {
+#ifdef ASTERISM_WITH_CUDA
+  take_gpus(environment);
+#endif
   const Cores cores = cores_of_this_rank();
   if (conf.ncpus == -1) {
     // StarPU would take all cores that it sees but one, which it keeps for its MPI thread: none are left where each rank

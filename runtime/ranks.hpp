@@ -27,9 +27,19 @@ namespace ranks {
 /// How many ranks the launcher started, without any MPI call; 1 where there is none.
 int launched_ranks();
 
-/// Initialises MPI: once per process; it ends with the process.
+/// Initialises MPI: once per process; it ends with the process. Collective.
 void connect(int& rank, int& ranks);
-/// Starts StarPU with its MPI layer. @return StarPU's status.
+
+/// The GPUs first, first + 1, ..., first + count - 1 of a node; beyond its last one they go on with its number 0.
+struct GpuShare {
+  int first, count;
+};
+/// What rank l of the L on a node with G GPUs takes: where G >= L, from l G / L up to but not (l + 1) G / L (rounded
+/// down), so that each GPU is in the share of one rank; where G < L, number l G / L, shared with other ranks.
+/// @param wanted how many the user wants for each rank, or -1: as many as are in its share
+GpuShare share_of_gpus(int l, int L, int G, int wanted);
+
+/// Starts StarPU with its MPI layer, on this rank's share of the cores and GPUs of its node. @return StarPU's status.
 int start(starpu_conf& conf, Environment& environment);
 /// Ends StarPU's MPI layer and StarPU.
 void stop();

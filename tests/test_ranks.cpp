@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -12,6 +13,7 @@
 
 #include "child.hpp"
 #include "runtime/codelet.hpp"
+#include "runtime/ranks.hpp"
 
 using namespace asterism;
 using namespace asterism::test;
@@ -239,6 +241,38 @@ TEST_CASE("ranks: two thousand messages") {
   }
   runtime.wait();
   if (runtime.rank() == 0) CHECK(HostView<double>(here, Access::read)(0, 0) == 31);
+}
+
+TEST_CASE("ranks: GPUs of a node are divided among its ranks") {
+  using ranks::share_of_gpus;
+  for (int count = 1; count <= 9; ++count)
+    for (int gpus = 0; gpus <= 9; ++gpus) {
+      CAPTURE(count);
+      CAPTURE(gpus);
+      std::vector<int> users(static_cast<std::size_t>(gpus));
+      int least = 1000, most = 0;
+      for (int rank = 0; rank < count; ++rank) {
+        const ranks::GpuShare share = share_of_gpus(rank, count, gpus, -1);
+        least = std::min(least, share.count);
+        most = std::max(most, share.count);
+        for (int i = 0; i < share.count; ++i) ++users.at(static_cast<std::size_t>(share.first + i));
+      }
+      CHECK(least == (gpus == 0 ? 0 : std::max(1, gpus / count)));
+      CHECK(most == (gpus == 0 ? 0 : (gpus + count - 1) / count));
+      for (const int ranks_of_one : users) {  // no GPU idle, and none busier than it must be
+        CHECK(ranks_of_one >= std::max(1, count / gpus));
+        CHECK(ranks_of_one <= (gpus >= count ? 1 : (count + gpus - 1) / gpus));
+      }
+    }
+  const auto is = [](ranks::GpuShare share, int first, int number) {
+    return share.first == first && share.count == number;
+  };
+  CHECK(is(share_of_gpus(1, 2, 8, -1), 4, 4));
+  CHECK(is(share_of_gpus(1, 2, 8, 1), 4, 1));    // fewer than its share
+  CHECK(is(share_of_gpus(1, 2, 8, 8), 4, 8));    // all, from its own on
+  CHECK(is(share_of_gpus(1, 2, 8, 100), 4, 8));  // no more than there are
+  CHECK(is(share_of_gpus(1, 2, 8, 0), 4, 0));
+  CHECK(is(share_of_gpus(3, 4, 2, -1), 1, 1));
 }
 
 TEST_CASE("ranks: a child stalls on one rank" * doctest::skip()) {
