@@ -28,7 +28,9 @@ struct Options {
   std::filesystem::path spill = {};
   std::size_t spill_bytes = 0;        ///< room in that folder; 0: all that is free there
   std::filesystem::path trace = {};   ///< folder that the trace is written to; empty: no trace
-  double stall_seconds = 120;         ///< without progress for so long the watchdog gives a diagnosis; 0: never
+  /// Without progress on any rank for so long the watchdog gives a diagnosis; 0: never. A running kernel is progress,
+  /// and so is whatever the program itself does, but not its waiting for tiles, tasks or other ranks.
+  double stall_seconds = 120;
   std::size_t window = 2000;          ///< tasks submitted and not finished at a time; submission waits beyond
 };
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <memory>
 #include <vector>
 
 #include "environment.hpp"
@@ -104,6 +105,20 @@ void take_gpus(Environment& environment) {
 }
 #endif
 
+/// The pulses of this rank; nullptr: there are none.
+struct Pulses {
+  MPI_Comm comm = MPI_COMM_NULL;
+  int rank = 0, ranks = 1;
+  std::vector<MPI_Request> under_way;  // to each rank
+  std::vector<int> sent, taken;        // to and from each rank
+};
+std::unique_ptr<Pulses> pulses;
+
+void take_pulse(int from) {
+  MPI_Recv(nullptr, 0, MPI_BYTE, from, 0, pulses->comm, MPI_STATUS_IGNORE);
+  ++pulses->taken[static_cast<std::size_t>(from)];
+}
+
 void broadcast_from(int root, std::string& text) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -192,6 +207,57 @@ void sum(double* values, Index count) {
     values[i] = 0;
     for (Index r = 0; r < ranks; ++r) values[i] += all[static_cast<std::size_t>(r * count + i)];
   }
+}
+
+void start_pulses() {
+  int level = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&level);
+  int enough = level == MPI_THREAD_MULTIPLE ? 1 : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &enough, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (enough == 0) return;
+  pulses = std::make_unique<Pulses>();
+  MPI_Comm_dup(MPI_COMM_WORLD, &pulses->comm);
+  MPI_Comm_rank(pulses->comm, &pulses->rank);
+  MPI_Comm_size(pulses->comm, &pulses->ranks);
+  const auto count = static_cast<std::size_t>(pulses->ranks);
+  pulses->under_way.assign(count, MPI_REQUEST_NULL);
+  pulses->sent.assign(count, 0);
+  pulses->taken.assign(count, 0);
+}
+
+void send_pulse() {
+  if (!pulses) return;
+  for (int r = 0; r < pulses->ranks; ++r) {
+    const auto to = static_cast<std::size_t>(r);
+    int taken = 0;
+    if (r != pulses->rank) MPI_Test(&pulses->under_way[to], &taken, MPI_STATUS_IGNORE);
+    if (taken == 0) continue;
+    // Synchronous: only then does its completion say that it was taken.
+    MPI_Issend(nullptr, 0, MPI_BYTE, r, 0, pulses->comm, &pulses->under_way[to]);
+    ++pulses->sent[to];
+  }
+}
+
+bool pulse_came() {
+  if (!pulses) return false;
+  for (bool came = false;; came = true) {
+    int there = 0;
+    MPI_Status status;
+    MPI_Iprobe(MPI_ANY_SOURCE, 0, pulses->comm, &there, &status);
+    if (there == 0) return came;
+    take_pulse(status.MPI_SOURCE);
+  }
+}
+
+void end_pulses() {
+  if (!pulses) return;
+  std::vector<int> expected(pulses->sent.size());
+  MPI_Alltoall(pulses->sent.data(), 1, MPI_INT, expected.data(), 1, MPI_INT, pulses->comm);
+  for (int r = 0; r < pulses->ranks; ++r)
+    while (pulses->taken[static_cast<std::size_t>(r)] < expected[static_cast<std::size_t>(r)]) take_pulse(r);
+  MPI_Waitall(pulses->ranks, pulses->under_way.data(), MPI_STATUSES_IGNORE);
+  MPI_Comm_free(&pulses->comm);
+  pulses.reset();
 }
 
 void register_tile(_starpu_data_state* handle, std::int64_t tag, int owner) {

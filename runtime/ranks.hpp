@@ -54,6 +54,17 @@ std::optional<Failure> agree_on_failure(std::optional<Failure> mine);
 void broadcast(std::string& text);
 void sum(double* values, Index count);
 
+/// Pulses: messages without content by which the watchdogs tell each other that their rank makes progress. They have a
+/// communicator of their own and never wait for anybody, so that neither StarPU's messages nor a rank that does not
+/// listen can be in their way. Without MPI_THREAD_MULTIPLE there are none. Starting and ending are collective.
+void start_pulses();
+/// To all other ranks, but those that have not taken the one before.
+void send_pulse();
+/// Takes the pulses that have come. @return whether there was one
+bool pulse_came();
+/// Not after a stall.
+void end_pulses();
+
 void register_tile(_starpu_data_state* handle, std::int64_t tag, int owner);
 
 /// Submits `task` on the rank that owns its written tiles, with the messages before and after it.

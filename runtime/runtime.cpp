@@ -95,6 +95,18 @@ starpu_conf configuration(Options& options, Environment& environment) {
   return conf;
 }
 
+/// While it lives this rank waits for the others, which the watchdogs do not take for work.
+class Meeting {
+ public:
+  explicit Meeting(Runtime::State& state) : state_(state) { ++state_.meeting; }
+  Meeting(const Meeting&) = delete;
+  Meeting& operator=(const Meeting&) = delete;
+  ~Meeting() { --state_.meeting; }
+
+ private:
+  Runtime::State& state_;
+};
+
 void end_starpu(int ranks) {
   if (ranks > 1)
     ranks::stop();
@@ -172,7 +184,8 @@ Runtime::Runtime(const Options& options) : state_(std::make_unique<State>()) {
     throw Error(failure->reason, failure->blame);
   }
   current = &s;
-  if (options.stall_seconds > 0) state_->watchdog = std::thread([&s] { s.watch(); });
+  if (s.ranks > 1) ranks::start_pulses();
+  if (options.stall_seconds > 0 || s.ranks > 1) state_->watchdog = std::thread([&s] { s.watch(); });
 }
 
 Runtime::~Runtime() {
@@ -193,6 +206,7 @@ Runtime::~Runtime() {
     static_cast<void>(state_.release());  // StarPU's threads still refer to it, and nothing can stop them
     return;
   }
+  if (state_->ranks > 1) ranks::end_pulses();
   const trace::Summary summary = trace::summarise(*state_);
   end_starpu(state_->ranks);
   try {
@@ -208,6 +222,7 @@ void Runtime::wait() {
     std::unique_lock lock(s.mutex);
     s.wait_until(lock, [&] { return s.in_flight.empty(); });
   }
+  const Meeting meeting(s);
   if (s.ranks > 1)
     ranks::wait_for_all();
   else
@@ -235,15 +250,18 @@ int Runtime::ranks() const { return state_->ranks; }
 Traffic Runtime::traffic() const { return state_->traffic(); }
 
 void Runtime::sum_over_ranks(double* values, Index count) const {
+  const Meeting meeting(*state_);
   if (state_->ranks > 1) ranks::sum(values, count);
 }
 
 std::string Runtime::from_first_rank(std::string text) const {
+  const Meeting meeting(*state_);
   if (state_->ranks > 1) ranks::broadcast(text);
   return text;
 }
 
 void Runtime::barrier() const {
+  const Meeting meeting(*state_);
   if (state_->ranks > 1) ranks::barrier();
 }
 

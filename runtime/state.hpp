@@ -95,6 +95,7 @@ struct Runtime::State {
   std::optional<Failure> failure;
 
   int waiting = 0;  // threads blocked in wait_until
+  std::atomic<int> meeting = 0;  // threads that wait for the other ranks, in a collective operation
   std::string stall;
   std::atomic<bool> stalled = false;
   bool ending = false;

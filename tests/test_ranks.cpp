@@ -275,6 +275,42 @@ TEST_CASE("ranks: GPUs of a node are divided among its ranks") {
   CHECK(is(share_of_gpus(3, 4, 2, -1), 1, 1));
 }
 
+TEST_CASE("ranks: to wait for another rank's work is no stall") {
+  Options options;
+  options.stall_seconds = 1;
+  Runtime runtime(options);
+  const int last = runtime.ranks() - 1;
+  const Codelet<NoArgs, InOut<double>> nap{"test_ranks_nap", [](const NoArgs&, InOut<double> x) {
+                                             std::this_thread::sleep_for(std::chrono::milliseconds(600));
+                                             *x.data += 1;
+                                           }};
+  const Tile<double> there(runtime, 1, 1, last), here(runtime, 1, 1, 0);
+  start({1}, there);
+  for (int i = 0; i < 5; ++i) nap({}, there);  // its tasks
+  copy({}, there, here);
+  if (runtime.rank() == 0) CHECK(HostView<double>(here, Access::read)(0, 0) == 36);
+  if (runtime.rank() == last) std::this_thread::sleep_for(std::chrono::seconds(5));  // its program
+  nap({}, there);
+  copy({}, there, here);
+  if (runtime.rank() == 0) CHECK(HostView<double>(here, Access::read)(0, 0) == 37);
+  runtime.wait();
+}
+
+TEST_CASE("ranks: a child stalls while the others meet" * doctest::skip()) {
+  Options options;
+  options.stall_seconds = 1;
+  Runtime runtime(options);
+  const Tile<double> tile(runtime, 1, 1, 1);
+  start({0}, tile);
+  if (runtime.rank() != 1) {
+    runtime.barrier();
+    return;
+  }
+  const HostView<double> view(tile, Access::read);
+  start({1}, tile);
+  runtime.wait();
+}
+
 TEST_CASE("ranks: a child stalls on one rank" * doctest::skip()) {
   Options options;
   options.stall_seconds = launched_rank() == 0 ? 60 : 0.5;
@@ -310,5 +346,10 @@ TEST_CASE("ranks: one ends all, with its status") {
                                      {mpiexec != nullptr ? mpiexec : "mpirun", "-np", "2"});
   CHECK_MESSAGE(stalled.status == 3, stalled.text);
   CHECK_MESSAGE(stalled.text.find("asterism: no progress for ") != std::string::npos, stalled.text);
+  const Child met = run_in_child("ranks: a child stalls while the others meet",
+                                 {mpiexec != nullptr ? mpiexec : "mpirun", "-np", "2"});
+  CHECK_MESSAGE(met.status == 3, met.text);
+  CHECK_MESSAGE(met.text.find("no progress for 1 s on any rank with 1 task waiting") != std::string::npos,
+                met.text);
   CHECK(std::chrono::steady_clock::now() - start_time < std::chrono::seconds(25));
 }
