@@ -230,6 +230,25 @@ TEST_CASE("ranks: where one cannot start, none does, and all may try again") {
   runtime.wait();
 }
 
+TEST_CASE("ranks: each has a spill folder of its own in the one that is given") {
+  const std::filesystem::path folder = std::filesystem::absolute("spilled-by-ranks");
+  const auto entries = [&] {
+    return std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator());
+  };
+  {
+    Options options;
+    options.spill = folder;
+    options.spill_bytes = std::size_t{32} << 20;
+    const Runtime runtime(options);
+    runtime.barrier();
+    CHECK(entries() == runtime.ranks());
+    runtime.barrier();
+  }
+  const Runtime runtime;
+  runtime.barrier();
+  CHECK(entries() == 0);
+}
+
 TEST_CASE("ranks: two thousand messages") {
   Runtime runtime;
   const int last = runtime.ranks() - 1;
