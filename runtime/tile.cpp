@@ -113,6 +113,12 @@ void TileBase::return_home() const {
     if (starpu_node_get_kind(node) == STARPU_CUDA_RAM) starpu_data_evict_from_node(state_->handle, node);
 }
 
+void TileBase::forget() const {
+  if (state_->owner != state_->runtime->rank || state_->borrowed) return;
+  starpu_data_invalidate_submit(state_->handle);
+  state_->written = false;
+}
+
 void TileBase::write_through() const {
   // A tile that main memory does not own would be kept there for ever by this, and never go on to the disk.
   if (state_->borrowed) starpu_data_set_wt_mask(state_->handle, 1U << STARPU_MAIN_RAM);

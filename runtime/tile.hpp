@@ -46,6 +46,10 @@ class TileBase {
   /// Brings the tile to main memory and drops all copies on GPUs. Blocks until its tasks so far have ended.
   void return_home() const;
 
+  /// Tells that the content is not needed any more: once the tasks so far have ended its memory serves others, and nothing
+  /// is written back or out for it. A task or the host has to write the tile before it is read again.
+  void forget() const;
+
   /// Writes every change made on a GPU back to main memory at once, overlapping with the tasks that follow, instead of
   /// when the GPU's memory is full. Together with wont_use this streams at the speed of the link.
   void write_through() const;
