@@ -16,85 +16,101 @@ void for_each_strip(Index n, Body body) {
   for (Index k = 0; k < n; k += strip_columns) body(k, std::min(strip_columns, n - k));
 }
 
-/// The pivots of a strip, one array per member so that loops over columns vectorise.
-struct StripPivots {
-  double m[strip_columns], complement[strip_columns], product[strip_columns];
+/// The responses of a strip, one array per member so that loops over columns vectorise.
+struct StripResponses {
+  double first_before[strip_columns], first_after[strip_columns], first_lost[strip_columns];
+  double last_before[strip_columns], last_after[strip_columns], last_lost[strip_columns];
 
-  void set(Index w, const Pivot& pivot) {
-    m[w] = pivot.m;
-    complement[w] = pivot.complement;
-    product[w] = pivot.product;
+  void set(Index w, const Response& r) {
+    first_before[w] = r.first.before;
+    first_after[w] = r.first.after;
+    first_lost[w] = r.first.lost;
+    last_before[w] = r.last.before;
+    last_after[w] = r.last.after;
+    last_lost[w] = r.last.lost;
   }
-  [[nodiscard]] Pivot get(Index w) const { return {m[w], complement[w], product[w]}; }
+  [[nodiscard]] Response get(Index w) const {
+    return {{first_before[w], first_after[w], first_lost[w]}, {last_before[w], last_after[w], last_lost[w]}};
+  }
 };
 
 }  // namespace
 
-template <class T>
-void reduce(In<T> lines, In<double> excess, double scale, InOut<double> boundary, Segment segment) {
-  for_each_strip(lines.cols, [&](Index k, Index columns) {
-    const double* const e = excess.data + k;
-    double* const y_first = boundary.row(y_first_row) + k;
-    double* const y_last = boundary.row(y_last_row) + k;
-    double* const p = boundary.row(p_row) + k;
-    double* const q = boundary.row(q_row) + k;
-    StripPivots pivots;
-    double first[strip_columns], last[strip_columns];
-    for (Index w = 0; w < columns; ++w) {
-      const Boundary b =
-          segment == Segment::append ? Boundary{y_first[w], y_last[w], p[w], q[w]} : Boundary{};
-      pivots.set(w, {-b.p, 1.0 + b.p, -b.q});
-      first[w] = b.y_first;
-      last[w] = b.y_last;
-    }
-    for (Index i = 0; i < lines.rows; ++i) {
-      const T* const f = lines.row(i) + k;
+void respond(In<double> axis, In<double> mu, Out<double> response) {
+  for_each_strip(mu.cols, [&](Index k, Index columns) {
+    const double* const modes = mu.data + k;
+    StripResponses responses;
+    for (Index w = 0; w < columns; ++w) responses.set(w, Response{});
+    for (Index i = 0; i < axis.rows; ++i) {
+      const Row row = row_at(axis, i);
       for (Index w = 0; w < columns; ++w) {
-        Pivot pivot = pivots.get(w);
-        pivot.advance(e[w]);
-        Ends ends{first[w], last[w]};
-        ends.advance(scale * static_cast<double>(f[w]), pivot);
-        pivots.set(w, pivot);
-        first[w] = ends.first;
-        last[w] = ends.last;
+        Response r = responses.get(w);
+        r.append(row, modes[w]);
+        responses.set(w, r);
       }
     }
-    for (Index w = 0; w < columns; ++w) {
-      y_first[w] = first[w];
-      y_last[w] = last[w];
-      p[w] = -pivots.m[w];
-      q[w] = -pivots.product[w];
-    }
+    for (Index w = 0; w < columns; ++w) put(response, k + w, responses.get(w));
   });
 }
 
-void eliminate(In<double> boundary, In<double> before, Out<double> after) {
-  for (Index k = 0; k < boundary.cols; ++k) {
-    const Boundary b{boundary.row(y_first_row)[k], boundary.row(y_last_row)[k], boundary.row(p_row)[k],
-                     boundary.row(q_row)[k]};
-    const Prefix prefix =
-        before.data == nullptr ? Prefix{} : Prefix{before.row(alpha_row)[k], before.row(beta_row)[k]};
-    const Prefix next = kernels::eliminate(prefix, b);
-    after.row(alpha_row)[k] = next.alpha;
-    after.row(beta_row)[k] = next.beta;
-  }
+template <class T>
+void reduce(In<T> lines, In<double> axis, In<double> mu, double scale, InOut<double> state, Segment segment) {
+  for_each_strip(lines.cols, [&](Index k, Index columns) {
+    const double* const modes = mu.data + k;
+    double* const first_row = state.row(y_first_row) + k;
+    double* const last_row = state.row(y_last_row) + k;
+    double* const reaches = state.row(reach_row) + k;
+    double* const complements = state.row(complement_row) + k;
+    // The first unknown is `first` and `reach` times the next row's, the last one `last` and 1 - complement
+    // times it.
+    double first[strip_columns], last[strip_columns], reach[strip_columns], complement[strip_columns];
+    for (Index w = 0; w < columns; ++w) {
+      const bool go_on = segment == Segment::append;
+      first[w] = go_on ? first_row[w] : 0.0;
+      last[w] = go_on ? last_row[w] : 0.0;
+      reach[w] = go_on ? reaches[w] : 1.0;
+      complement[w] = go_on ? complements[w] : Pivot{}.complement;
+    }
+    for (Index i = 0; i < lines.rows; ++i) {
+      const T* const f = lines.row(i) + k;
+      const Row row = row_at(axis, i);
+      const double weight = scale * row.width;
+      for (Index w = 0; w < columns; ++w) {
+        Pivot pivot{complement[w]};
+        pivot.advance(row, modes[w]);
+        complement[w] = pivot.complement;
+        last[w] = pivot.eliminate(row, last[w], weight * static_cast<double>(f[w]));
+        first[w] += reach[w] * last[w];
+        reach[w] *= pivot.m(row);
+      }
+    }
+    std::copy_n(first, columns, first_row);
+    std::copy_n(last, columns, last_row);
+    std::copy_n(reach, columns, reaches);
+    std::copy_n(complement, columns, complements);
+  });
 }
 
-void substitute(In<double> boundary, In<double> before, In<double> below, Out<double> first,
-                Out<double> above) {
-  for (Index k = 0; k < boundary.cols; ++k) {
-    const Boundary b{boundary.row(y_first_row)[k], boundary.row(y_last_row)[k], boundary.row(p_row)[k],
-                     boundary.row(q_row)[k]};
-    const Prefix prefix =
-        before.data == nullptr ? Prefix{} : Prefix{before.row(alpha_row)[k], before.row(beta_row)[k]};
-    const Neighbours neighbours = kernels::substitute(prefix, b, below.data[k]);
+void eliminate(In<double> shown, In<double> response, In<double> prefix_before, Out<double> prefix_after) {
+  for (Index k = 0; k < response.cols; ++k) eliminate_column(shown, response, prefix_before, prefix_after, k);
+}
+
+void close(In<double> joined, Out<double> ends) {
+  for (Index k = 0; k < joined.cols; ++k) close_column(joined, ends, k);
+}
+
+void substitute(In<double> shown, In<double> response, In<double> prefix_before, In<double> ends,
+                In<double> after, Out<double> first, Out<double> before) {
+  for (Index k = 0; k < response.cols; ++k) {
+    const Neighbours neighbours = substitute_column(shown, response, prefix_before, ends, after, k);
     first.data[k] = neighbours.first;
-    above.data[k] = neighbours.above;
+    before.data[k] = neighbours.before;
   }
 }
 
 template <class T>
-void solve(InOut<T> lines, In<double> excess, double scale, In<double> above, In<double> below) {
+void solve(InOut<T> lines, In<double> axis, In<double> mu, double scale, In<double> before,
+           In<double> after) {
   static thread_local std::vector<double> pivot_rows, unknown_rows;  // m_j and y_j of (S3)
   const auto needed = static_cast<std::size_t>(lines.rows * strip_columns);
   if (pivot_rows.size() < needed) {
@@ -105,25 +121,27 @@ void solve(InOut<T> lines, In<double> excess, double scale, In<double> above, In
   double* const y_rows = unknown_rows.data();
 
   for_each_strip(lines.cols, [&](Index k, Index columns) {
-    const double* const e = excess.data + k;
-    StripPivots pivots;
-    for (Index w = 0; w < columns; ++w) pivots.set(w, Pivot{});
-    const double* before = above.data + k;
+    const double* const modes = mu.data + k;
+    double complement[strip_columns];
+    std::fill_n(complement, columns, Pivot{}.complement);
+    const double* y_before = before.data + k;
     for (Index i = 0; i < lines.rows; ++i) {
       const T* const f = lines.row(i) + k;
+      const Row row = row_at(axis, i);
+      const double weight = scale * row.width;
       double* const m = m_rows + i * strip_columns;
       double* const y = y_rows + i * strip_columns;
       for (Index w = 0; w < columns; ++w) {
-        Pivot pivot = pivots.get(w);
-        pivot.advance(e[w]);
-        m[w] = pivot.m;
-        y[w] = pivot.eliminate(before[w], scale * static_cast<double>(f[w]));
-        pivots.complement[w] = pivot.complement;
+        Pivot pivot{complement[w]};
+        pivot.advance(row, modes[w]);
+        complement[w] = pivot.complement;
+        m[w] = pivot.m(row);
+        y[w] = pivot.eliminate(row, y_before[w], weight * static_cast<double>(f[w]));
       }
-      before = y;
+      y_before = y;
     }
     double next[strip_columns];
-    std::copy_n(below.data + k, columns, next);
+    std::copy_n(after.data + k, columns, next);
     for (Index i = lines.rows - 1; i >= 0; --i) {
       const double* const m = m_rows + i * strip_columns;
       const double* const y = y_rows + i * strip_columns;
@@ -136,9 +154,9 @@ void solve(InOut<T> lines, In<double> excess, double scale, In<double> above, In
   });
 }
 
-template void reduce(In<float>, In<double>, double, InOut<double>, Segment);
-template void reduce(In<double>, In<double>, double, InOut<double>, Segment);
-template void solve(InOut<float>, In<double>, double, In<double>, In<double>);
-template void solve(InOut<double>, In<double>, double, In<double>, In<double>);
+template void reduce(In<float>, In<double>, In<double>, double, InOut<double>, Segment);
+template void reduce(In<double>, In<double>, In<double>, double, InOut<double>, Segment);
+template void solve(InOut<float>, In<double>, In<double>, double, In<double>, In<double>);
+template void solve(InOut<double>, In<double>, In<double>, double, In<double>, In<double>);
 
 }  // namespace asterism::kernels::cpu

@@ -1,172 +1,391 @@
 /// \file
-/// Many constant-coefficient tridiagonal systems at once, one per column, solved in segments of consecutive
-/// rows.
+/// Many symmetric tridiagonal systems at once, one per column, solved in segments of consecutive rows.
 ///
-/// Column k of a grid of m rows holds the system, with v_0 = v_{m+1} = 0,
+/// Column k of a grid of m rows holds the system of one mode along the slowest axis (axis.hpp (A2)),
 ///
-///     v_{j-1} - d_k v_j + v_{j+1} = f_j,   j = 1 ... m,   d_k = 2 + excess_k,   excess_k >= 0. (S1)
+///     before_j (v_{j-1} - v_j) + after_j (v_{j+1} - v_j) - width_j mu_k v_j = width_j f_j,   j = 0 ... m-1,
+///     (S1)
 ///
-/// A segment of s rows is a system T of its own once its neighbours `above` and `below` are known:
+/// symmetric because after_j = before_{j+1}. Beyond an end with a link lies zero, or, on a periodic axis, the
+/// other end. mu_k >= 0: the eigenvalue of the transformed axes less the constant of the equation. The
+/// formulas are the same for mu_k < 0, but then pivots may be small and digits lost. Without any link to zero
+/// and with mu_k = 0 the system is singular, and the result is infinite or NaN.
 ///
-///     v = y - above T^-1 e_1 - below T^-1 e_s,   y = T^-1 f.
+/// "Before" and "after" are meant as in axis.hpp: the row before row j is j - 1, the row after it j + 1, and
+/// what lies before a segment are the rows of smaller index, wherever a drawing of the grid would put them.
 ///
-/// Only its first and last unknown matter to other segments. With p = (T^-1)[1,1] = (T^-1)[s,s] and
-/// q = (T^-1)[1,s] = (T^-1)[s,1] (T is symmetric and Toeplitz)
+/// A segment of rows is a system of its own once the unknowns `before` its first row and `after` its last one
+/// are known. Only its first and last unknown matter to other segments. They are (Boundary)
 ///
-///     first = y_first - p above - q below,   last = y_last - q above - p below, (S2)
+///     first = y_first + first.before * before + first.after * after,
+///     last  = y_last  + last.before  * before + last.after  * after,                                    (S2)
 ///
-/// so four numbers (y_first, y_last, p, q) say everything that the rest of the column needs to know
-/// (Boundary), and the systems can be solved in any partition into segments: reduce every segment to its
-/// Boundary, solve the interface system among the boundaries (eliminate, substitute), then solve every
-/// segment with its neighbours known. The same formulas serve slabs of a grid and blocks of rows inside one
-/// CUDA kernel.
+/// y from the right-hand side, the rest (Response) from the matrix alone. What is missing to weights that add
+/// up to 1 is `lost` to mu: first.before + first.after + first.lost = 1, the same for last. For mu >= 0 all
+/// shares are positive, and each comes from sums, products and quotients of positive numbers, `lost` too, so
+/// that each is right to almost all digits. Differences like 1 - first.after are taken as first.before +
+/// first.lost, which does not cancel: this is what keeps the smooth modes of long axes, and those between
+/// Neumann ends.
 ///
-/// All recurrences run in float64 whatever the type of the grid: in float32 d_k = 2 + excess_k would round to
-/// 2 for the smooth modes of a long line, and their solutions would be wrong by a factor.
+/// So the systems can be solved in any partition into segments: reduce every segment to its Boundary, solve
+/// the interface system among the boundaries (eliminate, substitute; close where the axis is periodic), then
+/// solve every segment with its neighbours known. The same formulas serve slabs of a grid and blocks of rows
+/// inside one CUDA kernel.
+///
+/// All recurrences run in float64 whatever the type of the grid: in float32 the smooth modes of a long line,
+/// whose rows are 1, -2 - (a few 1e-9), 1, would be wrong by a factor.
 #pragma once
 
 #include "../runtime/ports.hpp"
+#include "axis.hpp"
 
 namespace asterism::kernels {
 
-/// The elimination of T, row by row from either end (T is the same from both): the unknown of row j is
-///
-///     v_j = y_j + m_j v_{j+1},   y_j = m_j (y_{j-1} - f_j),   m_j = 1 / (d - m_{j-1}),   m_0 = 0, (S3)
-///
-/// where y_0 is the known value before the first row. The pivots are kept as 1 - m_j too, which does not
-/// cancel when d is close to 2.
-struct Pivot {
-  double m = 0.0;           ///< m_j
-  double complement = 1.0;  ///< 1 - m_j
-  double product = 1.0;     ///< m_1 ... m_j
-
-  ASTERISM_HOST_DEVICE void advance(double excess) {
-    const double t = excess + complement;
-    m = 1.0 / (1.0 + t);
-    complement = t * m;
-    product *= m;
-  }
-
-  /// y_j from y_{j-1}.
-  ASTERISM_HOST_DEVICE double eliminate(double before, double f) const { return m * (before - f); }
+/// The matrix of one row of (S1) but for mu.
+struct Row {
+  double before, after, width;
 };
 
-/// What a segment shows of itself to its neighbours in one column: the terms of (S2). The default is a
-/// segment without rows: it passes on what lies on its other side.
-struct Boundary {
-  double y_first = 0.0, y_last = 0.0, p = 0.0, q = -1.0;
-};
-
-/// The first and last unknown of the rows taken in so far, with zeros around them. Every row is looked at
-/// once, in order; all terms of `first` carry the weights of a row of T^-1, which have one sign, so nothing
-/// cancels that the system itself does not cancel.
-struct Ends {
-  double first = 0.0, last = 0.0;
-
-  /// Takes in the next row; `pivot` has been advanced to it.
-  ASTERISM_HOST_DEVICE void advance(double f, const Pivot& pivot) {
-    first += pivot.product * (last - f);
-    last = pivot.eliminate(last, f);
-  }
-};
-
-/// The Boundary of two adjacent segments taken as one.
-ASTERISM_HOST_DEVICE inline Boundary join(const Boundary& upper, const Boundary& lower) {
-  const double r = 1.0 / (1.0 - upper.p * lower.p);
-  return {upper.y_first - upper.q * r * (lower.y_first - lower.p * upper.y_last),
-          lower.y_last - lower.q * r * (upper.y_last - upper.p * lower.y_first),
-          upper.p + upper.q * upper.q * lower.p * r, -upper.q * lower.q * r};
+/// Row i of a tile of AxisRows.
+ASTERISM_HOST_DEVICE inline Row row_at(const In<double>& axis, Index i) {
+  const double* const row = axis.row(i);
+  return {row[link_before], row[link_after], row[width_column]};
 }
 
-/// The interface system, eliminated from the first segment down to segment c: last_c = alpha - beta
-/// first_{c+1}. Before the first segment: alpha is the known value above it (zero at a Dirichlet side), beta
-/// is zero.
-struct Prefix {
-  double alpha = 0.0, beta = 0.0;
+/// The elimination of the rows of a segment in order, from zero known before the first, or any value y_{-1}:
+///
+///     v_j = y_j + m_j v_{j+1},   y_j = (before_j y_{j-1} - width_j f_j) / delta_j,   m_j = after_j /
+///     delta_j, delta_j = before_j (1 - m_{j-1}) + width_j mu + after_j,   m_{-1} = 0. (S3)
+struct Pivot {
+  double complement = 1.0;  ///< 1 - m_j = (before_j (1 - m_{j-1}) + width_j mu) / delta_j
+  double inverse = 0.0;     ///< 1 / delta_j
+
+  ASTERISM_HOST_DEVICE void advance(const Row& row, double mu) {
+    const double kept = row.before * complement + row.width * mu;
+    inverse = 1.0 / (kept + row.after);
+    complement = kept * inverse;
+  }
+
+  [[nodiscard]] ASTERISM_HOST_DEVICE double m(const Row& row) const { return row.after * inverse; }
+
+  /// y_j from y_{j-1} and width_j f_j.
+  [[nodiscard]] ASTERISM_HOST_DEVICE double eliminate(const Row& row, double y_before, double f) const {
+    return inverse * (row.before * y_before - f);
+  }
 };
 
+/// How much of the values around a segment arrives at one of its unknowns (S2).
+struct Shares {
+  double before, after, lost;
+};
+
+/// The first and last unknown of a segment as far as its matrix decides. The default is a segment without
+/// rows: it passes on what lies on its other side.
+struct Response {
+  Shares first{0.0, 1.0, 0.0}, last{1.0, 0.0, 0.0};
+
+  /// Takes in the next row: (S3) with the value before the segment as an unknown of its own, put into what
+  /// first.after stood for. @return 1 / delta_j
+  ASTERISM_HOST_DEVICE double append(const Row& row, double mu) {
+    const double loss = row.width * mu;
+    const double inverse = 1.0 / (row.before * (last.before + last.lost) + loss + row.after);
+    last = {row.before * last.before * inverse, row.after * inverse,
+            (row.before * last.lost + loss) * inverse};
+    const double reach = first.after;
+    first = {first.before + reach * last.before, reach * last.after, first.lost + reach * last.lost};
+    return inverse;
+  }
+};
+
+/// What a segment shows of itself to the rest of one column: the terms of (S2).
+struct Boundary {
+  double y_first = 0.0, y_last = 0.0;
+  Response response;
+
+  /// Takes in the next row with width_j f_j. All terms of y_first carry weights of one sign, so that nothing
+  /// cancels that the system itself does not cancel.
+  ASTERISM_HOST_DEVICE void append(const Row& row, double mu, double f) {
+    const double reach = response.first.after;
+    y_last = response.append(row, mu) * (row.before * y_last - f);
+    y_first += reach * y_last;
+  }
+};
+
+/// The Boundary of two adjacent segments taken as one, a before b. Between them meet the unknowns
+///
+///     x = b's first = y_first + first.before z + first.after after,   z = a's last = y_last + last.before
+///     before + last.after x.
+ASTERISM_HOST_DEVICE inline Boundary join(const Boundary& a, const Boundary& b) {
+  const Shares &a_first = a.response.first, &a_last = a.response.last;
+  const Shares &b_first = b.response.first, &b_last = b.response.last;
+  // 1 - b_first.before a_last.after, without cancellation
+  const double r = 1.0 / (b_first.after + b_first.lost + b_first.before * (a_last.before + a_last.lost));
+  const double x_y = r * (b.y_first + b_first.before * a.y_last);
+  const Shares x{r * b_first.before * a_last.before, r * b_first.after,
+                 r * (b_first.lost + b_first.before * a_last.lost)};
+  const double z_y = a.y_last + a_last.after * x_y;
+  const Shares z{a_last.before + a_last.after * x.before, a_last.after * x.after,
+                 a_last.lost + a_last.after * x.lost};
+  return {a.y_first + a_first.after * x_y,
+          b.y_last + b_last.before * z_y,
+          {{a_first.before + a_first.after * x.before, a_first.after * x.after,
+            a_first.lost + a_first.after * x.lost},
+           {b_last.before * z.before, b_last.after + b_last.before * z.after,
+            b_last.lost + b_last.before * z.lost}}};
+}
+
+/// The interface system, eliminated from the first segment to segment c: last_c = alpha + beta first_{c+1}.
+/// The default lies before the first segment: alpha is the known value there.
+struct Prefix {
+  double alpha = 0.0, beta = 0.0;
+  double gamma = 1.0;  ///< 1 - beta
+};
+
+/// The first unknown of a segment in terms of the value after the segment: first = y + share after.
+struct First {
+  double y, share;
+  double rest;  ///< 1 - share
+};
+
+/// The first unknown of the segment after a prefix.
+ASTERISM_HOST_DEVICE inline First first_after(const Prefix& prefix, double y_first, const Shares& first) {
+  const double rest = first.lost + first.before * prefix.gamma;
+  const double r = 1.0 / (first.after + rest);  // 1 / (1 - first.before beta)
+  return {r * (y_first + first.before * prefix.alpha), r * first.after, r * rest};
+}
+
 /// One step of the forward elimination of the interface system: from segment c-1 to c.
+ASTERISM_HOST_DEVICE inline Prefix eliminate(const Prefix& before, const Boundary& b, const First& first) {
+  const Shares& last = b.response.last;
+  return {b.y_last + last.before * (before.alpha + before.beta * first.y),
+          last.after + last.before * before.beta * first.share,
+          last.lost + last.before * (before.gamma + before.beta * first.rest)};
+}
 ASTERISM_HOST_DEVICE inline Prefix eliminate(const Prefix& before, const Boundary& b) {
-  const double r = 1.0 / (1.0 - b.p * before.beta);
-  return {b.y_last - b.q * (before.alpha - before.beta * r * (b.y_first - b.p * before.alpha)),
-          b.p + b.q * b.q * before.beta * r};
+  return eliminate(before, b, first_after(before, b.y_first, b.response.first));
 }
 
 /// The values beside a segment that its own solve needs, or passes on.
 struct Neighbours {
-  double above;  ///< the last unknown of the segment above
-  double first;  ///< this segment's first unknown: the value below the segment above
+  double before;  ///< the last unknown of the segment before
+  double first;   ///< this segment's first unknown: the value after the segment before
 };
 
-/// One step of the back substitution: what lies above segment c, and its own first unknown, from the value
-/// below it.
-ASTERISM_HOST_DEVICE inline Neighbours substitute(const Prefix& before, const Boundary& b, double below) {
-  const double r = 1.0 / (1.0 - b.p * before.beta);  // does not wait for `below`
-  const double first = r * (b.y_first - b.p * before.alpha - b.q * below);
-  return {before.alpha - before.beta * first, first};
+/// One step of the back substitution: what lies before segment c, and its own first unknown, from the value
+/// after it.
+ASTERISM_HOST_DEVICE inline Neighbours substitute(const Prefix& before, const First& c, double after) {
+  const double first = c.y + c.share * after;
+  return {before.alpha + before.beta * first, first};
 }
 
-/// The rows of a tile of boundaries (4 x n), of prefixes (2 x n).
-enum BoundaryRow : Index { y_first_row, y_last_row, p_row, q_row, boundary_rows };
-enum PrefixRow : Index { alpha_row, beta_row, prefix_rows };
+/// On a periodic axis the value before the first row is not known, but the last unknown, whereas the
+/// elimination takes it for given: there the first segments joined to one take the place of a Prefix, and
+/// this makes it one as soon as the value before the first row is known.
+ASTERISM_HOST_DEVICE inline Prefix prefix_of(const Boundary& joined, double before) {
+  const Shares& last = joined.response.last;
+  return {joined.y_last + last.before * before, last.after, last.before + last.lost};
+}
 
-/// Whether `reduce` starts a segment or appends rows below a segment whose boundary is there already.
+/// The values around a whole column.
+struct Around {
+  double before, after;
+};
+
+/// Those of a periodic axis, where they are its own last and first unknown:
+/// last = y_last + last.before last + last.after first, first = y_first + first.before last + first.after
+/// first.
+ASTERISM_HOST_DEVICE inline Around close(const Boundary& whole) {
+  const auto& [first, last] = whole.response;
+  const double r = 1.0 / (first.before * last.lost + first.lost * last.after + first.lost * last.lost);
+  return {r * ((first.before + first.lost) * whole.y_last + last.after * whole.y_first),
+          r * ((last.after + last.lost) * whole.y_first + first.before * whole.y_last)};
+}
+
+/// The rows of a tile of what segments show of themselves (2 x n: what depends on the right-hand side), of
+/// responses (6 x n), of prefixes (3 x n), and of segments joined to one (8 x n), which take the prefixes'
+/// place on a periodic axis: first what they show, then their response.
+enum ShownRow : Index { y_first_row, y_last_row, shown_rows };
+enum ResponseRow : Index {
+  first_before_row,
+  first_after_row,
+  first_lost_row,
+  last_before_row,
+  last_after_row,
+  last_lost_row,
+  response_rows
+};
+enum PrefixRow : Index { alpha_row, beta_row, gamma_row, prefix_rows };
+enum JoinedRow : Index {
+  joined_response_row = shown_rows,
+  joined_rows = joined_response_row + Index{response_rows}
+};
+
+/// The rows of a tile of values around the column (2 x n).
+enum EndsRow : Index { before_first_row, after_last_row, ends_rows };
+
+/// The rows of a tile that cpu::reduce goes on from: what the segment shows, and how it would be continued.
+enum StateRow : Index { reach_row = shown_rows, complement_row, state_rows };
+
+/// Whether `reduce` starts a segment or appends rows to one that is there already.
 enum class Segment { start, append };
+
+/// Column k of tiles.
+ASTERISM_HOST_DEVICE inline Response response_at(const In<double>& tile, Index k, Index first_row = 0) {
+  const auto at = [&](Index row) { return tile.row(first_row + row)[k]; };
+  return {{at(first_before_row), at(first_after_row), at(first_lost_row)},
+          {at(last_before_row), at(last_after_row), at(last_lost_row)}};
+}
+ASTERISM_HOST_DEVICE inline Boundary boundary_at(const In<double>& shown, const In<double>& response,
+                                                 Index k) {
+  return {shown.row(y_first_row)[k], shown.row(y_last_row)[k], response_at(response, k)};
+}
+
+/// Joined segments; none where there is no tile, or zeros: shares add up to 1.
+ASTERISM_HOST_DEVICE inline Boundary joined_at(const In<double>& tile, Index k) {
+  if (tile.data == nullptr) return {};
+  const Response response = response_at(tile, k, joined_response_row);
+  if (response.last.before == 0.0 && response.last.after == 0.0 && response.last.lost == 0.0) return {};
+  return {tile.row(y_first_row)[k], tile.row(y_last_row)[k], response};
+}
+
+/// A prefix; that before the first segment where there is no tile, or zeros: beta + gamma = 1.
+ASTERISM_HOST_DEVICE inline Prefix prefix_at(const In<double>& tile, Index k) {
+  if (tile.data == nullptr) return {};
+  const double beta = tile.row(beta_row)[k];
+  return {tile.row(alpha_row)[k], beta, beta == 0.0 ? 1.0 : tile.row(gamma_row)[k]};
+}
+
+/// Writes column k of tiles.
+ASTERISM_HOST_DEVICE inline void put(const Out<double>& tile, Index k, const Response& response,
+                                     Index first_row = 0) {
+  const auto at = [&](Index row) -> double& { return tile.row(first_row + row)[k]; };
+  at(first_before_row) = response.first.before;
+  at(first_after_row) = response.first.after;
+  at(first_lost_row) = response.first.lost;
+  at(last_before_row) = response.last.before;
+  at(last_after_row) = response.last.after;
+  at(last_lost_row) = response.last.lost;
+}
+
+/// One column of a step of the forward elimination: of prefixes, or of joined segments where `after` has so
+/// many rows.
+ASTERISM_HOST_DEVICE inline void eliminate_column(const In<double>& shown, const In<double>& response,
+                                                  const In<double>& prefix_before,
+                                                  const Out<double>& prefix_after, Index k) {
+  const Boundary b = boundary_at(shown, response, k);
+  if (prefix_after.rows == joined_rows) {
+    const Boundary joined = join(joined_at(prefix_before, k), b);
+    prefix_after.row(y_first_row)[k] = joined.y_first;
+    prefix_after.row(y_last_row)[k] = joined.y_last;
+    put(prefix_after, k, joined.response, joined_response_row);
+  } else {
+    const Prefix next = eliminate(prefix_at(prefix_before, k), b);
+    prefix_after.row(alpha_row)[k] = next.alpha;
+    prefix_after.row(beta_row)[k] = next.beta;
+    prefix_after.row(gamma_row)[k] = next.gamma;
+  }
+}
+
+/// One column of a step of the back substitution.
+ASTERISM_HOST_DEVICE inline Neighbours substitute_column(const In<double>& shown, const In<double>& response,
+                                                         const In<double>& prefix_before,
+                                                         const In<double>& ends, const In<double>& after,
+                                                         Index k) {
+  const double origin = ends.data == nullptr ? 0.0 : ends.row(before_first_row)[k];
+  const double value_after = after.data != nullptr  ? after.data[k]
+                             : ends.data != nullptr ? ends.row(after_last_row)[k]
+                                                    : 0.0;
+  Prefix prefix = prefix_before.rows == joined_rows ? prefix_of(joined_at(prefix_before, k), origin)
+                                                    : prefix_at(prefix_before, k);
+  if (prefix_before.data == nullptr) prefix.alpha = origin;
+  const Boundary b = boundary_at(shown, response, k);
+  return substitute(prefix, first_after(prefix, b.y_first, b.response.first), value_after);
+}
+
+/// One column of close.
+ASTERISM_HOST_DEVICE inline void close_column(const In<double>& joined, const Out<double>& ends, Index k) {
+  const Around around = close(joined_at(joined, k));
+  ends.row(before_first_row)[k] = around.before;
+  ends.row(after_last_row)[k] = around.after;
+}
+
+// In all that follows `axis` has the segment's rows as AxisRows (rows x axis_columns) and mu is 1 x n.
 
 namespace cpu {
 
-/// Boundaries of the systems T v = scale * lines (S1), one per column; `excess`: 1 x n; `boundary`: 4 x n,
-/// read for Segment::append only.
+/// The Response (6 x n) of the segment with the rows `axis`.
+void respond(In<double> axis, In<double> mu, Out<double> response);
+
+/// What the segment shows of the systems (S1) with f = scale * lines, one per column. `state`: state_rows x
+/// n, whose first shown_rows are the result; read for Segment::append only.
 template <class T>
-void reduce(In<T> lines, In<double> excess, double scale, InOut<double> boundary, Segment segment);
+void reduce(In<T> lines, In<double> axis, In<double> mu, double scale, InOut<double> state, Segment segment);
 
-/// One step of `eliminate` for every column. `before`, `after`: 2 x n (its data nullptr: zeros above).
-void eliminate(In<double> boundary, In<double> before, Out<double> after);
+/// One step of the forward elimination for every column. `shown` may have more rows (a state). The prefixes
+/// have prefix_rows, or joined_rows on a periodic axis; before the first segment `prefix_before` is zeros or
+/// has no data.
+void eliminate(In<double> shown, In<double> response, In<double> prefix_before, Out<double> prefix_after);
 
-/// One step of `substitute` for every column. `below`, `first`, `above`: 1 x n.
-void substitute(In<double> boundary, In<double> before, In<double> below, Out<double> first,
-                Out<double> above);
+/// The values around every column of a periodic axis (2 x n) from all segments joined.
+void close(In<double> joined, Out<double> ends);
 
-/// Solves T v = scale * lines - above e_1 - below e_s (S1) in place, for every column. `above`, `below`: 1 x
-/// n.
+/// One step of the back substitution for every column. `ends`: 2 x n as `close` gives them; zeros or no data
+/// on an axis that is not periodic. `after`: 1 x n, the `first` of the next segment; after the last segment
+/// zeros (the second row of `ends` on a periodic axis), or no data for the second row of `ends`. `first`,
+/// `before`: 1 x n.
+void substitute(In<double> shown, In<double> response, In<double> prefix_before, In<double> ends,
+                In<double> after, Out<double> first, Out<double> before);
+
+/// Solves (S1) with f = scale * lines in place, for every column, between the known values `before` and
+/// `after` (1 x n).
 template <class T>
-void solve(InOut<T> lines, In<double> excess, double scale, In<double> above, In<double> below);
+void solve(InOut<T> lines, In<double> axis, In<double> mu, double scale, In<double> before, In<double> after);
 
 }  // namespace cpu
 
 namespace cuda {
 
 /// Rows that one thread keeps in registers. Segments are cut into blocks of this many rows (the last may be
-/// shorter). Even: a thread eliminates its block from both ends towards the middle, so that each pivot serves
-/// two rows.
+/// shorter).
 constexpr Index block_rows = 32;
 
 ASTERISM_HOST_DEVICE constexpr Index blocks_of(Index rows) { return (rows + block_rows - 1) / block_rows; }
 
-/// Elements of working memory for a segment of `rows` x `n`: three planes of blocks x n.
-constexpr Index blocks_scratch(Index rows, Index n) { return 3 * blocks_of(rows) * n; }
+/// Elements of working memory for a segment of `rows` x `n`: the Boundary of every block.
+constexpr Index blocks_scratch(Index rows, Index n) { return joined_rows * blocks_of(rows) * n; }
 
-/// First and last unknown of every block's own solve (zero neighbours), for the rows of `lines`; block b of
-/// column k goes to y_first[b * n + k] and y_last[b * n + k].
+/// The working memory of the blocks of a segment of `rows` x `n`: joined_rows planes of blocks x n, plane p
+/// with row p of every block's Boundary.
+struct Blocks {
+  double* data;
+  Index rows, n;
+  [[nodiscard]] ASTERISM_HOST_DEVICE double* plane(Index p) const { return data + p * blocks_of(rows) * n; }
+};
+
+/// As cpu::respond.
+void respond(Stream stream, In<double> axis, In<double> mu, Out<double> response);
+
+/// The boundaries of the blocks among a group of rows of the segment, from its row `first_row` on, a multiple
+/// of block_rows. `lines` and `axis` have the group's rows: a multiple of block_rows unless they are the
+/// segment's last.
 template <class T>
-void reduce_blocks(Stream stream, In<T> lines, In<double> excess, double scale, double* y_first,
-                   double* y_last);
+void reduce_blocks(Stream stream, In<T> lines, Index first_row, In<double> axis, In<double> mu, double scale,
+                   const Blocks& blocks);
 
-/// The boundary (4 x n) of a whole segment of `rows` rows from those of its blocks.
-void join_blocks(Stream stream, Index rows, In<double> excess, const double* y_first, const double* y_last,
-                 Out<double> boundary);
+/// What the whole segment shows (2 x n) from its blocks, which stay as they are.
+void join_blocks(Stream stream, const Blocks& blocks, Out<double> shown);
 
-/// As cpu::eliminate.
-void eliminate(Stream stream, In<double> boundary, In<double> before, Out<double> after);
-
-/// As cpu::substitute.
-void substitute(Stream stream, In<double> boundary, In<double> before, In<double> below, Out<double> first,
-                Out<double> above);
+/// As on the CPU.
+void eliminate(Stream stream, In<double> shown, In<double> response, In<double> prefix_before,
+               Out<double> prefix_after);
+void close(Stream stream, In<double> joined, Out<double> ends);
+void substitute(Stream stream, In<double> shown, In<double> response, In<double> prefix_before,
+                In<double> ends, In<double> after, Out<double> first, Out<double> before);
 
 /// As cpu::solve: reads the lines twice and writes them once. `work`: blocks_scratch(rows, n) elements.
 template <class T>
-void solve(Stream stream, InOut<T> lines, In<double> excess, double scale, In<double> above, In<double> below,
-           double* work);
+void solve(Stream stream, InOut<T> lines, In<double> axis, In<double> mu, double scale, In<double> before,
+           In<double> after, double* work);
 
 }  // namespace cuda
 }  // namespace asterism::kernels
