@@ -9,15 +9,22 @@ using asterism::cuda::native;
 namespace {
 
 constexpr int threads = 128;  // of the kernels with one thread per column or per column and block
-constexpr int half = static_cast<int>(block_rows) / 2;
-static_assert(2 * half == block_rows);
 
 // The interface system of a column is cut into groups of consecutive blocks, one per warp of a thread block,
 // because one thread per column would leave most of the GPU idle.
 constexpr int group_columns = 32;
-constexpr int groups = 16;
+constexpr Index most_groups = 16;
+constexpr Index least_group = 8;  // blocks
 
 __host__ __device__ constexpr Index tiles_of(Index n, Index columns) { return (n + columns - 1) / columns; }
+
+/// Groups for a segment. Several read the blocks twice, which many columns need not.
+Index groups_of(const Blocks& blocks) {
+  constexpr Index many_columns = Index{1} << 18;
+  if (blocks.n >= many_columns) return 1;
+  const Index wanted = tiles_of(blocks_of(blocks.rows), least_group);
+  return wanted < most_groups ? wanted : most_groups;
+}
 
 /// The column and block of rows that a thread works on. The grid is one-dimensional: its other extents end at
 /// 65,535.
@@ -25,312 +32,341 @@ struct Place {
   Index column, block;
 };
 __device__ Place place(Index n) {
-  const Index tiles = tiles_of(n, threads);
-  return {static_cast<Index>(blockIdx.x) % tiles * threads + threadIdx.x,
-          static_cast<Index>(blockIdx.x) / tiles};
+  const auto tiles = static_cast<unsigned>(tiles_of(n, threads));
+  return {Index{blockIdx.x % tiles} * threads + threadIdx.x, Index{blockIdx.x / tiles}};
 }
 
 unsigned grid(Index n, Index blocks) { return static_cast<unsigned>(tiles_of(n, threads) * blocks); }
 
-template <class T>
-__global__ void __launch_bounds__(threads)
-    reduce_blocks_kernel(In<T> lines, const double* excess, double scale, double* y_first, double* y_last) {
-  const auto [k, b] = place(lines.cols);
-  if (k >= lines.cols) return;
-  const Index rows = lines.rows - b * block_rows;
-  const T* const column = lines.row(b * block_rows) + k;
-  const double e = excess[k];
-  Pivot pivot;
-  Boundary whole;
-  if (rows >= block_rows) {
-    T f[block_rows];
-#pragma unroll
-    for (int i = 0; i < block_rows; ++i) f[i] = column[i * lines.ld];
-    Ends upper, lower;  // from the top and from the bottom towards the middle
-#pragma unroll
-    for (int i = 0; i < half; ++i) {
-      pivot.advance(e);
-      upper.advance(scale * static_cast<double>(f[i]), pivot);
-      lower.advance(scale * static_cast<double>(f[block_rows - 1 - i]), pivot);
-    }
-    whole = join({upper.first, upper.last, -pivot.m, -pivot.product},
-                 {lower.last, lower.first, -pivot.m, -pivot.product});
-  } else {
-    Ends ends;
-    for (Index i = 0; i < rows; ++i) {
-      pivot.advance(e);
-      ends.advance(scale * static_cast<double>(column[i * lines.ld]), pivot);
-    }
-    whole = {ends.first, ends.last, -pivot.m, -pivot.product};
-  }
-  y_first[b * lines.cols + k] = whole.y_first;
-  y_last[b * lines.cols + k] = whole.y_last;
-}
-
-/// The blocks of one column that belong to one group.
-class Group {
- public:
-  __device__ Group(Index rows, Index n, Index column, int group, const double* excess)
-      : n_(n), column_(column), last_block_(blocks_of(rows) - 1) {
-    if (column >= n) return;  // no blocks: the thread only keeps the others company at barriers
-    const Index blocks = blocks_of(rows), each = (blocks + groups - 1) / groups;
-    begin_ = min(group * each, blocks);
-    end_ = min(begin_ + each, blocks);
-    const Index last_rows = rows - last_block_ * block_rows;
-    for (Index i = 1; i <= block_rows; ++i) {
-      full_.advance(excess[column]);
-      if (i == last_rows) last_ = full_;
-    }
-  }
-
-  __device__ Index begin() const { return begin_; }
-  __device__ Index end() const { return end_; }
-  /// Where block b of the column lies in a plane of blocks x n.
-  __device__ Index at(Index b) const { return b * n_ + column_; }
-
-  __device__ Boundary boundary(Index b, double y_first, double y_last) const {
-    const Pivot& pivot = b == last_block_ ? last_ : full_;
-    return {y_first, y_last, -pivot.m, -pivot.product};
-  }
-
-  /// The boundary of the whole group.
-  __device__ Boundary joined(const double* y_first, const double* y_last) const {
-    Boundary whole;
-#pragma unroll 4
-    for (Index b = begin_; b < end_; ++b) whole = join(whole, boundary(b, y_first[at(b)], y_last[at(b)]));
-    return whole;
-  }
-
- private:
-  Index n_, column_, last_block_, begin_ = 0, end_ = 0;
-  Pivot full_, last_;  // after the rows of a full block, and of the last one
+/// A row as all threads of a thread block read it from shared memory.
+struct alignas(16) SharedRow {
+  Row row;
+  double weight;  ///< scale width
 };
 
-__device__ Index group_column() { return static_cast<Index>(blockIdx.x) * group_columns + threadIdx.x; }
-
-__global__ void __launch_bounds__(group_columns* groups)
-    join_blocks_kernel(Index rows, Index n, const double* excess, const double* y_first, const double* y_last,
-                       Out<double> boundary) {
-  __shared__ double shared[groups][boundary_rows][group_columns];
-  const Index k = group_column();
-  const int w = static_cast<int>(threadIdx.x);
-  const Boundary own = Group(rows, n, k, static_cast<int>(threadIdx.y), excess).joined(y_first, y_last);
-  double(&mine)[boundary_rows][group_columns] = shared[threadIdx.y];
-  mine[y_first_row][w] = own.y_first;
-  mine[y_last_row][w] = own.y_last;
-  mine[p_row][w] = own.p;
-  mine[q_row][w] = own.q;
+/// Fetches the rows of block b. @return their number
+__device__ int fetch_rows(const In<double>& axis, Index b, double scale, SharedRow (&rows)[block_rows]) {
+  const Index first = b * block_rows, left = axis.rows - first;
+  const int count = static_cast<int>(left < block_rows ? left : block_rows);
+  if (static_cast<int>(threadIdx.x) < count) {
+    const Row row = row_at(axis, first + threadIdx.x);
+    rows[threadIdx.x] = {row, scale * row.width};
+  }
   __syncthreads();
-  if (threadIdx.y != 0 || k >= n) return;
-  Boundary whole;
-  for (const auto& group : shared)
-    whole = join(whole, {group[y_first_row][w], group[y_last_row][w], group[p_row][w], group[q_row][w]});
-  boundary.row(y_first_row)[k] = whole.y_first;
-  boundary.row(y_last_row)[k] = whole.y_last;
-  boundary.row(p_row)[k] = whole.p;
-  boundary.row(q_row)[k] = whole.q;
+  return count;
 }
 
-/// Solves the interface system of the blocks of a segment. On entry the planes hold y_first and y_last of
-/// every block, on exit the known values below and above it; `betas` is a plane of working memory.
-__global__ void __launch_bounds__(group_columns* groups)
-    interface_kernel(Index rows, Index n, const double* excess, const double* above, const double* below,
-                     double* y_first_to_below, double* y_last_to_above, double* betas) {
-  __shared__ double shared[groups][boundary_rows][group_columns];
-  __shared__ double shared_betas[groups][group_columns];
+/// The rows of a block of one column. `whole`: all block_rows, known at compile time, so that nothing
+/// branches.
+template <bool whole, class T>
+struct Column {
+  T f[block_rows];
+  int count;
+
+  __device__ Column(const T* data, Index ld, int rows) : count(rows) {
+#pragma unroll
+    for (int i = 0; i < block_rows; ++i)
+      if (has(i)) f[i] = data[i * ld];
+  }
+  __device__ bool has(int i) const { return whole || i < count; }
+};
+
+template <bool whole, class T>
+__device__ Boundary reduce_column(const Column<whole, T>& column, const SharedRow* rows, double mu) {
+  Boundary boundary;
+#pragma unroll
+  for (int i = 0; i < block_rows; ++i)
+    if (column.has(i)) boundary.append(rows[i].row, mu, rows[i].weight * static_cast<double>(column.f[i]));
+  return boundary;
+}
+
+/// Where a boundary lies: `at(p, b)` is row p of that of segment b.
+template <class At>
+__device__ Boundary load(const At& at, Index b) {
+  const auto row = [&](Index p) { return at(joined_response_row + p, b); };
+  return {at(y_first_row, b),
+          at(y_last_row, b),
+          {{row(first_before_row), row(first_after_row), row(first_lost_row)},
+           {row(last_before_row), row(last_after_row), row(last_lost_row)}}};
+}
+template <class At>
+__device__ void store(const At& at, Index b, const Boundary& boundary) {
+  const auto row = [&](Index p) -> double& { return at(joined_response_row + p, b); };
+  at(y_first_row, b) = boundary.y_first;
+  at(y_last_row, b) = boundary.y_last;
+  row(first_before_row) = boundary.response.first.before;
+  row(first_after_row) = boundary.response.first.after;
+  row(first_lost_row) = boundary.response.first.lost;
+  row(last_before_row) = boundary.response.last.before;
+  row(last_after_row) = boundary.response.last.after;
+  row(last_lost_row) = boundary.response.last.lost;
+}
+
+/// The boundaries of the blocks of one column.
+struct InBlocks {
+  double* column;
+  Index plane, n;
+  __device__ InBlocks(const Blocks& blocks, Index k)
+      : column(blocks.data + k), plane(blocks_of(blocks.rows) * blocks.n), n(blocks.n) {}
+  __device__ double& operator()(Index p, Index b) const { return column[p * plane + b * n]; }
+};
+
+/// The boundaries of the groups of one column, in the shared memory of the thread block.
+struct InGroups {
+  double* column;
+  __device__ double& operator()(Index p, Index g) const {
+    return column[(g * joined_rows + p) * group_columns];
+  }
+};
+std::size_t shared_bytes(Index groups) {
+  return static_cast<std::size_t>(groups * joined_rows * group_columns) * sizeof(double);
+}
+
+template <class T>
+__global__ void __launch_bounds__(threads, 5)
+    reduce_blocks_kernel(In<T> lines, Index first_block, In<double> axis, const double* mu, double scale,
+                         Blocks blocks) {
+  __shared__ SharedRow rows[block_rows];
+  const auto [k, b] = place(lines.cols);
+  const int count = fetch_rows(axis, b, scale, rows);
+  if (k >= lines.cols) return;
+  const T* const data = lines.row(b * block_rows) + k;
+  const InBlocks at(blocks, k);
+  if (count == block_rows)
+    store(at, first_block + b, reduce_column(Column<true, T>(data, lines.ld, count), rows, mu[k]));
+  else
+    store(at, first_block + b, reduce_column(Column<false, T>(data, lines.ld, count), rows, mu[k]));
+}
+
+/// The blocks of one column that belong to one group; none for a thread without column, which only keeps the
+/// others company at barriers.
+struct Group {
+  Index begin, end;
+  __device__ Group(const Blocks& blocks, Index column) {
+    const Index all = column < blocks.n ? blocks_of(blocks.rows) : 0, each = tiles_of(all, blockDim.y);
+    begin = min(threadIdx.y * each, all);
+    end = min(begin + each, all);
+  }
+  template <class At>
+  __device__ Boundary joined(const At& at) const {
+    Boundary whole;
+#pragma unroll 4
+    for (Index b = begin; b < end; ++b) whole = join(whole, load(at, b));
+    return whole;
+  }
+};
+
+__device__ Index group_column() { return Index{blockIdx.x} * group_columns + threadIdx.x; }
+
+__global__ void __launch_bounds__(group_columns* most_groups)
+    join_blocks_kernel(Blocks blocks, Out<double> shown) {
+  extern __shared__ double shared[];
   const Index k = group_column();
-  const int w = static_cast<int>(threadIdx.x);
-  const Group blocks(rows, n, k, static_cast<int>(threadIdx.y), excess);
-  double(&mine)[boundary_rows][group_columns] = shared[threadIdx.y];
-  {
-    const Boundary own = blocks.joined(y_first_to_below, y_last_to_above);
-    mine[y_first_row][w] = own.y_first;
-    mine[y_last_row][w] = own.y_last;
-    mine[p_row][w] = own.p;
-    mine[q_row][w] = own.q;
-  }
+  const InGroups groups{shared + threadIdx.x};
+  store(groups, threadIdx.y, Group(blocks, k).joined(InBlocks(blocks, k)));
   __syncthreads();
-
-  // Among the groups, in the same way as below among the blocks of one.
-  if (threadIdx.y == 0 && k < n) {
-    Prefix prefix{above[k], 0.0};
+  if (threadIdx.y != 0 || k >= blocks.n) return;
+  Boundary whole;
 #pragma unroll 1
-    for (int g = 0; g < groups; ++g) {
-      auto& group = shared[g];
-      const Boundary boundary{group[y_first_row][w], group[y_last_row][w], group[p_row][w], group[q_row][w]};
-      group[y_last_row][w] = prefix.alpha;
-      shared_betas[g][w] = prefix.beta;
-      prefix = kernels::eliminate(prefix, boundary);
-    }
-    double next = below[k];
-#pragma unroll 1
-    for (int g = groups - 1; g >= 0; --g) {
-      auto& group = shared[g];
-      const Neighbours neighbours =
-          kernels::substitute({group[y_last_row][w], shared_betas[g][w]},
-                              {group[y_first_row][w], 0.0, group[p_row][w], group[q_row][w]}, next);
-      group[y_first_row][w] = next;
-      group[y_last_row][w] = neighbours.above;
-      next = neighbours.first;
-    }
-  }
-  __syncthreads();
+  for (unsigned g = 0; g < blockDim.y; ++g) whole = join(whole, load(groups, g));
+  shown.row(y_first_row)[k] = whole.y_first;
+  shown.row(y_last_row)[k] = whole.y_last;
+}
 
-  // Among the blocks of the group.
-  Prefix prefix{mine[y_last_row][w], 0.0};
-  for (Index b = blocks.begin(); b < blocks.end(); ++b) {
-    const Index at = blocks.at(b);
-    const Boundary boundary = blocks.boundary(b, y_first_to_below[at], y_last_to_above[at]);
-    y_last_to_above[at] = prefix.alpha;
-    betas[at] = prefix.beta;
-    prefix = kernels::eliminate(prefix, boundary);
+/// Solves the interface system of the segments begin ... end-1 between known values. Afterwards the values
+/// around each lie where its boundary had y_first (the one after it) and y_last (the one before it); more of
+/// it is lost.
+template <class At>
+__device__ void solve_interface(const At& at, Index begin, Index end, const Around& around) {
+  constexpr Index share_row = joined_response_row,
+                  beta_row_here = joined_response_row + 1;  // not wanted any more
+  if (begin == end) return;
+  Prefix prefix{around.before};
+  Boundary boundary = load(at, begin);
+#pragma unroll 1
+  for (Index b = begin; b < end; ++b) {
+    const Boundary coming =
+        load(at, b + 1 < end ? b + 1 : b);  // before the stores: it does not wait for them
+    const First first = first_after(prefix, boundary.y_first, boundary.response.first);
+    const Prefix next = eliminate(prefix, boundary, first);
+    at(y_first_row, b) = first.y;
+    at(y_last_row, b) = prefix.alpha;
+    at(share_row, b) = first.share;
+    at(beta_row_here, b) = prefix.beta;
+    prefix = next;
+    boundary = coming;
   }
-  double next = mine[y_first_row][w];
-  for (Index b = blocks.end() - 1; b >= blocks.begin(); --b) {
-    const Index at = blocks.at(b);
-    const Neighbours neighbours = kernels::substitute({y_last_to_above[at], betas[at]},
-                                                      blocks.boundary(b, y_first_to_below[at], 0.0), next);
-    y_first_to_below[at] = next;
-    y_last_to_above[at] = neighbours.above;
-    next = neighbours.first;
+  double after = around.after;
+#pragma unroll 4
+  for (Index b = end - 1; b >= begin; --b) {
+    const Neighbours neighbours = kernels::substitute({at(y_last_row, b), at(beta_row_here, b)},
+                                                      {at(y_first_row, b), at(share_row, b)}, after);
+    at(y_first_row, b) = after;
+    at(y_last_row, b) = neighbours.before;
+    after = neighbours.first;
   }
+}
+
+/// Solves the interface system of the blocks of a segment: first among the groups, if there are several.
+__global__ void __launch_bounds__(group_columns* most_groups)
+    interface_kernel(Blocks blocks, const double* before, const double* after) {
+  extern __shared__ double shared[];
+  const Index k = group_column();
+  const Group group(blocks, k);
+  const InBlocks at(blocks, k);
+  Around around{};
+  if (k < blocks.n) around = {before[k], after[k]};
+  if (blockDim.y > 1) {
+    const InGroups groups{shared + threadIdx.x};
+    store(groups, threadIdx.y, group.joined(at));
+    __syncthreads();
+    if (threadIdx.y == 0) solve_interface(groups, 0, blockDim.y, around);
+    __syncthreads();
+    around = {groups(y_last_row, threadIdx.y), groups(y_first_row, threadIdx.y)};
+  }
+  solve_interface(at, group.begin, group.end, around);
+}
+
+template <bool whole, class T>
+__device__ void solve_column(const Column<whole, T>& column, const SharedRow* rows, double mu,
+                             const Around& around, double* m, T* result, Index ld) {
+  double v[block_rows], y = around.before;
+  Pivot pivot;
+#pragma unroll
+  for (int i = 0; i < block_rows; ++i)
+    if (column.has(i)) {
+      pivot.advance(rows[i].row, mu);
+      m[i * threads] = pivot.m(rows[i].row);
+      v[i] = y = pivot.eliminate(rows[i].row, y, rows[i].weight * static_cast<double>(column.f[i]));
+    }
+  double next = around.after;
+#pragma unroll
+  for (int i = block_rows - 1; i >= 0; --i)
+    if (column.has(i)) {
+      next = v[i] + m[i * threads] * next;
+      result[i * ld] = static_cast<T>(next);
+    }
 }
 
 /// `lines` and `solution` are the same memory; under two names the compiler does not keep the addresses of
-/// all rows in registers from the loads to the stores.
+/// all rows in registers from the loads to the stores. The m_j of (S3) wait in shared memory, so that more
+/// threads find room.
 template <class T>
-__global__ void __launch_bounds__(threads)
-    solve_blocks_kernel(In<T> lines, const double* excess, double scale, const double* above,
-                        const double* below, Out<T> solution) {
+__global__ void __launch_bounds__(threads, 4)
+    solve_blocks_kernel(In<T> lines, In<double> axis, const double* mu, double scale, Blocks around,
+                        Out<T> solution) {
+  __shared__ SharedRow rows[block_rows];
+  __shared__ double m[block_rows][threads];
   const auto [k, b] = place(lines.cols);
+  const int count = fetch_rows(axis, b, scale, rows);
   if (k >= lines.cols) return;
-  const Index rows = lines.rows - b * block_rows;
-  const T* const column = lines.row(b * block_rows) + k;
+  const T* const data = lines.row(b * block_rows) + k;
   T* const result = solution.row(b * block_rows) + k;
-  const double e = excess[k];
-  Pivot pivot;
-  double upper = above[b * lines.cols + k], lower = below[b * lines.cols + k];
-  if (rows >= block_rows) {
-    // Eliminated from both ends: half of the pivots to compute and to keep in registers.
-    T f[block_rows];
-    double v[block_rows], m[half];
-#pragma unroll
-    for (int i = 0; i < block_rows; ++i) f[i] = column[i * lines.ld];
-#pragma unroll
-    for (int i = 0; i < half; ++i) {
-      const int mirrored = static_cast<int>(block_rows) - 1 - i;
-      pivot.advance(e);
-      m[i] = pivot.m;
-      v[i] = upper = pivot.eliminate(upper, scale * static_cast<double>(f[i]));
-      v[mirrored] = lower = pivot.eliminate(lower, scale * static_cast<double>(f[mirrored]));
-    }
-    // The two rows in the middle: v_u = upper + m v_l, v_l = lower + m v_u.
-    v[half - 1] = (upper + pivot.m * lower) / (pivot.complement * (1.0 + pivot.m));
-    v[half] = lower + pivot.m * v[half - 1];
-#pragma unroll
-    for (int i = half - 2; i >= 0; --i) {
-      const int mirrored = static_cast<int>(block_rows) - 1 - i;
-      v[i] += m[i] * v[i + 1];
-      v[mirrored] += m[i] * v[mirrored - 1];
-    }
-#pragma unroll
-    for (int i = 0; i < block_rows; ++i) result[i * solution.ld] = static_cast<T>(v[i]);
-  } else {
-    // The few rows at the end of a segment: local memory will do.
-    double y[block_rows], m[block_rows];
-    for (int i = 0; i < rows; ++i) {
-      pivot.advance(e);
-      m[i] = pivot.m;
-      y[i] = upper = pivot.eliminate(upper, scale * static_cast<double>(column[i * lines.ld]));
-    }
-    for (int i = static_cast<int>(rows) - 1; i >= 0; --i) {
-      lower = y[i] + m[i] * lower;
-      result[i * solution.ld] = static_cast<T>(lower);
-    }
-  }
+  const InBlocks at(around, k);
+  const Around values{at(y_last_row, b), at(y_first_row, b)};
+  double* const own = &m[0][threadIdx.x];
+  if (count == block_rows)
+    solve_column(Column<true, T>(data, lines.ld, count), rows, mu[k], values, own, result, solution.ld);
+  else
+    solve_column(Column<false, T>(data, lines.ld, count), rows, mu[k], values, own, result, solution.ld);
 }
 
-/// The boundary and prefix of one column.
-__device__ Boundary boundary_at(const In<double>& boundary, Index k) {
-  return {boundary.row(y_first_row)[k], boundary.row(y_last_row)[k], boundary.row(p_row)[k],
-          boundary.row(q_row)[k]};
-}
-__device__ Prefix prefix_at(const In<double>& prefix, Index k) {
-  return prefix.data == nullptr ? Prefix{} : Prefix{prefix.row(alpha_row)[k], prefix.row(beta_row)[k]};
+__device__ Index own_column() { return Index{blockIdx.x} * threads + threadIdx.x; }
+
+__global__ void __launch_bounds__(threads)
+    respond_kernel(In<double> axis, In<double> mu, Out<double> response) {
+  const Index k = own_column();
+  if (k >= mu.cols) return;
+  Response r;
+#pragma unroll 4
+  for (Index i = 0; i < axis.rows; ++i) r.append(row_at(axis, i), mu.data[k]);
+  put(response, k, r);
 }
 
 __global__ void __launch_bounds__(threads)
-    eliminate_kernel(In<double> boundary, In<double> before, Out<double> after) {
-  const Index k = static_cast<Index>(blockIdx.x) * threads + threadIdx.x;
-  if (k >= boundary.cols) return;
-  const Prefix next = kernels::eliminate(prefix_at(before, k), boundary_at(boundary, k));
-  after.row(alpha_row)[k] = next.alpha;
-  after.row(beta_row)[k] = next.beta;
+    eliminate_kernel(In<double> shown, In<double> response, In<double> prefix_before,
+                     Out<double> prefix_after) {
+  const Index k = own_column();
+  if (k < response.cols) eliminate_column(shown, response, prefix_before, prefix_after, k);
+}
+
+__global__ void __launch_bounds__(threads) close_kernel(In<double> joined, Out<double> ends) {
+  const Index k = own_column();
+  if (k < joined.cols) close_column(joined, ends, k);
 }
 
 __global__ void __launch_bounds__(threads)
-    substitute_kernel(In<double> boundary, In<double> before, In<double> below, Out<double> first,
-                      Out<double> above) {
-  const Index k = static_cast<Index>(blockIdx.x) * threads + threadIdx.x;
-  if (k >= boundary.cols) return;
-  const Neighbours neighbours =
-      kernels::substitute(prefix_at(before, k), boundary_at(boundary, k), below.data[k]);
+    substitute_kernel(In<double> shown, In<double> response, In<double> prefix_before, In<double> ends,
+                      In<double> after, Out<double> first, Out<double> before) {
+  const Index k = own_column();
+  if (k >= response.cols) return;
+  const Neighbours neighbours = substitute_column(shown, response, prefix_before, ends, after, k);
   first.data[k] = neighbours.first;
-  above.data[k] = neighbours.above;
+  before.data[k] = neighbours.before;
 }
 
 }  // namespace
 
+void respond(Stream stream, In<double> axis, In<double> mu, Out<double> response) {
+  respond_kernel<<<grid(mu.cols, 1), threads, 0, native(stream)>>>(axis, mu, response);
+  check_launch("respond");
+}
+
 template <class T>
-void reduce_blocks(Stream stream, In<T> lines, In<double> excess, double scale, double* y_first,
-                   double* y_last) {
-  reduce_blocks_kernel<<<grid(lines.cols, blocks_of(lines.rows)), threads, 0, native(stream)>>>(
-      lines, excess.data, scale, y_first, y_last);
+void reduce_blocks(Stream stream, In<T> lines, Index first_row, In<double> axis, In<double> mu, double scale,
+                   const Blocks& blocks) {
+  reduce_blocks_kernel<T><<<grid(lines.cols, blocks_of(lines.rows)), threads, 0, native(stream)>>>(
+      lines, first_row / block_rows, axis, mu.data, scale, blocks);
   check_launch("reduce_blocks");
 }
 
-void join_blocks(Stream stream, Index rows, In<double> excess, const double* y_first, const double* y_last,
-                 Out<double> boundary) {
-  const Index n = excess.cols;
-  join_blocks_kernel<<<static_cast<unsigned>(tiles_of(n, group_columns)), dim3(group_columns, groups), 0,
-                       native(stream)>>>(rows, n, excess.data, y_first, y_last, boundary);
+void join_blocks(Stream stream, const Blocks& blocks, Out<double> shown) {
+  const Index groups = groups_of(blocks);
+  join_blocks_kernel<<<static_cast<unsigned>(tiles_of(blocks.n, group_columns)),
+                       dim3(group_columns, static_cast<unsigned>(groups)), shared_bytes(groups),
+                       native(stream)>>>(blocks, shown);
   check_launch("join_blocks");
 }
 
-void eliminate(Stream stream, In<double> boundary, In<double> before, Out<double> after) {
-  eliminate_kernel<<<grid(boundary.cols, 1), threads, 0, native(stream)>>>(boundary, before, after);
+void eliminate(Stream stream, In<double> shown, In<double> response, In<double> prefix_before,
+               Out<double> prefix_after) {
+  eliminate_kernel<<<grid(response.cols, 1), threads, 0, native(stream)>>>(shown, response, prefix_before,
+                                                                           prefix_after);
   check_launch("eliminate");
 }
 
-void substitute(Stream stream, In<double> boundary, In<double> before, In<double> below, Out<double> first,
-                Out<double> above) {
-  substitute_kernel<<<grid(boundary.cols, 1), threads, 0, native(stream)>>>(boundary, before, below, first,
-                                                                            above);
+void close(Stream stream, In<double> joined, Out<double> ends) {
+  close_kernel<<<grid(joined.cols, 1), threads, 0, native(stream)>>>(joined, ends);
+  check_launch("close");
+}
+
+void substitute(Stream stream, In<double> shown, In<double> response, In<double> prefix_before,
+                In<double> ends, In<double> after, Out<double> first, Out<double> before) {
+  substitute_kernel<<<grid(response.cols, 1), threads, 0, native(stream)>>>(shown, response, prefix_before,
+                                                                            ends, after, first, before);
   check_launch("substitute");
 }
 
 template <class T>
-void solve(Stream stream, InOut<T> lines, In<double> excess, double scale, In<double> above, In<double> below,
-           double* work) {
-  const Index n = lines.cols, blocks = blocks_of(lines.rows);
-  double* const y_first_to_below = work;
-  double* const y_last_to_above = work + blocks * n;
-  double* const betas = work + 2 * blocks * n;
-  reduce_blocks<T>(stream, {lines.data, lines.rows, n, lines.ld}, excess, scale, y_first_to_below,
-                   y_last_to_above);
-  interface_kernel<<<static_cast<unsigned>(tiles_of(n, group_columns)), dim3(group_columns, groups), 0,
-                     native(stream)>>>(lines.rows, n, excess.data, above.data, below.data, y_first_to_below,
-                                       y_last_to_above, betas);
+void solve(Stream stream, InOut<T> lines, In<double> axis, In<double> mu, double scale, In<double> before,
+           In<double> after, double* work) {
+  const Index n = lines.cols;
+  const In<T> right_hand_side{lines.data, lines.rows, n, lines.ld};
+  const Blocks blocks{work, lines.rows, n};
+  reduce_blocks<T>(stream, right_hand_side, 0, axis, mu, scale, blocks);
+  const Index groups = groups_of(blocks);
+  interface_kernel<<<static_cast<unsigned>(tiles_of(n, group_columns)),
+                     dim3(group_columns, static_cast<unsigned>(groups)), shared_bytes(groups),
+                     native(stream)>>>(blocks, before.data, after.data);
   check_launch("interface");
-  solve_blocks_kernel<T><<<grid(n, blocks), threads, 0, native(stream)>>>(
-      {lines.data, lines.rows, n, lines.ld}, excess.data, scale, y_last_to_above, y_first_to_below,
-      {lines.data, lines.rows, n, lines.ld});
+  solve_blocks_kernel<T><<<grid(n, blocks_of(lines.rows)), threads, 0, native(stream)>>>(
+      right_hand_side, axis, mu.data, scale, blocks, {lines.data, lines.rows, n, lines.ld});
   check_launch("solve_blocks");
 }
 
-template void reduce_blocks(Stream, In<float>, In<double>, double, double*, double*);
-template void reduce_blocks(Stream, In<double>, In<double>, double, double*, double*);
-template void solve(Stream, InOut<float>, In<double>, double, In<double>, In<double>, double*);
-template void solve(Stream, InOut<double>, In<double>, double, In<double>, In<double>, double*);
+template void reduce_blocks(Stream, In<float>, Index, In<double>, In<double>, double, const Blocks&);
+template void reduce_blocks(Stream, In<double>, Index, In<double>, In<double>, double, const Blocks&);
+template void solve(Stream, InOut<float>, In<double>, In<double>, double, In<double>, In<double>, double*);
+template void solve(Stream, InOut<double>, In<double>, In<double>, double, In<double>, In<double>, double*);
 
 }  // namespace asterism::kernels::cuda

@@ -568,3 +568,236 @@ TEST_CASE_TEMPLATE("a NaN stays in its column", T, float, double) {
     CHECK(std::isnan(v(0, k)) == (k == 5));
   }
 }
+
+#ifdef ASTERISM_WITH_CUDA
+
+namespace {
+
+/// Reduces a segment in groups of `group` rows, as a slab's transformed rows come in.
+template <class T>
+void gpu_reduce(Stream stream, const Index& group, In<T> lines, In<double> axis, In<double> mu,
+                Out<double> shown, Scratch<double> work) {
+  const cuda::Blocks blocks{work.data, lines.rows, lines.cols};
+  for (Index i = 0; i < lines.rows; i += group) {
+    const Index rows = std::min(group, lines.rows - i);
+    cuda::reduce_blocks<T>(stream, {lines.row(i), rows, lines.cols, lines.ld}, i,
+                           {axis.row(i), rows, axis.cols, axis.ld}, mu, -1.7, blocks);
+  }
+  cuda::join_blocks(stream, blocks, shown);
+}
+
+template <class T>
+void gpu_solve(Stream stream, const double& scale, InOut<T> lines, In<double> axis, In<double> mu,
+               In<double> before, In<double> after, Scratch<double> work) {
+  cuda::solve<T>(stream, lines, axis, mu, scale, before, after, work.data);
+}
+
+void gpu_respond(Stream stream, const int&, In<double> axis, In<double> mu, Out<double> response) {
+  cuda::respond(stream, axis, mu, response);
+}
+
+/// Whether there is something before the segment, or after it, but the ends.
+struct Known {
+  bool before, after;
+};
+
+void gpu_interface(Stream stream, const Known& known, In<double> shown, In<double> response,
+                   In<double> prefix_before, In<double> ends, In<double> after, Out<double> prefix_after,
+                   Out<double> first, Out<double> before) {
+  if (!known.before) prefix_before = nothing;
+  if (!known.after) after = nothing;
+  cuda::eliminate(stream, shown, response, prefix_before, prefix_after);
+  cuda::substitute(stream, shown, response, prefix_before, ends, after, first, before);
+}
+
+void gpu_close(Stream stream, const int&, In<double> joined, Out<double> ends) {
+  cuda::close(stream, joined, ends);
+}
+
+constexpr Index gpu_widths[] = {1, 33, 130};
+// One block and less, several groups of the interface system, of several blocks, and some empty.
+constexpr Index gpu_heights[] = {1, 2, 31, 32, 33, 64, 97, 519, 1000, 3000};
+
+std::vector<Line> gpu_lines(Index n) {
+  using enum Condition;
+  return {make_line(n, dirichlet, dirichlet, Centering::node, Spacing::equal),
+          make_line(n, neumann, dirichlet, Centering::cell, Spacing::stretched),
+          make_line(n, neumann, neumann, Centering::cell, Spacing::equal)};
+}
+
+/// As of a segment between others: a mode that is damped, one that hardly is, one that does not get through.
+Matrix<double> some_responses(Index n) {
+  constexpr double of_mode[3][response_rows] = {{0.6, 0.3, 0.1, 0.2, 0.7, 0.1},
+                                                {0.875, 0.0625, 0.0625, 0.125, 0.8125, 0.0625},
+                                                {0.5, 0, 0.5, 0, 0.25, 0.75}};
+  return Matrix<double>(response_rows, n).fill([&](Index i, Index k) { return of_mode[k % 3][i]; });
+}
+
+/// Prefixes of `rows` rows before such a segment.
+Matrix<double> some_prefixes(Index rows, Index n) {
+  Matrix<double> prefixes = random(rows, n, 15);
+  const Matrix<double> responses = some_responses(n);
+  for (Index k = 0; k < n; ++k) {
+    if (rows == prefix_rows) {
+      prefixes(beta_row, k) = 0.625;
+      prefixes(gamma_row, k) = 0.375;
+    } else {
+      for (Index i = 0; i < response_rows; ++i)
+        prefixes(joined_response_row + i, k) = responses(i, (k + 1) % n);
+    }
+  }
+  return prefixes;
+}
+
+void check_near(const Matrix<double>& a, const Matrix<double>& b, double bound = 1e-14) {
+  double worst = 0;
+  for (Index i = 0; i < b.rows(); ++i)
+    for (Index k = 0; k < b.cols(); ++k)
+      take_in(worst, std::abs(a(i, k) - b(i, k)) / (1 + std::abs(b(i, k))));
+  CHECK(worst <= bound);
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("gpu: what segments show, in one go and in groups of rows", T, float, double) {
+  static const Codelet<Index, In<T>, In<double>, In<double>, Out<double>, Scratch<double>> reduce{
+      sizeof(T) == 4 ? "test_reduce_f32" : "test_reduce_f64", nullptr, gpu_reduce<T>};
+  Runtime runtime;
+  for (const Index n : gpu_widths)
+    for (const Index s : gpu_heights)
+      for (const Line& line : gpu_lines(s)) {
+        const Matrix<double> mu = mixed_modes(line, n), axis = line.tile();
+        // Of one sign, so that the result is right to almost all digits whatever the order of sums.
+        const Matrix<T> f = Matrix<T>(s, n).fill([](Index i, Index k) { return 1 + (i * 7 + k * 5) % 11; });
+        Matrix<double> expected(state_rows, n);
+        cpu::reduce<T>(f.in(), axis.in(), mu.in(), -1.7, expected.inout(), Segment::start);
+        const Tile<T> lines = upload(runtime, f);
+        const Tile<double> axis_tile = upload(runtime, axis), modes = upload(runtime, mu);
+        for (const Index group : {s, 2 * cuda::block_rows}) {
+          const Tile<double> shown(runtime, shown_rows, n), work(runtime, 1, cuda::blocks_scratch(s, n));
+          reduce(group, lines, axis_tile, modes, shown, work);
+          runtime.wait();
+          const Matrix<double> joined = download(shown);
+          CAPTURE(line.name);
+          CAPTURE(s);
+          for (Index k = 0; k < n; ++k) {
+            CAPTURE(mu(0, k));
+            CHECK(joined(y_first_row, k) == doctest::Approx(expected(y_first_row, k)).epsilon(1e-12));
+            CHECK(joined(y_last_row, k) == doctest::Approx(expected(y_last_row, k)).epsilon(1e-12));
+          }
+        }
+      }
+}
+
+TEST_CASE_TEMPLATE("gpu: solutions of segments", T, float, double) {
+  static const Codelet<double, InOut<T>, In<double>, In<double>, In<double>, In<double>, Scratch<double>>
+      solve{sizeof(T) == 4 ? "test_solve_f32" : "test_solve_f64", nullptr, gpu_solve<T>};
+  Runtime runtime;
+  for (const Index n : gpu_widths)
+    for (const Index s : gpu_heights)
+      for (const Line& line : gpu_lines(s)) {
+        const Matrix<double> mu = mixed_modes(line, n), before = random(1, n, 12), after = random(1, n, 13);
+        const Matrix<T> f = Matrix<T>(s, n).fill_random(11);
+        const Tile<T> lines = upload(runtime, f);
+        const Tile<double> axis = upload(runtime, line.tile()), modes = upload(runtime, mu),
+                           before_tile = upload(runtime, before), after_tile = upload(runtime, after);
+        const Tile<double> work(runtime, 1, cuda::blocks_scratch(s, n));
+        solve(0.37, lines, axis, modes, before_tile, after_tile, work);
+        runtime.wait();
+        check_solution(download(lines), line, f, mu, 0.37, before, after, 16 * epsilon);
+      }
+}
+
+TEST_CASE_TEMPLATE("gpu: so many columns that one group is enough", T, float, double) {
+  static const Codelet<double, InOut<T>, In<double>, In<double>, In<double>, In<double>, Scratch<double>>
+      solve{sizeof(T) == 4 ? "test_solve_wide_f32" : "test_solve_wide_f64", nullptr, gpu_solve<T>};
+  Runtime runtime;
+  constexpr Index n = (Index{1} << 18) + 1, s = 321;  // eleven blocks
+  const Line line = gpu_lines(s)[1];
+  const Matrix<double> mu = mixed_modes(line, n), before = random(1, n, 12), after = random(1, n, 13);
+  const Matrix<T> f =
+      Matrix<T>(s, n).fill([](Index i, Index k) { return std::sin(static_cast<double>(i * 3 + k)); });
+  Matrix<T> expected = f;
+  cpu::solve<T>(expected.inout(), line.tile().in(), mu.in(), 0.37, before.in(), after.in());
+  const Tile<T> lines = upload(runtime, f);
+  const Tile<double> axis = upload(runtime, line.tile()), modes = upload(runtime, mu),
+                     before_tile = upload(runtime, before), after_tile = upload(runtime, after);
+  const Tile<double> work(runtime, 1, cuda::blocks_scratch(s, n));
+  solve(0.37, lines, axis, modes, before_tile, after_tile, work);
+  runtime.wait();
+  const Matrix<T> v = download(lines);
+  double worst = 0, largest = 0;
+  for (Index i = 0; i < s; ++i)
+    for (Index k = 0; k < n; ++k) {
+      take_in(worst, std::abs(Real{v(i, k)} - Real{expected(i, k)}));
+      take_in(largest, std::abs(Real{expected(i, k)}));
+    }
+  CHECK(largest > 0);
+  CHECK(worst <= (sizeof(T) == 4 ? 1e-7 : 1e-11) * largest);
+}
+
+TEST_CASE("gpu: responses") {
+  static const Codelet<int, In<double>, In<double>, Out<double>> respond{"test_respond", nullptr,
+                                                                         gpu_respond};
+  Runtime runtime;
+  for (const Index n : gpu_widths)
+    for (const Index s : {1, 2, 33, 1000})
+      for (const Line& line : gpu_lines(s)) {
+        const Matrix<double> mu = mixed_modes(line, n), axis = line.tile();
+        Matrix<double> expected(response_rows, n);
+        cpu::respond(axis.in(), mu.in(), expected.out());
+        const Tile<double> axis_tile = upload(runtime, axis), modes = upload(runtime, mu),
+                           response(runtime, response_rows, n);
+        respond(0, axis_tile, modes, response);
+        runtime.wait();
+        const Matrix<double> found = download(response);
+        CAPTURE(line.name);
+        CAPTURE(s);
+        for (Index k = 0; k < n; ++k)
+          check_near(response_at(found.in(), k), response_at(expected.in(), k), 1e-12);
+      }
+}
+
+TEST_CASE("gpu: the interface system of slabs") {
+  static const Codelet<Known, In<double>, In<double>, In<double>, In<double>, In<double>, Out<double>,
+                       Out<double>, Out<double>>
+      interface {
+    "test_interface", nullptr, gpu_interface
+  };
+  static const Codelet<int, In<double>, Out<double>> close{"test_close", nullptr, gpu_close};
+  Runtime runtime;
+  for (const Index n : gpu_widths)
+    for (const Index carried : {Index{prefix_rows}, Index{joined_rows}})
+      for (const Known known : {Known{false, true}, Known{true, true}, Known{true, false}}) {
+        CAPTURE(n);
+        CAPTURE(carried);
+        const Matrix<double> shown = random(shown_rows, n, 14), response = some_responses(n),
+                             prefix_before = some_prefixes(carried, n), ends = random(ends_rows, n, 16),
+                             after = random(1, n, 17);
+        Matrix<double> prefix_after(carried, n), first(1, n), before(1, n), closed(ends_rows, n);
+        const In<double> prefix = known.before ? prefix_before.in() : nothing;
+        cpu::eliminate(shown.in(), response.in(), prefix, prefix_after.out());
+        cpu::substitute(shown.in(), response.in(), prefix, ends.in(), known.after ? after.in() : nothing,
+                        first.out(), before.out());
+
+        const Tile<double> shown_tile = upload(runtime, shown), response_tile = upload(runtime, response),
+                           prefix_tile = upload(runtime, prefix_before), ends_tile = upload(runtime, ends),
+                           after_tile = upload(runtime, after);
+        const Tile<double> prefix_after_tile(runtime, carried, n), first_tile(runtime, 1, n),
+            before_tile(runtime, 1, n);
+        interface(known, shown_tile, response_tile, prefix_tile, ends_tile, after_tile, prefix_after_tile,
+                  first_tile, before_tile);
+        runtime.wait();
+        check_near(download(prefix_after_tile), prefix_after);
+        check_near(download(first_tile), first);
+        check_near(download(before_tile), before);
+        if (carried != joined_rows) continue;
+        cpu::close(prefix_before.in(), closed.out());
+        const Tile<double> closed_tile(runtime, ends_rows, n);
+        close(0, prefix_tile, closed_tile);
+        runtime.wait();
+        check_near(download(closed_tile), closed);
+      }
+}
+
+#endif
