@@ -3,8 +3,8 @@
 ///
 /// Column k of a grid of m rows holds the system of one mode along the slowest axis (axis.hpp (A2)),
 ///
-///     before_j (v_{j-1} - v_j) + after_j (v_{j+1} - v_j) - width_j mu_k v_j = width_j f_j,   j = 0 ... m-1,
-///     (S1)
+///     before_j (v_{j-1} - v_j) + after_j (v_{j+1} - v_j) - width_j mu_k v_j = width_j f_j,           (S1)
+///     j = 0 ... m-1,
 ///
 /// symmetric because after_j = before_{j+1}. Beyond an end with a link lies zero, or, on a periodic axis, the
 /// other end. mu_k >= 0: the eigenvalue of the transformed axes less the constant of the equation. The
@@ -113,8 +113,8 @@ struct Boundary {
 
 /// The Boundary of two adjacent segments taken as one, a before b. Between them meet the unknowns
 ///
-///     x = b's first = y_first + first.before z + first.after after,   z = a's last = y_last + last.before
-///     before + last.after x.
+///     b's first:  x = y_first + first.before z + first.after after,
+///     a's last:   z = y_last + last.before before + last.after x.
 ASTERISM_HOST_DEVICE inline Boundary join(const Boundary& a, const Boundary& b) {
   const Shares &a_first = a.response.first, &a_last = a.response.last;
   const Shares &b_first = b.response.first, &b_last = b.response.last;
@@ -191,9 +191,8 @@ struct Around {
   double before, after;
 };
 
-/// Those of a periodic axis, where they are its own last and first unknown:
-/// last = y_last + last.before last + last.after first, first = y_first + first.before last + first.after
-/// first.
+/// Those of a periodic axis: (S2) where the value before the column is its own last unknown, that after it
+/// its own first one.
 ASTERISM_HOST_DEVICE inline Around close(const Boundary& whole) {
   const auto& [first, last] = whole.response;
   const double r = 1.0 / (first.before * last.lost + first.lost * last.after + first.lost * last.lost);
@@ -329,9 +328,9 @@ void eliminate(In<double> shown, In<double> response, In<double> prefix_before, 
 /// The values around every column of a periodic axis (2 x n) from all segments joined.
 void close(In<double> joined, Out<double> ends);
 
-/// One step of the back substitution for every column. `ends`: 2 x n as `close` gives them; zeros or no data
-/// on an axis that is not periodic. `after`: 1 x n, the `first` of the next segment; after the last segment
-/// zeros (the second row of `ends` on a periodic axis), or no data for the second row of `ends`. `first`,
+/// One step of the back substitution for every column. `prefix_before` as for `eliminate`. `ends`: 2 x n as
+/// `close` gives them; on an axis that is not periodic zeros, or no data. `after`: 1 x n, the `first` of the
+/// next segment; after the last segment no data, which stands for the second row of `ends`. `first`,
 /// `before`: 1 x n.
 void substitute(In<double> shown, In<double> response, In<double> prefix_before, In<double> ends,
                 In<double> after, Out<double> first, Out<double> before);
@@ -382,7 +381,8 @@ void close(Stream stream, In<double> joined, Out<double> ends);
 void substitute(Stream stream, In<double> shown, In<double> response, In<double> prefix_before,
                 In<double> ends, In<double> after, Out<double> first, Out<double> before);
 
-/// As cpu::solve: reads the lines twice and writes them once. `work`: blocks_scratch(rows, n) elements.
+/// As cpu::solve: reads the lines twice and writes them once; the blocks' boundaries add 5 to 9 bytes per
+/// element (the more, the fewer columns there are to many rows). `work`: blocks_scratch(rows, n) elements.
 template <class T>
 void solve(Stream stream, InOut<T> lines, In<double> axis, In<double> mu, double scale, In<double> before,
            In<double> after, double* work);
