@@ -95,14 +95,14 @@ void eliminate(In<double> shown, In<double> response, In<double> prefix_before, 
   for (Index k = 0; k < response.cols; ++k) eliminate_column(shown, response, prefix_before, prefix_after, k);
 }
 
-void close(In<double> joined, Out<double> ends) {
-  for (Index k = 0; k < joined.cols; ++k) close_column(joined, ends, k);
+void close(In<double> joined, Out<double> before_start, Out<double> after_end) {
+  for (Index k = 0; k < joined.cols; ++k) close_column(joined, before_start, after_end, k);
 }
 
-void substitute(In<double> shown, In<double> response, In<double> prefix_before, In<double> ends,
+void substitute(In<double> shown, In<double> response, In<double> prefix_before, In<double> before_start,
                 In<double> after, Out<double> first, Out<double> before) {
   for (Index k = 0; k < response.cols; ++k) {
-    const Neighbours neighbours = substitute_column(shown, response, prefix_before, ends, after, k);
+    const Neighbours neighbours = substitute_column(shown, response, prefix_before, before_start, after, k);
     first.data[k] = neighbours.first;
     before.data[k] = neighbours.before;
   }

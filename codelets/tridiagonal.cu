@@ -290,17 +290,18 @@ __global__ void __launch_bounds__(threads)
   if (k < response.cols) eliminate_column(shown, response, prefix_before, prefix_after, k);
 }
 
-__global__ void __launch_bounds__(threads) close_kernel(In<double> joined, Out<double> ends) {
+__global__ void __launch_bounds__(threads) 
+    close_kernel(In<double> joined, Out<double> before_start, Out<double> after_end) {
   const Index k = own_column();
-  if (k < joined.cols) close_column(joined, ends, k);
+  if (k < joined.cols) close_column(joined, before_start, after_end, k);
 }
 
 __global__ void __launch_bounds__(threads)
-    substitute_kernel(In<double> shown, In<double> response, In<double> prefix_before, In<double> ends,
+    substitute_kernel(In<double> shown, In<double> response, In<double> prefix_before, In<double> before_start,
                       In<double> after, Out<double> first, Out<double> before) {
   const Index k = own_column();
   if (k >= response.cols) return;
-  const Neighbours neighbours = substitute_column(shown, response, prefix_before, ends, after, k);
+  const Neighbours neighbours = substitute_column(shown, response, prefix_before, before_start, after, k);
   first.data[k] = neighbours.first;
   before.data[k] = neighbours.before;
 }
@@ -335,15 +336,15 @@ void eliminate(Stream stream, In<double> shown, In<double> response, In<double> 
   check_launch("eliminate");
 }
 
-void close(Stream stream, In<double> joined, Out<double> ends) {
-  close_kernel<<<grid(joined.cols, 1), threads, 0, native(stream)>>>(joined, ends);
+void close(Stream stream, In<double> joined, Out<double> before_start, Out<double> after_end) {
+  close_kernel<<<grid(joined.cols, 1), threads, 0, native(stream)>>>(joined, before_start, after_end);
   check_launch("close");
 }
 
 void substitute(Stream stream, In<double> shown, In<double> response, In<double> prefix_before,
-                In<double> ends, In<double> after, Out<double> first, Out<double> before) {
+                In<double> before_start, In<double> after, Out<double> first, Out<double> before) {
   substitute_kernel<<<grid(response.cols, 1), threads, 0, native(stream)>>>(shown, response, prefix_before,
-                                                                            ends, after, first, before);
+                                                                            before_start, after, first, before);
   check_launch("substitute");
 }
 

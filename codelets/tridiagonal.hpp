@@ -191,13 +191,15 @@ struct Around {
   double before, after;
 };
 
-/// Those of a periodic axis: (S2) where the value before the column is its own last unknown, that after it
-/// its own first one.
+/// Those of a periodic axis, where they are its own last and first unknown:
+/// last = y_last + last.before last + last.after first, first = y_first + first.before last + first.after
+/// first. Their difference is found on its own: where little is lost to mu both may be large and uncertain, by
+/// the same amount.
 ASTERISM_HOST_DEVICE inline Around close(const Boundary& whole) {
   const auto& [first, last] = whole.response;
   const double r = 1.0 / (first.before * last.lost + first.lost * last.after + first.lost * last.lost);
-  return {r * ((first.before + first.lost) * whole.y_last + last.after * whole.y_first),
-          r * ((last.after + last.lost) * whole.y_first + first.before * whole.y_last)};
+  const double after = r * ((last.after + last.lost) * whole.y_first + first.before * whole.y_last);
+  return {after + r * (first.lost * whole.y_last - last.lost * whole.y_first), after};
 }
 
 /// The rows of a tile of what segments show of themselves (2 x n: what depends on the right-hand side), of
@@ -218,9 +220,6 @@ enum JoinedRow : Index {
   joined_response_row = shown_rows,
   joined_rows = joined_response_row + Index{response_rows}
 };
-
-/// The rows of a tile of values around the column (2 x n).
-enum EndsRow : Index { before_first_row, after_last_row, ends_rows };
 
 /// The rows of a tile that cpu::reduce goes on from: what the segment shows, and how it would be continued.
 enum StateRow : Index { reach_row = shown_rows, complement_row, state_rows };
@@ -288,24 +287,22 @@ ASTERISM_HOST_DEVICE inline void eliminate_column(const In<double>& shown, const
 /// One column of a step of the back substitution.
 ASTERISM_HOST_DEVICE inline Neighbours substitute_column(const In<double>& shown, const In<double>& response,
                                                          const In<double>& prefix_before,
-                                                         const In<double>& ends, const In<double>& after,
-                                                         Index k) {
-  const double origin = ends.data == nullptr ? 0.0 : ends.row(before_first_row)[k];
-  const double value_after = after.data != nullptr  ? after.data[k]
-                             : ends.data != nullptr ? ends.row(after_last_row)[k]
-                                                    : 0.0;
-  Prefix prefix = prefix_before.rows == joined_rows ? prefix_of(joined_at(prefix_before, k), origin)
+                                                         const In<double>& before_start,
+                                                         const In<double>& after, Index k) {
+  const double start = before_start.data[k];
+  Prefix prefix = prefix_before.rows == joined_rows ? prefix_of(joined_at(prefix_before, k), start)
                                                     : prefix_at(prefix_before, k);
-  if (prefix_before.data == nullptr) prefix.alpha = origin;
+  if (prefix_before.data == nullptr) prefix.alpha = start;
   const Boundary b = boundary_at(shown, response, k);
-  return substitute(prefix, first_after(prefix, b.y_first, b.response.first), value_after);
+  return substitute(prefix, first_after(prefix, b.y_first, b.response.first), after.data[k]);
 }
 
 /// One column of close.
-ASTERISM_HOST_DEVICE inline void close_column(const In<double>& joined, const Out<double>& ends, Index k) {
+ASTERISM_HOST_DEVICE inline void close_column(const In<double>& joined, const Out<double>& before_start,
+                                              const Out<double>& after_end, Index k) {
   const Around around = close(joined_at(joined, k));
-  ends.row(before_first_row)[k] = around.before;
-  ends.row(after_last_row)[k] = around.after;
+  before_start.data[k] = around.before;
+  after_end.data[k] = around.after;
 }
 
 // In all that follows `axis` has the segment's rows as AxisRows (rows x axis_columns) and mu is 1 x n.
@@ -325,14 +322,14 @@ void reduce(In<T> lines, In<double> axis, In<double> mu, double scale, InOut<dou
 /// has no data.
 void eliminate(In<double> shown, In<double> response, In<double> prefix_before, Out<double> prefix_after);
 
-/// The values around every column of a periodic axis (2 x n) from all segments joined.
-void close(In<double> joined, Out<double> ends);
+/// The values before the first row and after the last of every column of a periodic axis (1 x n each), from all
+/// segments joined.
+void close(In<double> joined, Out<double> before_start, Out<double> after_end);
 
-/// One step of the back substitution for every column. `prefix_before` as for `eliminate`. `ends`: 2 x n as
-/// `close` gives them; on an axis that is not periodic zeros, or no data. `after`: 1 x n, the `first` of the
-/// next segment; after the last segment no data, which stands for the second row of `ends`. `first`,
-/// `before`: 1 x n.
-void substitute(In<double> shown, In<double> response, In<double> prefix_before, In<double> ends,
+/// One step of the back substitution for every column. All but the tiles above are 1 x n: `before_start` as `close`
+/// gives it, zeros on an axis that is not periodic; `after` the `first` of the next segment, after the last one zeros, or
+/// after_end on a periodic axis.
+void substitute(In<double> shown, In<double> response, In<double> prefix_before, In<double> before_start,
                 In<double> after, Out<double> first, Out<double> before);
 
 /// Solves (S1) with f = scale * lines in place, for every column, between the known values `before` and
@@ -377,9 +374,9 @@ void join_blocks(Stream stream, const Blocks& blocks, Out<double> shown);
 /// As on the CPU.
 void eliminate(Stream stream, In<double> shown, In<double> response, In<double> prefix_before,
                Out<double> prefix_after);
-void close(Stream stream, In<double> joined, Out<double> ends);
+void close(Stream stream, In<double> joined, Out<double> before_start, Out<double> after_end);
 void substitute(Stream stream, In<double> shown, In<double> response, In<double> prefix_before,
-                In<double> ends, In<double> after, Out<double> first, Out<double> before);
+                In<double> before_start, In<double> after, Out<double> first, Out<double> before);
 
 /// As cpu::solve: reads the lines twice and writes them once; the blocks' boundaries add 5 to 9 bytes per
 /// element (the more, the fewer columns there are to many rows). `work`: blocks_scratch(rows, n) elements.

@@ -247,13 +247,13 @@ void solve_in_segments(Matrix<T>& lines, const Line& line, const Matrix<double>&
                    Segment::start);
     cpu::eliminate(states[c].in(), responses[c].in(), before(c), prefixes[c].out());
   }
-  Matrix<double> ends = zeros(ends_rows, n);
-  if (line.periodic) cpu::close(prefixes.back().in(), ends.out());
+  Matrix<double> before_start = zeros(1, n), after_end = zeros(1, n);
+  if (line.periodic) cpu::close(prefixes.back().in(), before_start.out(), after_end.out());
   Matrix<double> next(1, n), first(1, n), previous(1, n);
   for (std::size_t c = segments; c-- > 0;) {
-    const In<double> after = c + 1 < segments ? next.in() : ends.in(after_last_row, 1);
-    cpu::substitute(states[c].in(0, shown_rows), responses[c].in(), before(c), ends.in(),
-                    c + 1 == segments ? nothing : after, first.out(), previous.out());
+    const In<double> after = c + 1 < segments ? next.in() : after_end.in();
+    cpu::substitute(states[c].in(0, shown_rows), responses[c].in(), before(c), before_start.in(),
+                    after, first.out(), previous.out());
     cpu::solve<T>(lines.inout(cuts[c], rows(c)), axis.in(cuts[c], rows(c)), mu.in(), scale, previous.in(),
                   after);
     std::swap(next, first);
@@ -596,22 +596,19 @@ void gpu_respond(Stream stream, const int&, In<double> axis, In<double> mu, Out<
   cuda::respond(stream, axis, mu, response);
 }
 
-/// Whether there is something before the segment, or after it, but the ends.
-struct Known {
-  bool before, after;
-};
+/// Whether there are segments before this one.
+enum class Before { none, some };
 
-void gpu_interface(Stream stream, const Known& known, In<double> shown, In<double> response,
-                   In<double> prefix_before, In<double> ends, In<double> after, Out<double> prefix_after,
+void gpu_interface(Stream stream, const Before& known, In<double> shown, In<double> response,
+                   In<double> prefix_before, In<double> before_start, In<double> after, Out<double> prefix_after,
                    Out<double> first, Out<double> before) {
-  if (!known.before) prefix_before = nothing;
-  if (!known.after) after = nothing;
+  if (known == Before::none) prefix_before = nothing;
   cuda::eliminate(stream, shown, response, prefix_before, prefix_after);
-  cuda::substitute(stream, shown, response, prefix_before, ends, after, first, before);
+  cuda::substitute(stream, shown, response, prefix_before, before_start, after, first, before);
 }
 
-void gpu_close(Stream stream, const int&, In<double> joined, Out<double> ends) {
-  cuda::close(stream, joined, ends);
+void gpu_close(Stream stream, const int&, In<double> joined, Out<double> before_start, Out<double> after_end) {
+  cuda::close(stream, joined, before_start, after_end);
 }
 
 constexpr Index gpu_widths[] = {1, 33, 130};
@@ -759,44 +756,45 @@ TEST_CASE("gpu: responses") {
 }
 
 TEST_CASE("gpu: the interface system of slabs") {
-  static const Codelet<Known, In<double>, In<double>, In<double>, In<double>, In<double>, Out<double>,
+  static const Codelet<Before, In<double>, In<double>, In<double>, In<double>, In<double>, Out<double>,
                        Out<double>, Out<double>>
       interface {
     "test_interface", nullptr, gpu_interface
   };
-  static const Codelet<int, In<double>, Out<double>> close{"test_close", nullptr, gpu_close};
+  static const Codelet<int, In<double>, Out<double>, Out<double>> close{"test_close", nullptr, gpu_close};
   Runtime runtime;
   for (const Index n : gpu_widths)
     for (const Index carried : {Index{prefix_rows}, Index{joined_rows}})
-      for (const Known known : {Known{false, true}, Known{true, true}, Known{true, false}}) {
+      for (const Before known : {Before::none, Before::some}) {
         CAPTURE(n);
         CAPTURE(carried);
         const Matrix<double> shown = random(shown_rows, n, 14), response = some_responses(n),
-                             prefix_before = some_prefixes(carried, n), ends = random(ends_rows, n, 16),
+                             prefix_before = some_prefixes(carried, n), before_start = random(1, n, 16),
                              after = random(1, n, 17);
-        Matrix<double> prefix_after(carried, n), first(1, n), before(1, n), closed(ends_rows, n);
-        const In<double> prefix = known.before ? prefix_before.in() : nothing;
+        Matrix<double> prefix_after(carried, n), first(1, n), before(1, n);
+        const In<double> prefix = known == Before::some ? prefix_before.in() : nothing;
         cpu::eliminate(shown.in(), response.in(), prefix, prefix_after.out());
-        cpu::substitute(shown.in(), response.in(), prefix, ends.in(), known.after ? after.in() : nothing,
-                        first.out(), before.out());
+        cpu::substitute(shown.in(), response.in(), prefix, before_start.in(), after.in(), first.out(), before.out());
 
         const Tile<double> shown_tile = upload(runtime, shown), response_tile = upload(runtime, response),
-                           prefix_tile = upload(runtime, prefix_before), ends_tile = upload(runtime, ends),
+                           prefix_tile = upload(runtime, prefix_before), start_tile = upload(runtime, before_start),
                            after_tile = upload(runtime, after);
         const Tile<double> prefix_after_tile(runtime, carried, n), first_tile(runtime, 1, n),
             before_tile(runtime, 1, n);
-        interface(known, shown_tile, response_tile, prefix_tile, ends_tile, after_tile, prefix_after_tile,
+        interface(known, shown_tile, response_tile, prefix_tile, start_tile, after_tile, prefix_after_tile,
                   first_tile, before_tile);
         runtime.wait();
         check_near(download(prefix_after_tile), prefix_after);
         check_near(download(first_tile), first);
         check_near(download(before_tile), before);
         if (carried != joined_rows) continue;
-        cpu::close(prefix_before.in(), closed.out());
-        const Tile<double> closed_tile(runtime, ends_rows, n);
-        close(0, prefix_tile, closed_tile);
+        Matrix<double> closed_before(1, n), closed_after(1, n);
+        cpu::close(prefix_before.in(), closed_before.out(), closed_after.out());
+        const Tile<double> before_start_tile(runtime, 1, n), after_end_tile(runtime, 1, n);
+        close(0, prefix_tile, before_start_tile, after_end_tile);
         runtime.wait();
-        check_near(download(closed_tile), closed);
+        check_near(download(before_start_tile), closed_before);
+        check_near(download(after_end_tile), closed_after);
       }
 }
 
