@@ -94,7 +94,7 @@ ChirpConvolution::ChirpConvolution(Index N)
 }
 
 ChirpConvolution::Lines ChirpConvolution::lines() const {
-  const auto [in, out] = fft_lines<double>(2 * chirp_.M);
+  const auto [in, out] = fft_lines<Complex<double>>(2 * chirp_.M);
   return {in, out};
 }
 

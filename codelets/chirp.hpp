@@ -34,7 +34,7 @@
 #include <cmath>
 #include <vector>
 
-#include "transform.hpp"
+#include "transform_fold.hpp"
 
 struct fftw_plan_s;
 
@@ -98,9 +98,9 @@ ASTERISM_HOST_DEVICE inline Complex<double> operator*(Complex<double> a, Complex
 /// (C2)
 /// @param x,mirror x_j and x_{N-j}, scaled
 /// @param w,v,v_before w_j, v_j and v_{j-1}
-ASTERISM_HOST_DEVICE inline FoldedPair<double> chirp_fold(double x, double mirror, Complex<double> w,
-                                                          Complex<double> v, Complex<double> v_before,
-                                                          double mirror_sign) {
+ASTERISM_HOST_DEVICE inline Pair<Complex<double>> chirp_fold(double x, double mirror, Complex<double> w,
+                                                             Complex<double> v, Complex<double> v_before,
+                                                             double mirror_sign) {
   const double e = x - mirror, s = x + mirror, f = mirror_sign * s, g = mirror_sign * e;
   return {{-e * w.im - s * v.re, e * w.re - s * v.im},
           {f * v_before.re + g * w.im, f * v_before.im - g * w.re}};

@@ -7,15 +7,16 @@
 ///     dst2   Y_k = 2 sum x_j sin(pi (j+1/2) (k+1) / n)
 ///     dst3   Y_k = (-1)^k x_{n-1} + 2 sum_{j < n-1} x_j sin(pi (j+1) (k+1/2) / n)
 ///     dst4   Y_k = 2 sum x_j sin(pi (j+1/2) (k+1/2) / n)
-///     dct1   Y_k = x_0 + (-1)^k x_{n-1} + 2 sum_{0 < j < n-1} x_j cos(pi j k / (n-1))     (n = 1: Y_0 = x_0)
+///     dct1   Y_k = x_0 + (-1)^k x_{n-1} + 2 sum_{0 < j < n-1} x_j cos(pi j k / (n-1))
 ///     dct2   Y_k = 2 sum x_j cos(pi (j+1/2) k / n)
 ///     dct3   Y_k = x_0 + 2 sum_{j > 0} x_j cos(pi j (k+1/2) / n)
 ///     dct4   Y_k = 2 sum x_j cos(pi (j+1/2) (k+1/2) / n)
-///     dft    Re X_0, Re X_1, ... Re X_{n/2}, Im X_{(n+1)/2-1}, ... Im X_1 with X_k = sum x_j exp(-2 pi i j k
-///     / n) idft   the inverse of dft, times n (T1)
+///     dft    Re X_0, Re X_1, ... Re X_{n/2}, Im X_{(n+1)/2-1}, ... Im X_1,
+///            where X_k = sum x_j exp(-2 pi i j k / n)
+///     idft   the inverse of dft, times n                                                           (T1)
 ///
-/// They diagonalise the second difference with zero values, zero slopes or periodicity at the ends: see
-/// axis.hpp.
+/// and dct1 of a line of one point is x_0. They diagonalise the second difference with zero values, zero
+/// slopes or periodicity at the ends: see axis.hpp.
 ///
 /// All are one FFT of real or complex numbers per line, between a folding of the line and an unfolding of the
 /// spectrum that do no more than rotate by unit numbers and add pairs: the error grows like that of the FFT.
@@ -23,44 +24,43 @@
 /// all accuracy for long lines.)
 ///
 /// dst1, with N = n + 1 and x_1 ... x_n for the line. With e_j = x_j - x_{N-j} and s_j = x_j + x_{N-j}, the
-/// even-numbered outputs are sums of e_j sin(2 pi j l / N) and the odd-numbered ones of s_j sin(pi j (2l+1) /
-/// N); both are DFTs of Hermitian sequences, hence real, so that
+/// even-numbered outputs are sums of e_j sin(2 pi j l / N) and the odd-numbered ones of
+/// s_j sin(pi j (2l+1) / N); both are DFTs of Hermitian sequences, hence real, so that
 ///
-///     U = DFT_N( -s_j cos(pi j / N) + i (e_j + s_j sin(pi j / N)) ),   U_l = Y_{2l} + i Y_{2l+1}. (T2)
+///     U = DFT_N( -s_j cos(pi j / N) + i (e_j + s_j sin(pi j / N)) ),
+///     U_l = Y_{2l} + i Y_{2l+1}.                                                                   (T2)
 ///
 /// All of U, read as real numbers, is one period of Y, and Y_{2N-k} = -Y_k: every output is there twice, from
 /// different sums. The mean of both rounds less than either,
 ///
-///     Y_k = (U[k] - U[2N - k]) / 2,   U[k] the k-th real number of U, (T3)
+///     Y_k = (U[k] - U[2N - k]) / 2,   U[k] the k-th real number of U,                              (T3)
 ///
 /// which brings cuFFT's errors down to those of FFTW. Although (T2) does more arithmetic than FFTW's own
 /// RODFT00, it takes 0.4 (float32) and 0.7 (float64) of its time at n = 4095, and a third to a half where N
 /// is odd, because FFTW vectorises complex transforms only.
 ///
-/// dct1, with N = n - 1, in the same way, s_0 = x_0 + x_N, e_0 = x_0 - x_N, and Y_{2N-k} = Y_k:
+/// dct1, with N = n - 1, in the same way, where Y_{2N-k} = Y_k:
 ///
-///     U = DFT_N( s_j + i e_j exp(-i pi j / N) ),   U_l = Y_{2l} + i Y_{2l+1},   Y_k = (U[k] + U[2N - k])
-///     / 2. (T4)
+///     U = DFT_N( s_j + i e_j exp(-i pi j / N) ),   s_j = x_j + x_{N-j},   e_j = x_j - x_{N-j},
+///     U_l = Y_{2l} + i Y_{2l+1},   Y_k = (U[k] + U[2N - k]) / 2.                                   (T4)
 ///
-/// dct2 (Makhoul, IEEE Trans. ASSP 28, 1980), V_{n-k} = conj(V_k), and dct3, its transpose, with V Hermitian:
+/// dct2 (Makhoul, IEEE Trans. ASSP 28, 1980), and its transpose dct3 with a Hermitian V:
 ///
-///     v_j = x_{2j},  v_{n-1-j} = x_{2j+1},  V = DFT_n(v),  Y_k - i Y_{n-k} = 2 exp(-i pi k / 2n) V_k (T5)
-///     V_k = (x_k - i x_{n-k}) exp(i pi k / 2n),  V_0 = x_0,  v = n DFT_n^-1(V),
-///                                                         Y_{2j} = v_j,  Y_{2j+1} = v_{n-1-j} (T6)
+///     v_j = x_{2j},   v_{n-1-j} = x_{2j+1},   V = DFT_n(v),
+///     Y_k - i Y_{n-k} = 2 exp(-i pi k / 2n) V_k;                                                   (T5)
+///     V_0 = x_0,   V_k = (x_k - i x_{n-k}) exp(i pi k / 2n),   v_j = sum V_k exp(2 pi i j k / n),
+///     Y_{2j} = v_j,   Y_{2j+1} = v_{n-1-j}.                                                        (T6)
 ///
-/// dct4, where Y_{2n-1-k} = -Y_k gives the odd-numbered outputs:
+/// dct4, whose odd-numbered outputs come from Y_{2n-1-k} = -Y_k:
 ///
-///     A = DFT_n( x_j exp(-i pi (2j+1) / 4n) ),   Y_{2l} = 2 Re(exp(-i pi l / n) A_l),
-///                                                Y_{2l+1} = 2 Re(exp(i pi (l+1) / n) A_{n-1-l}) (T7)
+///     A = DFT_n( x_j exp(-i pi (2j+1) / 4n) ),   Y_{2l} = 2 Re( exp(-i pi l / n) A_l ),
+///     Y_{2l+1} = 2 Re( exp(i pi (l+1) / n) A_{n-1-l} ).                                            (T7)
 ///
-/// and the sine transforms by reversing one side and alternating the signs of the other, with x'_j = (-1)^j
-/// x_j:
+/// The other sine transforms, by reversing one side and alternating the signs of the other:
 ///
-///     dst2(x)_k = dct2(x')_{n-1-k},  dst4(x)_k = dct4(x')_{n-1-k},
-///     dst3(x)_k = (-1)^k dct3(x'')_k,  x''_j = x_{n-1-j} (T8)
+///     dst2(x)_k = dct2(x')_{n-1-k},   dst4(x)_k = dct4(x')_{n-1-k},   x'_j = (-1)^j x_j,
+///     dst3(x)_k = (-1)^k dct3(x'')_k,   x''_j = x_{n-1-j}.                                         (T8)
 #pragma once
-
-#include <vector>
 
 #include "../runtime/ports.hpp"
 
@@ -118,27 +118,6 @@ struct Lines {
   Index length, stride;
   Index width;
 };
-
-/// Whether N has a prime factor from which on FFTs of length N (FFTW's: 37, cuFFT's own code for primes ends
-/// at 127) round noticeably more than those of powers of two: by the factor 1.4 for N = 37, 1.9 for 1021, 2.3
-/// for 49,157. Such lengths are transformed in double precision where T is float; where it is double, dst1 is
-/// done as chirp.hpp says.
-constexpr bool has_large_prime(Index N) {
-  for (Index p = 2; p <= 31; ++p)
-    while (N % p == 0) N /= p;
-  return N > 1;
-}
-
-/// A complex number as FFTW and cuFFT store it.
-template <class T>
-struct alignas(2 * sizeof(T)) Complex {
-  T re, im;
-};
-
-/// The length of the FFT of a line of n points.
-constexpr Index fft_length(Transform kind, Index n) {
-  return kind == Transform::dst1 ? n + 1 : kind == Transform::dct1 ? n - 1 : n;
-}
 
 namespace cpu {
 
