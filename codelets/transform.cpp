@@ -221,7 +221,7 @@ void chirped(const ChirpConvolution& convolve, double* row) {
 /// Calls use(transform_line) with what transforms one line of n adjacent points best.
 template <class T, class Use>
 void with_line_transform(Transform kind, Index n, Use use) {
-  if (kind == Transform::dct1 && n == 1) kind = Transform::dft;  // the identity: (T4) wants two points
+  kind = done_as(kind, n);
   const bool hard = has_large_prime(fft_length(kind, n));
   const auto in_precision = [&]<class U>(U) {
     switch (kind) {

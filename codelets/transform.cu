@@ -1,372 +1,104 @@
-#include <cufft.h>
+#include "transform.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
-#include "../runtime/cuda.hpp"
-#include "chirp.hpp"
-#include "transform.hpp"
+#include "transform_steps.hpp"
 
 namespace asterism::kernels::cuda {
 namespace {
 
 using asterism::cuda::check;
 
-void check(cufftResult status, const char* what) {
-  if (status != CUFFT_SUCCESS)
-    throw Error(std::string(what) + ": cuFFT gives status " + std::to_string(status) + " (see cufftResult)",
-                Blame::task);
-}
-
-/// So many lines share one load of a rotation, and so many loads are under way at a time.
-constexpr int lines_per_thread = 4;
-
-/// Threads for `width` numbers along each of `lines` lines: a thread has one place along x, and takes lines
-/// global_y(), global_y() + threads_y(), ...
-struct Launch {
-  dim3 blocks, threads;
-
-  Launch(Index width, Index lines) {
-    constexpr unsigned block = 256, most_blocks_y = 65535;
-    threads.x = width < block ? std::bit_ceil(static_cast<unsigned>(width)) : block;
-    threads.y = block / threads.x;
-    const Index lines_per_block = Index{threads.y} * lines_per_thread;
-    blocks.x = static_cast<unsigned>((width + threads.x - 1) / threads.x);
-    blocks.y = static_cast<unsigned>(
-        std::min<Index>(most_blocks_y, (lines + lines_per_block - 1) / lines_per_block));
-  }
-};
-
-__device__ Index global_x() { return Index{blockIdx.x} * blockDim.x + threadIdx.x; }
-__device__ Index global_y() { return Index{blockIdx.y} * blockDim.y + threadIdx.y; }
-__device__ Index threads_y() { return Index{gridDim.y} * blockDim.y; }
-
-/// The sequence of (T2) for each line, `pitch` apart. The thread at j makes elements j and N - j (one and the same at
-/// N / 2).
-template <class T, class U>
-__global__ void fold(const T* __restrict__ from, Index n, Index ld, Index lines,
-                     const Complex<U>* __restrict__ rotations, Complex<U>* __restrict__ to, Index pitch) {
-  const Index N = n + 1, j = global_x() + 1, step = threads_y();
-  if (2 * j > N) return;
-  const Complex<U> rotation = rotations[j];
-  for (Index first = global_y(); first < lines; first += lines_per_thread * step) {
-    T x[lines_per_thread] = {}, mirror[lines_per_thread] = {};
-#pragma unroll
-    for (int i = 0; i < lines_per_thread; ++i) {
-      const Index line = first + i * step;
-      if (line < lines) {
-        x[i] = from[line * ld + j - 1];
-        mirror[i] = from[line * ld + N - j - 1];
-      }
-    }
-#pragma unroll
-    for (int i = 0; i < lines_per_thread; ++i) {
-      const Index line = first + i * step;
-      if (line < lines) {
-        const FoldedPair<U> pair = dst_fold<U>(x[i], mirror[i], rotation);
-        Complex<U>* const z = to + line * pitch;
-        z[j] = pair.at_j;
-        z[N - j] = pair.at_mirror;
-        if (j == 1) z[0] = {0, 0};
-      }
-    }
-  }
-}
-
-/// (T3) for each line. The thread at k makes output k + 1.
-template <class U, class T>
-__global__ void unfold(const U* __restrict__ from, Index pitch, Index n, Index lines, T* __restrict__ to, Index ld) {
-  const Index N = n + 1, k = global_x(), step = threads_y();
-  if (k >= n) return;
-  for (Index first = global_y(); first < lines; first += lines_per_thread * step) {
-    U u[lines_per_thread] = {}, mirror[lines_per_thread] = {};
-#pragma unroll
-    for (int i = 0; i < lines_per_thread; ++i) {
-      const Index line = first + i * step;
-      if (line < lines) {
-        const U* const numbers = from + line * 2 * pitch;
-        u[i] = numbers[k + 1];
-        mirror[i] = numbers[2 * N - k - 1];
-      }
-    }
-#pragma unroll
-    for (int i = 0; i < lines_per_thread; ++i) {
-      const Index line = first + i * step;
-      if (line < lines) to[line * ld + k] = static_cast<T>(dst_unfold(u[i], mirror[i]));
-    }
-  }
-}
-
-/// The largest biased exponent of each line's numbers, over 0. A warp has places of one line: hard lines are
-/// longer than a warp is wide.
-__global__ void find_exponents(const double* __restrict__ from, Index n, Index ld, Index lines,
-                               int* __restrict__ exponents) {
-  constexpr unsigned warp = 32, all = 0xffffffff;
-  const Index j = global_x(), step = threads_y();
-  for (Index line = global_y(); line < lines; line += step) {
-    int exponent = j < n ? biased_exponent(from[line * ld + j]) : 0;
-    for (unsigned lanes = warp / 2; lanes > 0; lanes /= 2)
-      exponent = max(exponent, __shfl_xor_sync(all, exponent, lanes));
-    if (threadIdx.x % warp == 0) atomicMax(exponents + line, exponent);
-  }
-}
-
-/// What the kernels of (C1) want of a Chirp.
-struct ChirpTables {
-  const Complex<double>*w, *v, *high, *low;
-  Index N, M;
-  Chirp::Grid grid;
-};
-
-/// (C2), split into the lines 2 i (high) and 2 i + 1 (rest) for line i. The thread at t < M - N makes
-/// elements t and N - t, where t is at most N / 2, and N + t, which is 0.
-__global__ void fold_chirped(const double* __restrict__ from, Index ld, Index lines, ChirpTables chirp,
-                             const int* __restrict__ exponents, Complex<double>* __restrict__ to) {
-  const Index N = chirp.N, M = chirp.M, t = global_x(), step = threads_y();
-  if (t >= M - N) return;
-  const bool has_pair = t > 0 && 2 * t <= N;
-  Complex<double> w{}, v{}, v_before{};
-  if (has_pair) {
-    w = chirp.w[t];
-    v = chirp.v[t];
-    v_before = chirp.v[t - 1];
-  }
-  for (Index line = global_y(); line < lines; line += step) {
-    Complex<double>*const high = to + 2 * line * M, *const rest = high + M;
-    const auto put = [&](Index at, Complex<double> a) {
-      const HighAndRest split = chirp_split(a, chirp.grid.coarse);
-      high[at] = split.high;
-      rest[at] = split.rest;
-    };
-    if (has_pair) {
-      const double inverse = 1 / line_scale(exponents[line]);
-      const double* const row = from + line * ld;
-      const FoldedPair<double> pair =
-          chirp_fold(row[t - 1] * inverse, row[N - t - 1] * inverse, w, v, v_before, chirp.grid.mirror_sign);
-      put(t, pair.at_j);
-      put(N - t, pair.at_mirror);
-    }
-    if (t == 0) put(0, {0, 0});
-    put(N + t, {0, 0});
-  }
-}
-
-/// (C3), in place.
-__global__ void multiply_chirped(Complex<double>* __restrict__ spectra, Index lines, ChirpTables chirp) {
-  const Index M = chirp.M, k = global_x(), step = threads_y();
-  if (k >= M) return;
-  const Complex<double> c_high = chirp.high[k], c_low = chirp.low[k];
-  for (Index line = global_y(); line < lines; line += step) {
-    Complex<double>*const high = spectra + 2 * line * M + k, *const rest = high + M;
-    const HighAndRest product = chirp_multiply({*high, *rest}, c_high, c_low);
-    *high = product.high;
-    *rest = product.rest;
-  }
-}
-
-/// The thread at l makes U_l, the outputs 2 l and 2 l + 1 of each line.
-__global__ void unfold_chirped(const Complex<double>* __restrict__ from, Index lines, ChirpTables chirp,
-                               const int* __restrict__ exponents, double* __restrict__ to, Index ld) {
-  const Index N = chirp.N, l = global_x(), step = threads_y();
-  if (2 * l >= N) return;
-  const Complex<double> w = chirp.w[l];
-  for (Index line = global_y(); line < lines; line += step) {
-    const Complex<double>*const high = from + 2 * line * chirp.M, *const rest = high + chirp.M;
-    const Complex<double> U = chirp_join({high[l], rest[l]}, w, chirp.grid.fine);
-    const double scale = line_scale(exponents[line]);
-    double* const row = to + line * ld;
-    if (l > 0) row[2 * l - 1] = U.re * scale;
-    if (2 * l < N - 1) row[2 * l] = U.im * scale;
-  }
-}
-
-/// A table on the calling thread's current device.
-template <class T>
-class Table {
- public:
-  explicit Table(const std::vector<T>& table) {
-    const std::size_t bytes = table.size() * sizeof(T);
-    check(cudaMalloc(&data_, bytes), "memory for a table of a sine transform");
-    try {
-      check(cudaMemcpy(data_, table.data(), bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
-      // A copy from pageable memory may still be on its way, and streams without blocking do not wait for it.
-      check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
-    } catch (...) {
-      cudaFree(data_);
-      throw;
-    }
-  }
-  Table(const Table&) = delete;
-  Table& operator=(const Table&) = delete;
-  ~Table() { cudaFree(data_); }
-
-  [[nodiscard]] const T* data() const { return data_; }
-
- private:
-  T* data_ = nullptr;
-};
-
-/// `count` FFTs of `length` at once, `pitch` apart, in place.
-template <class T>
-class Fft {
- public:
-  Fft(Index length, Index pitch, Index count) : Fft() {  // after Fft() the destructor cleans up when a check throws
-    long long size = length, distance = pitch;
-    constexpr cufftType type = std::is_same_v<T, float> ? CUFFT_C2C : CUFFT_Z2Z;
-    check(cufftCreate(&fft_), "cufftCreate");
-    created_ = true;
-    check(cufftSetAutoAllocation(fft_, 0), "cufftSetAutoAllocation");
-    const std::string what =
-        "plan for " + std::to_string(count) + " transforms of length " + std::to_string(length);
-    check(cufftMakePlanMany64(fft_, 1, &size, &size, 1, distance, &size, 1, distance, type, count, &work_bytes_),
-          what.c_str());
-  }
-  Fft(const Fft&) = delete;
-  Fft& operator=(const Fft&) = delete;
-  ~Fft() {
-    if (created_) cufftDestroy(fft_);
-  }
-
-  [[nodiscard]] std::size_t work_bytes() const { return work_bytes_; }
-
-  void operator()(cudaStream_t stream, Complex<T>* lines, void* work_area, int direction) {
-    const std::scoped_lock lock(mutex_);  // stream and work area belong to the plan until it is launched
-    check(cufftSetStream(fft_, stream), "cufftSetStream");
-    check(cufftSetWorkArea(fft_, work_area), "cufftSetWorkArea");
-    if constexpr (std::is_same_v<T, float>) {
-      auto* const data = reinterpret_cast<cufftComplex*>(lines);
-      check(cufftExecC2C(fft_, data, data, direction), "cufftExecC2C");
-    } else {
-      auto* const data = reinterpret_cast<cufftDoubleComplex*>(lines);
-      check(cufftExecZ2Z(fft_, data, data, direction), "cufftExecZ2Z");
-    }
-  }
-
- private:
-  Fft() = default;
-
-  cufftHandle fft_{};
-  bool created_ = false;
-  std::size_t work_bytes_ = 0;
-  std::mutex mutex_;
-};
-
-/// A multiple of cuFFT's alignment: whatever lies behind so many bytes is aligned too.
-constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
-
-/// (T2) as it stands, in the precision of U: what the transforms of lines of n points on one device share.
+/// The tables of (T2) to (T8) on the device.
 template <class U>
-class Direct {
+struct Rotations {
+  Rotations(Transform kind, Index n)
+      : fold(fold_rotations<U>(kind, n)), unfold(unfold_rotations<U>(kind, n)) {}
+
+  Table<Complex<U>> fold, unfold;
+};
+
+/// (T2) to (T8) as they stand, in the precision of U.
+template <class T, class U>
+class Direct : public Method<T> {
  public:
-  /// @param padding numbers between the lines
-  Direct(Index n, Index lines_at_once, Index padding = 0)
-      : n_(n),
-        pitch_(n + 1 + padding),
-        line_bytes_(aligned(static_cast<std::size_t>(pitch_ * lines_at_once) * sizeof(Complex<U>))),
-        rotations_(dst_rotations<U>(n)),
-        fft_(n + 1, pitch_, lines_at_once) {}
+  /// @param padding numbers between the rows
+  Direct(Transform kind, Index n, Index padding, std::shared_ptr<const Rotations<U>> rotations,
+         Index lines_at_once)
+      : kind_(kind),
+        pitch_(fft_numbers(kind, n) + padding),
+        row_bytes_(aligned(static_cast<std::size_t>(pitch_ * lines_at_once) * sizeof(Complex<U>))),
+        rotations_(std::move(rotations)),
+        fft_(fft_kind(kind), fft_length(kind, n), pitch_, lines_at_once) {}
 
-  static constexpr Index bytes_per_line(Index n) { return (n + 1) * static_cast<Index>(sizeof(Complex<U>)); }
-  [[nodiscard]] std::size_t scratch_bytes() const { return line_bytes_ + fft_.work_bytes(); }
+  [[nodiscard]] std::size_t scratch_bytes() const override { return row_bytes_ + fft_.work_bytes(); }
 
-  /// At most lines_at_once of them.
-  template <class T>
-  void operator()(cudaStream_t stream, In<T> from, Out<T> to, void* work) {
-    auto* const lines = static_cast<Complex<U>*>(work);
-    const Launch pairs((n_ + 1) / 2, from.rows), points(n_, from.rows);
-    fold<<<pairs.blocks, pairs.threads, 0, stream>>>(from.data, n_, from.ld, from.rows, rotations_.data(),
-                                                     lines, pitch_);
-    asterism::cuda::check_launch("fold lines of a sine transform");
-    // In the last round perhaps stale lines too: harmless.
-    fft_(stream, lines, static_cast<char*>(work) + line_bytes_, CUFFT_FORWARD);
-    unfold<<<points.blocks, points.threads, 0, stream>>>(static_cast<const U*>(work), pitch_, n_, from.rows,
-                                                         to.data, to.ld);
-    asterism::cuda::check_launch("unfold lines of a sine transform");
+  void operator()(cudaStream_t stream, const Lines<const T>& from, const Lines<T>& to, Round round,
+                  void* work) override {
+    const Rows<U> rows{static_cast<Complex<U>*>(work), pitch_};
+    fold_lines<T, U>(stream, kind_, from, round, rotations_->fold.data(), rows);
+    // Where the round has fewer lines than the plan, stale ones too: harmless.
+    fft_(stream, rows.data, static_cast<char*>(work) + row_bytes_);
+    unfold_lines<T, U>(stream, kind_, rows, rotations_->unfold.data(), to, round);
   }
 
  private:
-  Index n_, pitch_;
-  std::size_t line_bytes_;
-  Table<Complex<U>> rotations_;
+  Transform kind_;
+  Index pitch_;
+  std::size_t row_bytes_;
+  std::shared_ptr<const Rotations<U>> rotations_;
   Fft<U> fft_;
 };
 
-/// (T2) by way of (C1).
-class Chirped {
- public:
-  Chirped(Index n, Index lines_at_once)
-      : Chirped(cpu::chirp_convolution(n + 1).chirp(), bytes_per_line(n) * lines_at_once, lines_at_once) {}
-
-  static Index bytes_per_line(Index n) {
-    return 2 * convolution_length(n + 1) * static_cast<Index>(sizeof(Complex<double>));
-  }
-  [[nodiscard]] std::size_t scratch_bytes() const {
-    return line_bytes_ + exponent_bytes_ + fft_.work_bytes();
-  }
-
-  /// At most lines_at_once of them.
-  void operator()(cudaStream_t stream, In<double> from, Out<double> to, void* work) {
-    auto* const lines = static_cast<Complex<double>*>(work);
-    auto* const exponents = reinterpret_cast<int*>(static_cast<char*>(work) + line_bytes_);
-    void* const work_area = static_cast<char*>(work) + line_bytes_ + exponent_bytes_;
-    const Index n = from.cols, count = from.rows;
-    const Launch points(n, count), folds(tables_.M - tables_.N, count), all(tables_.M, count),
-        pairs(n / 2 + 1, count);
-
-    check(cudaMemsetAsync(exponents, 0, exponent_bytes_, stream), "cudaMemsetAsync");
-    find_exponents<<<points.blocks, points.threads, 0, stream>>>(from.data, n, from.ld, count, exponents);
-    asterism::cuda::check_launch("exponents of the lines of a sine transform");
-    fold_chirped<<<folds.blocks, folds.threads, 0, stream>>>(from.data, from.ld, count, tables_, exponents,
-                                                             lines);
-    asterism::cuda::check_launch("fold lines of a sine transform with a chirp");
-    fft_(stream, lines, work_area, CUFFT_FORWARD);  // in the last round perhaps stale lines too: harmless
-    multiply_chirped<<<all.blocks, all.threads, 0, stream>>>(lines, count, tables_);
-    asterism::cuda::check_launch("multiply by the spectrum of a chirp");
-    fft_(stream, lines, work_area, CUFFT_INVERSE);
-    unfold_chirped<<<pairs.blocks, pairs.threads, 0, stream>>>(lines, count, tables_, exponents, to.data,
-                                                               to.ld);
-    asterism::cuda::check_launch("unfold lines of a sine transform with a chirp");
-  }
-
- private:
-  Chirped(const Chirp& chirp, Index line_bytes, Index lines_at_once)
-      : line_bytes_(aligned(static_cast<std::size_t>(line_bytes))),
-        exponent_bytes_(aligned(static_cast<std::size_t>(lines_at_once) * sizeof(int))),
-        w_(chirp.w),
-        v_(chirp.v),
-        high_(chirp.high),
-        low_(chirp.low),
-        tables_{w_.data(), v_.data(), high_.data(), low_.data(), chirp.N, chirp.M, chirp.grid()},
-        fft_(chirp.M, chirp.M, 2 * lines_at_once) {}
-
-  std::size_t line_bytes_, exponent_bytes_;
-  Table<Complex<double>> w_, v_, high_, low_;
-  ChirpTables tables_;
-  Fft<double> fft_;
+/// How lines of one length are transformed on one device.
+template <class T>
+struct Way {
+  Index bytes_per_line;  ///< of working memory, without cuFFT's
+  std::function<std::unique_ptr<Method<T>>(Index lines_at_once)> make;
 };
+
+template <class T, class U>
+Way<T> direct(Transform kind, Index n, Index padding) {
+  const auto rotations = std::make_shared<const Rotations<U>>(kind, n);
+  return {fft_numbers(kind, n) * static_cast<Index>(sizeof(Complex<U>)), [=](Index lines_at_once) {
+            return std::make_unique<Direct<T, U>>(kind, n, padding, rotations, lines_at_once);
+          }};
+}
+
+Way<double> chirped(Index n) {
+  const auto tables = std::make_shared<const ChirpTables>(cpu::chirp_convolution(n + 1).chirp());
+  return {Chirped::bytes_per_line(n),
+          [=](Index lines_at_once) { return std::make_unique<Chirped>(tables, lines_at_once); }};
+}
 
 /// Device memory of the calling thread's current device, for things that are done once.
 std::unique_ptr<void, cudaError_t (*)(void*)> device_memory(std::size_t bytes) {
   void* memory = nullptr;
-  check(cudaMalloc(&memory, bytes), "memory to try a sine transform");
+  check(cudaMalloc(&memory, bytes), "memory to try a transform");
   std::unique_ptr<void, cudaError_t (*)(void*)> owner(memory, &cudaFree);
   check(cudaMemset(memory, 0, bytes), "cudaMemset");
   return owner;
 }
 
-/// The rounding error of a transform in units of T's: the distance of a line of arbitrary numbers from what the CPU makes
-/// of it in double precision, relative in the 2-norm.
 template <class T>
-double rounding(Direct<T>& transform, Index n) {
+Lines<const T> to_read(const Lines<T>& lines) {
+  return {lines.data, lines.count, lines.distance, lines.length, lines.stride, lines.width};
+}
+
+/// The rounding error of a transform in units of T's: the distance of a line of arbitrary numbers from what
+/// the CPU makes of it in double precision, relative in the 2-norm.
+template <class T>
+double rounding(Method<T>& method, Transform kind, Index n) {
   std::vector<T> line(static_cast<std::size_t>(n));
   std::vector<double> expected(line.size());
   std::uint64_t state = 1;  // Knuth's linear congruential generator: any noise will do
@@ -375,14 +107,14 @@ double rounding(Direct<T>& transform, Index n) {
     line[i] = static_cast<T>(static_cast<double>(state >> 40) * 0x1p-23 - 1);
     expected[i] = static_cast<double>(line[i]);
   }
-  cpu::dst<double>({expected.data(), 1, n, n});
+  cpu::transform<double>(kind, {expected.data(), 1, n, n, 1, 1});
 
   const std::size_t bytes = line.size() * sizeof(T);
-  const auto memory = device_memory(aligned(bytes) + transform.scratch_bytes());
-  T* const data = static_cast<T*>(memory.get());
-  check(cudaMemcpy(data, line.data(), bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
-  transform(nullptr, In<T>{data, 1, n, n}, Out<T>{data, 1, n, n}, static_cast<char*>(memory.get()) + aligned(bytes));
-  check(cudaMemcpy(line.data(), data, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
+  const auto memory = device_memory(aligned(bytes) + method.scratch_bytes());
+  const Lines<T> lines{static_cast<T*>(memory.get()), 1, n, n, 1, 1};
+  check(cudaMemcpy(lines.data, line.data(), bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+  method(nullptr, to_read(lines), lines, {0, 1}, static_cast<char*>(memory.get()) + aligned(bytes));
+  check(cudaMemcpy(line.data(), lines.data, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
 
   double difference = 0, norm = 0;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -393,122 +125,155 @@ double rounding(Direct<T>& transform, Index n) {
   return std::sqrt(difference / norm) / (sizeof(T) == 4 ? 0x1p-24 : 0x1p-53);
 }
 
-/// How lines of n points in the precision of T are best transformed.
-struct Way {
-  bool direct;    ///< by cuFFT in that precision, or else as where N has a large prime factor
-  Index padding;  ///< between the lines
+/// The best way for lines of n points. cuFFT's rounding error depends on the length and on the rows' layout
+/// in no simple way: in double precision, with CUDA 13.0 on an H200, dst1 with N = 5832 has 5.4 units in rows
+/// without gaps and 2.8 with them, N = 4096 has 3.9 and 2.7, N = 9000 3.9 and 3.7, N = 8192 2.7 in both. So
+/// it is measured, once for each length. Up to the limit the scaled residual of the Poisson solver stays
+/// below 2 units.
+template <class T>
+Way<T> choose_way(Transform kind, Index n) {
+  constexpr double limit = 3.3, good = 2.8;
+  double least = HUGE_VAL;
+  Way<T> best;
+  if (!has_large_prime(fft_length(kind, n))) {
+    for (const Index padding : {0, 16}) {
+      Way<T> way = direct<T, T>(kind, n, padding);
+      // Two lines: with one cuFFT has no gaps to take notice of.
+      const double error = rounding(*way.make(2), kind, n);
+      if (error < least || best.make == nullptr) {
+        least = error;
+        best = std::move(way);
+      }
+      if (error < good) break;
+    }
+    if (least < limit) return best;
+  }
+  if constexpr (std::is_same_v<T, float>)
+    return direct<float, double>(kind, n, 0);
+  else if (kind == Transform::dst1)
+    return chirped(n);
+  else
+    return best.make != nullptr ? best : direct<double, double>(kind, n, 0);
+}
+
+/// Lines of one length on one device.
+template <class T>
+class Plan {
+ public:
+  Plan(Transform kind, Index n) : way_(choose_way<T>(kind, n)) {
+    // 32 MiB of the 50 MB of second-level cache of an H200: most lengths want a work area of cuFFT as large
+    // as the rows. A CUDA grid has at most 65,535 rows of tiles of lines.
+    constexpr Index working_set = 32 << 20, most_lines = 1 << 20;
+    most_ = std::clamp<Index>(working_set / (2 * way_.bytes_per_line), 1, most_lines);
+    while (sizes_ < most_sizes && most_ >> sizes_ > 0) ++sizes_;
+  }
+
+  /// For so many lines, or fewer.
+  [[nodiscard]] std::size_t scratch_bytes(Index lines) {
+    std::size_t bytes = 0;
+    for (int i = size_for(lines); i < sizes_; ++i) bytes = std::max(bytes, method(i).scratch_bytes());
+    return bytes;
+  }
+
+  /// Runs everything that so many lines, or fewer, want, on lines of zeros.
+  void warm_up(const Lines<T>& lines, Index count, void* work) {
+    for (int i = size_for(count); i < sizes_; ++i)
+      method(i)(nullptr, to_read(lines), lines, {0, std::min(lines.width, lines_of(i))}, work);
+  }
+
+  void operator()(cudaStream_t stream, const Lines<const T>& from, const Lines<T>& to, void* work) {
+    const Index lines = from.count * from.width;
+    for (Round round{0, 0}; round.first < lines; round.first += round.count) {
+      const int size = size_for(lines - round.first);
+      round.count = std::min(lines_of(size), lines - round.first);
+      method(size)(stream, from, to, round, work);
+    }
+  }
+
+ private:
+  /// cuFFT's plans are for a number of lines: that of a full round, and half of it, a quarter, ... for what
+  /// remains.
+  static constexpr int most_sizes = 6;
+  [[nodiscard]] Index lines_of(int size) const { return most_ >> size; }
+
+  /// The plan for the next round of so many lines: the least that holds them all, or the next smaller one
+  /// where that would be more than a quarter too large.
+  [[nodiscard]] int size_for(Index lines) const {
+    int size = 0;
+    while (size + 1 < sizes_ && lines_of(size + 1) >= lines) ++size;
+    return size + 1 < sizes_ && lines < lines_of(size) - lines_of(size) / 5 ? size + 1 : size;
+  }
+
+  Method<T>& method(int size) {
+    const std::scoped_lock lock(mutex_);
+    auto& method = methods_[size];
+    if (method == nullptr) method = way_.make(lines_of(size));
+    return *method;
+  }
+
+  Way<T> way_;
+  Index most_ = 1;
+  int sizes_ = 1;
+  std::mutex mutex_;
+  std::unique_ptr<Method<T>> methods_[most_sizes];
 };
 
-/// cuFFT's rounding error depends on the length and on the lines' layout in no simple way: in double precision, with CUDA
-/// 13.0 on an H200, sine transforms with N = 5832 have 5.4 units in lines without gaps and 2.8 with them, N = 4096 has
-/// 3.9 and 2.7, N = 9000 3.9 and 3.7, N = 8192 2.7 in both. So it is measured, once for each length. Up to the limit the
-/// scaled residual of the Poisson solver stays below 2 units.
-template <class T>
-Way choose_way(Index n) {
-  constexpr double limit = 3.3, good = 2.8;
-  Way best{false, 0};
-  if (has_large_prime(n + 1)) return best;
-  double least = limit;
-  for (const Index padding : {0, 16}) {
-    Direct<T> transform(n, 2, padding);  // two lines: with one cuFFT has no gaps to take notice of
-    const double error = rounding(transform, n);
-    if (error < least) {
-      least = error;
-      best = {true, padding};
-    }
-    if (error < good) break;
-  }
-  return best;
-}
-
-template <class T>
-Way way(Index n) {
-  static auto& ways = *new std::map<std::pair<int, Index>, Way>;
-  static std::mutex mutex;
-  int device = 0;
-  check(cudaGetDevice(&device), "cudaGetDevice");
-  const std::scoped_lock lock(mutex);
-  const auto found = ways.find({device, n});
-  return found != ways.end() ? found->second : ways.emplace(std::pair{device, n}, choose_way<T>(n)).first->second;
-}
-
 /// The plan of the calling thread's current device.
-template <class Plan, class... More>
-Plan& plan(Index n, Index lines_at_once, More... more) {
+template <class T>
+Plan<T>& plan(Transform kind, Index n) {
   // Never destroyed: at the process's end CUDA may be gone before static objects are.
-  static auto& plans = *new std::map<std::tuple<int, Index, Index, More...>, std::unique_ptr<Plan>>;
+  static auto& plans = *new std::map<std::tuple<int, Transform, Index>, std::unique_ptr<Plan<T>>>;
   static std::mutex mutex;
-
   int device = 0;
   check(cudaGetDevice(&device), "cudaGetDevice");
+  kind = done_as(kind, n);
   const std::scoped_lock lock(mutex);
-  auto& plan = plans[{device, n, lines_at_once, more...}];
-  if (plan == nullptr) plan = std::make_unique<Plan>(n, lines_at_once, more...);
+  auto& plan = plans[{device, kind, n}];
+  if (plan == nullptr) plan = std::make_unique<Plan<T>>(kind, n);
   return *plan;
 }
 
-/// What lines of n points in the precision of T are transformed by where cuFFT rounds too much in that precision.
 template <class T>
-using Hard = std::conditional_t<std::is_same_v<T, float>, Direct<double>, Chirped>;
-
-template <class T, class Use>
-void with_plan(Index n, Index lines_at_once, Use use) {
-  if (const Way w = way<T>(n); w.direct)
-    use(plan<Direct<T>>(n, lines_at_once, w.padding));
-  else
-    use(plan<Hard<T>>(n, lines_at_once));
+bool is_empty(const Lines<T>& lines) {
+  return lines.count < 1 || lines.width < 1 || lines.length < 1;
 }
 
 }  // namespace
 
+// --- Lines that one kernel transforms in shared memory are to be told apart here, at the top of these three
+// functions -----
+
 template <class T>
-Index dst_scratch(Index n, Index lines_at_once) {
-  std::size_t bytes = 0;
-  with_plan<T>(n, lines_at_once, [&](const auto& transform) { bytes = transform.scratch_bytes(); });
+Index transform_scratch(Transform kind, const Lines<T>& shape) {
+  if (is_empty(shape)) return 0;
+  const std::size_t bytes = plan<T>(kind, shape.length).scratch_bytes(shape.count * shape.width);
   return static_cast<Index>((bytes + sizeof(T) - 1) / sizeof(T));
 }
 
 template <class T>
-Index dst_lines_at_once(Index n, Index rows) {
-  // 32 MiB of the 50 MB of second-level cache of an H200. Most lengths want a work area as large as the
-  // lines.
-  constexpr Index working_set = 32 << 20;
-  const Index line = way<T>(n).direct ? Direct<T>::bytes_per_line(n) : Hard<T>::bytes_per_line(n);
-  const Index most = std::clamp<Index>(working_set / (2 * line), 1, rows);
-  const Index rounds = (rows + most - 1) / most;
-  return (rows + rounds - 1) / rounds;
-}
-
-template <class T>
-void plan_dst(Index n, Index lines_at_once) {
-  // Kernels are loaded when they first run: here, on a line of zeros, rather than in the first task.
-  const auto line_bytes = aligned(static_cast<std::size_t>(n) * sizeof(T));
-  const auto work_bytes = static_cast<std::size_t>(dst_scratch<T>(n, lines_at_once)) * sizeof(T);
+void plan_transform(Transform kind, const Lines<T>& shape) {
+  if (is_empty(shape)) return;
+  // Kernels are loaded when they first run: here, on lines of zeros, rather than in the first task.
+  const Index n = shape.length, width = std::min<Index>(shape.width, 2);
+  const auto line_bytes = aligned(static_cast<std::size_t>(n * width) * sizeof(T));
+  const auto work_bytes = static_cast<std::size_t>(transform_scratch<T>(kind, shape)) * sizeof(T);
   const auto memory = device_memory(line_bytes + work_bytes);
-  T* const line = static_cast<T*>(memory.get());
-  dst<T>({nullptr}, {line, 1, n, n}, {line, 1, n, n}, line + line_bytes / sizeof(T), lines_at_once);
-  check(cudaStreamSynchronize(nullptr), "first run of a sine transform");
+  plan<T>(kind, n).warm_up({static_cast<T*>(memory.get()), 1, n * width, n, width, width},
+                           shape.count * shape.width, static_cast<char*>(memory.get()) + line_bytes);
+  check(cudaStreamSynchronize(nullptr), "first run of a transform");
 }
 
 template <class T>
-void dst(Stream stream, In<T> from, Out<T> to, T* work, Index lines_at_once) {
-  if (from.rows < 1 || from.cols < 1) return;
-  with_plan<T>(from.cols, lines_at_once, [&](auto& transform) {
-    for (Index first = 0; first < from.rows; first += lines_at_once) {
-      const Index count = std::min(lines_at_once, from.rows - first);
-      transform(asterism::cuda::native(stream), In<T>{from.row(first), count, from.cols, from.ld},
-                Out<T>{to.row(first), count, to.cols, to.ld}, work);
-    }
-  });
+void transform(Stream stream, Transform kind, const Lines<const T>& from, const Lines<T>& to, T* work) {
+  if (is_empty(from)) return;
+  plan<T>(kind, from.length)(asterism::cuda::native(stream), from, to, work);
 }
 
-template Index dst_scratch<float>(Index, Index);
-template Index dst_scratch<double>(Index, Index);
-template Index dst_lines_at_once<float>(Index, Index);
-template Index dst_lines_at_once<double>(Index, Index);
-template void plan_dst<float>(Index, Index);
-template void plan_dst<double>(Index, Index);
-template void dst(Stream, In<float>, Out<float>, float*, Index);
-template void dst(Stream, In<double>, Out<double>, double*, Index);
+template Index transform_scratch(Transform, const Lines<float>&);
+template Index transform_scratch(Transform, const Lines<double>&);
+template void plan_transform(Transform, const Lines<float>&);
+template void plan_transform(Transform, const Lines<double>&);
+template void transform(Stream, Transform, const Lines<const float>&, const Lines<float>&, float*);
+template void transform(Stream, Transform, const Lines<const double>&, const Lines<double>&, double*);
 
 }  // namespace asterism::kernels::cuda

@@ -58,6 +58,12 @@ ASTERISM_HOST_DEVICE constexpr FftKind fft_kind(Transform kind) {
   }
 }
 
+/// What a transform of lines of n points is done as: dct1 of one point, the identity, by another identity, as
+/// (T4) wants two points.
+constexpr Transform done_as(Transform kind, Index n) {
+  return kind == Transform::dct1 && n == 1 ? Transform::dft : kind;
+}
+
 /// The length of the FFT of a line of n points: the N of (T2) and (T4).
 ASTERISM_HOST_DEVICE constexpr Index fft_length(Transform kind, Index n) {
   return kind == Transform::dst1 ? n + 1 : kind == Transform::dct1 ? n - 1 : n;
