@@ -27,8 +27,10 @@ struct Fftw<float> {
   using Number = fftwf_complex;
   static constexpr auto plan = fftwf_plan_guru64_dft;
   static constexpr auto execute = fftwf_execute_dft;
-  static constexpr auto plan_real = fftwf_plan_guru64_r2r;
-  static constexpr auto execute_real = fftwf_execute_r2r;
+  static constexpr auto plan_from_real = fftwf_plan_guru64_dft_r2c;
+  static constexpr auto execute_from_real = fftwf_execute_dft_r2c;
+  static constexpr auto plan_to_real = fftwf_plan_guru64_dft_c2r;
+  static constexpr auto execute_to_real = fftwf_execute_dft_c2r;
 };
 template <>
 struct Fftw<double> {
@@ -36,8 +38,10 @@ struct Fftw<double> {
   using Number = fftw_complex;
   static constexpr auto plan = fftw_plan_guru64_dft;
   static constexpr auto execute = fftw_execute_dft;
-  static constexpr auto plan_real = fftw_plan_guru64_r2r;
-  static constexpr auto execute_real = fftw_execute_r2r;
+  static constexpr auto plan_from_real = fftw_plan_guru64_dft_r2c;
+  static constexpr auto execute_from_real = fftw_execute_dft_r2c;
+  static constexpr auto plan_to_real = fftw_plan_guru64_dft_c2r;
+  static constexpr auto execute_to_real = fftw_execute_dft_c2r;
 };
 
 template <class T>
@@ -113,14 +117,46 @@ typename Fftw<T>::Plan plan_fft(Index length, Index count, int direction) {
       length);
 }
 
-/// A plan for one of FFTW's real transforms in fft_lines<T>(length). While no other thread plans.
+/// One FFT of the kind that a transform wants, in fft_lines<Complex<T>>(fft_numbers()). While no other thread
+/// plans.
 template <class T>
-typename Fftw<T>::Plan plan_real(Index length, fftw_r2r_kind kind) {
-  const auto lines = fft_lines<T>(length);
-  const fftw_iodim64 dimension{length, 1, 1};
-  return checked(Fftw<T>::plan_real(1, &dimension, 0, nullptr, lines.in, lines.out, &kind, FFTW_ESTIMATE),
-                 length);
-}
+class LineFft {
+ public:
+  LineFft(FftKind kind, Index length)
+      : kind_(kind), numbers_(kind == FftKind::complex ? length : length / 2 + 1), plan_(plan(length)) {}
+
+  /// From lines.in to lines.out, real numbers in place of complex ones where the kind says so. `in` is lost.
+  void operator()(FftLines<Complex<T>> lines) const {
+    switch (kind_) {
+      case FftKind::complex:
+        return Fftw<T>::execute(plan_, fftw<T>(lines.in), fftw<T>(lines.out));
+      case FftKind::from_real:
+        return Fftw<T>::execute_from_real(plan_, real(lines.in), fftw<T>(lines.out));
+      case FftKind::to_real:
+        return Fftw<T>::execute_to_real(plan_, fftw<T>(lines.in), real(lines.out));
+    }
+  }
+
+  [[nodiscard]] FftLines<Complex<T>> lines() const { return fft_lines<Complex<T>>(numbers_); }
+
+ private:
+  static T* real(Complex<T>* line) { return reinterpret_cast<T*>(line); }
+
+  [[nodiscard]] typename Fftw<T>::Plan plan(Index length) const {
+    if (kind_ == FftKind::complex) return plan_fft<T>(length, 1, FFTW_FORWARD);
+    const auto [in, out] = lines();
+    const fftw_iodim64 dimension{length, 1, 1};
+    return checked(
+        kind_ == FftKind::from_real
+            ? Fftw<T>::plan_from_real(1, &dimension, 0, nullptr, real(in), fftw<T>(out), FFTW_ESTIMATE)
+            : Fftw<T>::plan_to_real(1, &dimension, 0, nullptr, fftw<T>(in), real(out), FFTW_ESTIMATE),
+        length);
+  }
+
+  FftKind kind_;
+  Index numbers_;
+  typename Fftw<T>::Plan plan_;
+};
 
 /// The one Planned(key...), made at the first call, shared by all threads until the process ends. FFTW's
 /// planner knows no locks, so everything that plans is made here, one at a time.

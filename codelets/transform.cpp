@@ -100,87 +100,88 @@ template std::vector<Complex<double>> unfold_rotations(Transform, Index);
 namespace cpu {
 namespace {
 
-// Three ways to transform one line of adjacent points, in the precision of U. Each is Planned, see fftw.hpp.
+// Two ways to transform one line of adjacent points.
 
-/// (T2) to (T4) as they stand.
+/// (T2) to (T8) as they stand, in the precision of U.
 template <Transform kind, class U>
 class Direct {
  public:
   explicit Direct(Index n)
-      : N_(fft_length(kind, n)),
-        fft_(plan_fft<U>(N_, 1, FFTW_FORWARD)),
-        rotations_(fold_rotations<U>(kind, n)) {}
+      : n_(n),
+        fft_(fft_kind(kind), fft_length(kind, n)),
+        fold_(fold_rotations<U>(kind, n)),
+        unfold_(unfold_rotations<U>(kind, n)) {}
 
   template <class T>
   void operator()(T* line) const {
-    static_assert(kind == Transform::dst1 || kind == Transform::dct1);
-    constexpr bool sine = kind == Transform::dst1;
-    constexpr Index first = sine ? 1 : 0;  // the index of the line's first point in the formulas
-    const Index N = N_, n = sine ? N - 1 : N + 1;
-    const auto [in, out] = fft_lines<Complex<U>>(N);
-    const Complex<U>* const rotation = rotations_.data();
-    in[0] = sine ? Complex<U>{0, 0} : fold<kind, U>(n, 0, line[0], line[n - 1], rotation[0]).first;
-    for (Index j = 1; 2 * j <= N; ++j) {
-      const auto pair = fold<kind, U>(n, j, line[j - first], line[N - j - first], rotation[j]);
-      in[j] = pair.first;
-      in[N - j] = pair.second;
-    }
-    Fftw<U>::execute(fft_, fftw<U>(in), fftw<U>(out));
-    const U* const u = reinterpret_cast<const U*>(out);
-    if constexpr (!sine) line[0] = static_cast<T>(u[0]);
-    for (Index k = 1; k < N; ++k)
-      line[k - first] = static_cast<T>(unfold<kind, U, U>(u[k], u[2 * N - k], {}, {}).first);
-    if constexpr (!sine) line[N] = static_cast<T>(u[N]);
+    const auto lines = fft_.lines();
+    fold_line(line, reinterpret_cast<Sequence*>(lines.in));
+    fft_(lines);
+    unfold_line(reinterpret_cast<const Spectrum*>(lines.out), line);
   }
 
  private:
-  Index N_;
-  typename Fftw<U>::Plan fft_;
-  std::vector<Complex<U>> rotations_;
-};
+  using Sequence = std::conditional_t<folds_to_real(kind), U, Complex<U>>;
+  using Spectrum = std::conditional_t<unfolds_real(kind), U, Complex<U>>;
 
-/// FFTW's own.
-template <class U>
-class Ready {
- public:
-  Ready(Transform kind, Index n) : n_(n), plan_(plan_real<U>(n, fftw_kind(kind))) {}
+  // Whether pairs inside have a second place, as this one has.
+  static constexpr bool folds_to_two = fold_to(kind, 9, 1).second != nowhere,
+                        unfolds_from_two = unfold_from(kind, 9, 1).second != nowhere,
+                        unfolds_to_two = unfold_to(kind, 9, 1).second != nowhere,
+                        turns_folding = fft_kind(kind) != FftKind::from_real && kind != Transform::idft,
+                        turns_unfolding = kind == Transform::dct2 || kind == Transform::dst2 ||
+                                          kind == Transform::dct4 || kind == Transform::dst4;
 
   template <class T>
-  void operator()(T* line) const {
-    const auto [in, out] = fft_lines<U>(n_);
-    std::copy(line, line + n_, in);
-    Fftw<U>::execute_real(plan_, in, out);
-    std::transform(out, out + n_, line, [](U y) { return static_cast<T>(y); });
+  void fold_line(const T* __restrict line, Sequence* __restrict to) const {
+    const Index n = n_, pairs = fold_pairs(kind, n);
+    const Complex<U>* const rotations = fold_.data();
+    const auto rotation = [=](Index p) { return turns_folding ? rotations[p] : Complex<U>{}; };
+    const auto at_end = [=](Index p) {
+      const Places here = fold_from(kind, n, p), there = fold_to(kind, n, p);
+      const auto point = [=](Index j) { return j != nowhere ? static_cast<U>(line[j]) : U{0}; };
+      const auto pair = fold<kind, U>(n, p, point(here.first), point(here.second), rotation(p));
+      to[there.first] = pair.first;
+      if (there.second != nowhere) to[there.second] = pair.second;
+    };
+    at_end(0);
+    for (Index p = 1; p < pairs - 1; ++p) {
+      const Places here = fold_from(kind, n, p, Position::inside),
+                   there = fold_to(kind, n, p, Position::inside);
+      const auto pair = fold<kind, U>(n, p, line[here.first], line[here.second], rotation(p));
+      to[there.first] = pair.first;
+      if constexpr (folds_to_two) to[there.second] = pair.second;
+    }
+    if (pairs > 1) at_end(pairs - 1);
   }
 
- private:
-  static fftw_r2r_kind fftw_kind(Transform kind) {
-    switch (kind) {
-      case Transform::dst1:
-        return FFTW_RODFT00;
-      case Transform::dst2:
-        return FFTW_RODFT10;
-      case Transform::dst3:
-        return FFTW_RODFT01;
-      case Transform::dst4:
-        return FFTW_RODFT11;
-      case Transform::dct1:
-        return FFTW_REDFT00;
-      case Transform::dct2:
-        return FFTW_REDFT10;
-      case Transform::dct3:
-        return FFTW_REDFT01;
-      case Transform::dct4:
-        return FFTW_REDFT11;
-      case Transform::dft:
-        return FFTW_R2HC;
-      default:
-        return FFTW_HC2R;
+  template <class T>
+  void unfold_line(const Spectrum* __restrict from, T* __restrict line) const {
+    const Index n = n_, pairs = unfold_pairs(kind, n);
+    const Complex<U>* const rotations = unfold_.data();
+    const auto rotation = [=](Index p) { return turns_unfolding ? rotations[p] : Complex<U>{}; };
+    const auto at_end = [=](Index p) {
+      const Places here = unfold_from(kind, n, p), there = unfold_to(kind, n, p);
+      const Spectrum second = here.second != nowhere ? from[here.second] : Spectrum{};
+      const Pair<U> pair = unfold<kind>(from[here.first], second, rotation(p), rotation(p + 1));
+      line[there.first] = static_cast<T>(pair.first);
+      if (there.second != nowhere) line[there.second] = static_cast<T>(pair.second);
+    };
+    at_end(0);
+    for (Index p = 1; p < pairs - 1; ++p) {
+      const Places here = unfold_from(kind, n, p, Position::inside),
+                   there = unfold_to(kind, n, p, Position::inside);
+      const Spectrum second = unfolds_from_two ? from[here.second] : Spectrum{};
+      const Pair<U> pair = unfold<kind>(from[here.first], second, rotation(p), rotation(p + 1));
+      line[there.first] = static_cast<T>(pair.first);
+      if constexpr (unfolds_to_two) line[there.second] = static_cast<T>(pair.second);
     }
+    if (pairs > 1) at_end(pairs - 1);
   }
 
   Index n_;
-  typename Fftw<U>::Plan plan_;
+  LineFft<U> fft_;
+  std::vector<Complex<U>> fold_, unfold_;
 };
 
 /// (T2) by way of (C1).
@@ -227,10 +228,24 @@ void with_line_transform(Transform kind, Index n, Use use) {
     switch (kind) {
       case Transform::dst1:
         return use(planned<Direct<Transform::dst1, U>>(n));
+      case Transform::dst2:
+        return use(planned<Direct<Transform::dst2, U>>(n));
+      case Transform::dst3:
+        return use(planned<Direct<Transform::dst3, U>>(n));
+      case Transform::dst4:
+        return use(planned<Direct<Transform::dst4, U>>(n));
       case Transform::dct1:
         return use(planned<Direct<Transform::dct1, U>>(n));
-      default:
-        return use(planned<Ready<U>>(kind, n));
+      case Transform::dct2:
+        return use(planned<Direct<Transform::dct2, U>>(n));
+      case Transform::dct3:
+        return use(planned<Direct<Transform::dct3, U>>(n));
+      case Transform::dct4:
+        return use(planned<Direct<Transform::dct4, U>>(n));
+      case Transform::dft:
+        return use(planned<Direct<Transform::dft, U>>(n));
+      case Transform::idft:
+        return use(planned<Direct<Transform::idft, U>>(n));
     }
   };
   if constexpr (std::is_same_v<T, float>) {

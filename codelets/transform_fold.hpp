@@ -39,6 +39,10 @@ struct Pair {
 using Places = Pair<Index>;
 constexpr Index nowhere = -1;
 
+/// Where a pair is among the others: inside, neither first nor last, it has every place that its kind has at
+/// all. Loops over those have no branches then.
+enum class Position { anywhere, inside };
+
 /// What goes into an FFT and what comes out. One that makes real numbers takes, and one that takes them
 /// makes, the first half of a Hermitian sequence: n/2 + 1 numbers.
 enum class FftKind { complex, from_real, to_real };
@@ -110,44 +114,48 @@ ASTERISM_HOST_DEVICE constexpr Index fold_pairs(Transform kind, Index n) {
 }
 
 /// The points of the line that pair p takes.
-ASTERISM_HOST_DEVICE constexpr Places fold_from(Transform kind, Index n, Index p) {
+ASTERISM_HOST_DEVICE constexpr Places fold_from(Transform kind, Index n, Index p,
+                                                Position position = Position::anywhere) {
+  const bool inside = position == Position::inside;
   const Index mirror = n - 1 - p;
   switch (kind) {
     case Transform::dst1:
-      return p == 0 ? Places{nowhere, nowhere} : Places{p - 1, n - p};  // x_0 = 0
+      return inside || p > 0 ? Places{p - 1, n - p} : Places{nowhere, nowhere};  // x_0 = 0
     case Transform::dct1:
       return {p, mirror};
     case Transform::dct2:
     case Transform::dst2:
-      return {2 * p, 2 * p + 1 < n ? 2 * p + 1 : nowhere};
+      return {2 * p, inside || 2 * p + 1 < n ? 2 * p + 1 : nowhere};
     case Transform::dct3:
-      return {p, p > 0 ? n - p : nowhere};
+      return {p, inside || p > 0 ? n - p : nowhere};
     case Transform::dst3:
       return {mirror, p - 1};  // nowhere for p = 0
     case Transform::idft:
-      return {p, p > 0 && 2 * p < n ? n - p : nowhere};
+      return {p, inside || (p > 0 && 2 * p < n) ? n - p : nowhere};
     default:
-      return {p, mirror > p ? mirror : nowhere};
+      return {p, inside || mirror > p ? mirror : nowhere};
   }
 }
 
 /// The elements of the sequence that pair p makes.
-ASTERISM_HOST_DEVICE constexpr Places fold_to(Transform kind, Index n, Index p) {
+ASTERISM_HOST_DEVICE constexpr Places fold_to(Transform kind, Index n, Index p,
+                                              Position position = Position::anywhere) {
+  const bool inside = position == Position::inside;
   const Index mirror = n - 1 - p, N = fft_length(kind, n);
   switch (kind) {
     case Transform::dst1:
     case Transform::dct1:
-      return {p, p > 0 && 2 * p < N ? N - p : nowhere};
+      return {p, inside || (p > 0 && 2 * p < N) ? N - p : nowhere};
     case Transform::dct3:
     case Transform::dst3:
     case Transform::idft:
       return {p, nowhere};
     case Transform::dct4:
     case Transform::dst4:
-      return {p, mirror > p ? mirror : nowhere};
+      return {p, inside || mirror > p ? mirror : nowhere};
     // A real sequence of one number is its own spectrum, whose imaginary part is the number behind it.
     default:
-      return {p, mirror > p ? mirror : n == 1 ? 1 : nowhere};
+      return {p, inside || mirror > p ? mirror : n == 1 ? 1 : nowhere};
   }
 }
 
@@ -196,26 +204,30 @@ ASTERISM_HOST_DEVICE constexpr Index unfold_pairs(Transform kind, Index n) {
 }
 
 /// The numbers of the spectrum that pair p takes, complex or as unfolds_real() says.
-ASTERISM_HOST_DEVICE constexpr Places unfold_from(Transform kind, Index n, Index p) {
+ASTERISM_HOST_DEVICE constexpr Places unfold_from(Transform kind, Index n, Index p,
+                                                  Position position = Position::anywhere) {
+  const bool inside = position == Position::inside;
   const Index mirror = n - 1 - p, N = fft_length(kind, n);
   switch (kind) {
     case Transform::dst1:
       return {p + 1, 2 * N - p - 1};
     case Transform::dct1:
-      return {p, p > 0 ? 2 * N - p : 0};
+      return {p, inside || p > 0 ? 2 * N - p : 0};
     case Transform::dct2:
     case Transform::dst2:
     case Transform::dft:
       return {p, nowhere};
     default:
-      return {p, mirror > p ? mirror : nowhere};
+      return {p, inside || mirror > p ? mirror : nowhere};
   }
 }
 
 /// The outputs that pair p makes.
-ASTERISM_HOST_DEVICE constexpr Places unfold_to(Transform kind, Index n, Index p) {
+ASTERISM_HOST_DEVICE constexpr Places unfold_to(Transform kind, Index n, Index p,
+                                                Position position = Position::anywhere) {
+  const bool inside = position == Position::inside;
   const Index mirror = n - 1 - p;
-  const bool has_partner = p > 0 && 2 * p < n, has_second = 2 * p + 1 < n;
+  const bool has_partner = inside || (p > 0 && 2 * p < n), has_second = inside || 2 * p + 1 < n;
   switch (kind) {
     case Transform::dst1:
     case Transform::dct1:
