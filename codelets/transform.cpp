@@ -261,21 +261,22 @@ void with_line_transform(Transform kind, Index n, Use use) {
 /// what it makes. So many lines are copied at a time that whole cache lines are read and written.
 template <class T, class TransformLine>
 void transform_copies(const Lines<T>& lines, T* group, const TransformLine& transform_line) {
-  constexpr Index most = 2 * 64 / sizeof(T);
-  const Index n = lines.length;
+  constexpr Index cache_line = 64 / sizeof(T), most = 2 * cache_line;
+  // An odd number of cache lines: copies a power of two apart would drive each other out of the cache.
+  const Index n = lines.length, pitch = ((n / cache_line + 1) | 1) * cache_line;
   struct Copies;
   T* const copies = reinterpret_cast<T*>(
-      thread_memory<Copies>(std::min(most, lines.width) * n * static_cast<Index>(sizeof(T))));
+      thread_memory<Copies>(std::min(most, lines.width) * pitch * static_cast<Index>(sizeof(T))));
   for (Index first = 0; first < lines.width; first += most) {
     const Index count = std::min(most, lines.width - first);
     for (Index j = 0; j < n; ++j) {
       const T* const points = group + j * lines.stride + first;
-      for (Index w = 0; w < count; ++w) copies[w * n + j] = points[w];
+      for (Index w = 0; w < count; ++w) copies[w * pitch + j] = points[w];
     }
-    for (Index w = 0; w < count; ++w) transform_line(copies + w * n);
+    for (Index w = 0; w < count; ++w) transform_line(copies + w * pitch);
     for (Index j = 0; j < n; ++j) {
       T* const points = group + j * lines.stride + first;
-      for (Index w = 0; w < count; ++w) points[w] = copies[w * n + j];
+      for (Index w = 0; w < count; ++w) points[w] = copies[w * pitch + j];
     }
   }
 }
