@@ -37,7 +37,10 @@
 ///
 /// which brings cuFFT's errors down to those of FFTW. Although (T2) does more arithmetic than FFTW's own
 /// RODFT00, it takes 0.4 (float32) and 0.7 (float64) of its time at n = 4095, and a third to a half where N
-/// is odd, because FFTW vectorises complex transforms only.
+/// is odd, because FFTW vectorises complex transforms only; dct2 and the like by (T5) and FFTW's r2c take
+/// half the time of its REDFT10 at n = 1024. So all transforms but dst1 of hard lengths (see chirp.hpp) are
+/// done by these formulas, which transform_fold.hpp has point by point, on the CPU (FFTW) and on GPUs (cuFFT)
+/// alike.
 ///
 /// dct1, with N = n - 1, in the same way, where Y_{2N-k} = Y_k:
 ///
