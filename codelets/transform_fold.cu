@@ -27,12 +27,47 @@ __device__ Number* row_of(const Rows<U>& rows, Index line) {
 }
 
 template <class U>
+__device__ Complex<U> spread(U real) {
+  return {real, 0};
+}
+template <class U>
+__device__ Complex<U> spread(Complex<U> number) {
+  return number;
+}
+
+/// What a pair's folding makes, into its row.
+template <Transform kind, class U>
+__device__ void put_folded(const Rows<U>& rows, Index line, Index n, const Places& there,
+                           const Pair<Folded<kind, U>>& pair) {
+  if (rows.packing == Packing::tight) {
+    auto* const row = row_of<Folded<kind, U>>(rows, line);
+    put(row, there.first, pair.first);
+    put(row, there.second, pair.second);
+    return;
+  }
+  auto* const row = row_of<Complex<U>>(rows, line);
+  const Complex<U> first = spread(pair.first);
+  put(row, there.first, first);
+  if (fft_kind(kind) == FftKind::to_real)
+    put(row, there.first > 0 ? n - there.first : nowhere, {first.re, -first.im});
+  else
+    put(row, there.second, spread(pair.second));
+}
+
+/// A number that unfolding takes from a row.
+template <Transform kind, class U>
+__device__ Unfolded<kind, U> take_unfolded(const Rows<U>& rows, Index line, Index place) {
+  if constexpr (fft_kind(kind) == FftKind::to_real)
+    if (rows.packing == Packing::spread) return number_at(row_of<const Complex<U>>(rows, line), place).re;
+  return number_at(row_of<const Unfolded<kind, U>>(rows, line), place);
+}
+
+template <class U>
 __device__ Complex<U> rotation(const Complex<U>* rotations, Index p) {
   return rotations != nullptr ? rotations[p] : Complex<U>{};
 }
 
-// --- Lines alone in their group: a thread has one pair of several lines
-// ----------------------------------------------
+// --- Lines alone in their group: a thread has one pair of several lines --------------------------
 
 template <Transform kind, class T, class U>
 __global__ void fold_alone(Lines<const T> from, Round round, const Complex<U>* __restrict__ rotations,
@@ -56,10 +91,7 @@ __global__ void fold_alone(Lines<const T> from, Round round, const Complex<U>* _
     for (int i = 0; i < rows_per_thread; ++i) {
       const Index line = first + i * step;
       if (line < round.count) {
-        const auto pair = fold<kind, U>(n, p, x[i], y[i], r);
-        auto* const row = row_of<Folded<kind, U>>(to, line);
-        put(row, there.first, pair.first);
-        put(row, there.second, pair.second);
+        put_folded<kind>(to, line, n, there, fold<kind, U>(n, p, x[i], y[i], r));
       }
     }
   }
@@ -79,9 +111,8 @@ __global__ void unfold_alone(Rows<U> from, const Complex<U>* __restrict__ rotati
     for (int i = 0; i < rows_per_thread; ++i) {
       const Index line = first + i * step;
       if (line < round.count) {
-        const Number* const row = row_of<const Number>(from, line);
-        u[i] = number_at(row, here.first);
-        v[i] = number_at(row, here.second);
+        u[i] = take_unfolded<kind>(from, line, here.first);
+        v[i] = take_unfolded<kind>(from, line, here.second);
       }
     }
 #pragma unroll
@@ -97,8 +128,7 @@ __global__ void unfold_alone(Rows<U> from, const Complex<U>* __restrict__ rotati
   }
 }
 
-// --- Lines side by side: a block has a tile of lines and pairs, and transposes it
-// ------------------------------------
+// --- Lines side by side: a block has a tile of lines and pairs, and transposes it ----------------
 
 constexpr int tile = 32, tile_step = 8;  // threads: tile x tile_step
 
@@ -130,17 +160,13 @@ __global__ void fold_side_by_side(Lines<const T> from, Round round, const Comple
   for (int i = threadIdx.y; i < tile; i += tile_step) {
     const Index line = first_line + i;
     if (line >= round.count) break;
-    const auto pair = fold<kind, U>(n, p, x[threadIdx.x][i], y[threadIdx.x][i], r);
-    auto* const row = row_of<Folded<kind, U>>(to, line);
-    put(row, there.first, pair.first);
-    put(row, there.second, pair.second);
+    put_folded<kind>(to, line, n, there, fold<kind, U>(n, p, x[threadIdx.x][i], y[threadIdx.x][i], r));
   }
 }
 
 template <Transform kind, class T, class U>
 __global__ void unfold_side_by_side(Rows<U> from, const Complex<U>* __restrict__ rotations, Lines<T> to,
                                     Round round) {
-  using Number = Unfolded<kind, U>;
   __shared__ T x[tile][tile + 1], y[tile][tile + 1];  // [line][pair]
   const Index n = to.length, pairs = unfold_pairs(kind, n), first_pair = Index{blockIdx.x} * tile,
               first_line = Index{blockIdx.y} * tile;
@@ -152,8 +178,8 @@ __global__ void unfold_side_by_side(Rows<U> from, const Complex<U>* __restrict__
     for (int i = threadIdx.y; i < tile; i += tile_step) {
       const Index line = first_line + i;
       if (line >= round.count) break;
-      const Number* const row = row_of<const Number>(from, line);
-      const Pair<U> pair = unfold<kind>(number_at(row, here.first), number_at(row, here.second), r, next);
+      const Pair<U> pair = unfold<kind>(take_unfolded<kind>(from, line, here.first),
+                                        take_unfolded<kind>(from, line, here.second), r, next);
       x[i][threadIdx.x] = static_cast<T>(pair.first);
       y[i][threadIdx.x] = static_cast<T>(pair.second);
     }
@@ -177,8 +203,7 @@ dim3 tiles(Index pairs, Index lines) {
   return {static_cast<unsigned>((pairs + tile - 1) / tile), static_cast<unsigned>((lines + tile - 1) / tile)};
 }
 
-// ---
-// ---------------------------------------------------------------------------------------------------------------
+// --- Launches -------------------------------------------------------------------------------------
 
 /// Calls use(std::integral_constant<Transform, kind>).
 template <class Use>

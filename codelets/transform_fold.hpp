@@ -95,8 +95,7 @@ std::vector<Complex<T>> fold_rotations(Transform kind, Index n);
 template <class T>
 std::vector<Complex<T>> unfold_rotations(Transform kind, Index n);
 
-// --- Folding
-// ---------------------------------------------------------------------------------------------------------
+// --- Folding -------------------------------------------------------------------------------------
 
 /// The number of pairs in a folding of n points.
 ASTERISM_HOST_DEVICE constexpr Index fold_pairs(Transform kind, Index n) {
@@ -185,8 +184,7 @@ ASTERISM_HOST_DEVICE inline auto fold(Index n, Index p, T x, T y, Complex<T> r) 
   }
 }
 
-// --- Unfolding
-// -------------------------------------------------------------------------------------------------------
+// --- Unfolding -----------------------------------------------------------------------------------
 
 /// The number of pairs in an unfolding to n points.
 ASTERISM_HOST_DEVICE constexpr Index unfold_pairs(Transform kind, Index n) {

@@ -35,14 +35,31 @@ ASTERISM_HOST_DEVICE T* first_point(const Lines<T>& lines, Index line) {
                           : lines.data + line / lines.width * lines.distance + line % lines.width;
 }
 
-// --- transform_fold.cu
-// -----------------------------------------------------------------------------------------------
+// --- transform_fold.cu ---------------------------------------------------------------------------
+
+/// How real sequences and halves of Hermitian ones lie in rows of complex numbers.
+enum class Packing {
+  tight,   ///< as cuFFT's transforms between real and complex numbers want them
+  spread,  ///< in full, for a complex transform: reals with imaginary parts of zero, Hermitian sequences whole
+};
+
+/// cuFFT's transforms between real and complex numbers lose digits on lines of odd length, about as many units of
+/// rounding as there are points (CUDA 13.0 on an H200; not on a first line alone). These are done as complex ones.
+constexpr Packing packing(Transform kind, Index n) {
+  return fft_kind(kind) != FftKind::complex && n % 2 == 1 && n > 1 ? Packing::spread : Packing::tight;
+}
+
+/// Complex numbers of a row.
+constexpr Index row_numbers(Transform kind, Index n) {
+  return packing(kind, n) == Packing::spread ? n : fft_numbers(kind, n);
+}
 
 /// Rows of complex numbers, or of reals in their place, `pitch` complex numbers apart.
 template <class U>
 struct Rows {
   Complex<U>* data;
   Index pitch;
+  Packing packing = Packing::tight;
 };
 
 /// Folds the round's lines into rows. Asynchronous, as are all that follow.
@@ -57,8 +74,7 @@ template <class T, class U>
 void unfold_lines(cudaStream_t stream, Transform kind, Rows<U> from, const Complex<U>* rotations,
                   const Lines<T>& to, Round round);
 
-// --- transform_fft.cu
-// ------------------------------------------------------------------------------------------------
+// --- transform_fft.cu ----------------------------------------------------------------------------
 
 /// `count` FFTs of `length` at once, in rows `pitch` complex numbers apart, in place.
 template <class U>
@@ -115,8 +131,7 @@ class Table {
   T* data_ = nullptr;
 };
 
-// --- Launches
-// --------------------------------------------------------------------------------------------------------
+// --- Launches ------------------------------------------------------------------------------------
 
 /// So many rows share one load of a rotation, and so many loads are under way at a time.
 constexpr int rows_per_thread = 4;
@@ -143,8 +158,7 @@ __device__ inline Index global_y() { return Index{blockIdx.y} * blockDim.y + thr
 __device__ inline Index threads_y() { return Index{gridDim.y} * blockDim.y; }
 #endif
 
-// --- transform_chirp.cu
-// ----------------------------------------------------------------------------------------------
+// --- transform_chirp.cu --------------------------------------------------------------------------
 
 /// How the lines of a round are transformed: with tables and plans for so many lines at once.
 template <class T>
