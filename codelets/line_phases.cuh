@@ -1,0 +1,465 @@
+/// \file
+/// The phases of `line_transform`: what each thread of a block does between two barriers. They run on the host too,
+/// phase after phase and thread after thread.
+///
+/// dct2 and dft of n = 2 M points: with z_j = v_{2j} + i v_{2j+1}, where v is x for dft and (T5)'s for dct2, Z = DFT_M(z),
+/// A = Z_k, B = conj Z_{M-k}, w = exp(-2 pi i k / n), 0 <= k <= M/2,
+///
+///     F = P - Q,   H = P + Q,   P = c (A + B),   Q = i d (A - B),   d = c w,                             (L1)
+///
+/// are F = 2 X_k and H = 2 conj X_{M-k} with c = 1, and with c = exp(-i pi k / 2n)
+///
+///     F = Y_k - i Y_{n-k},   exp(i pi / 4) H = Y_{M-k} + i Y_{M+k}.                                          (L2)
+///
+/// idft and dct3 take the same steps back: F and H are made of the numbers given, and z = conj DFT_M(conj Z),
+///
+///     Z_k = S - R,   conj Z_{M-k} = S + R,   S = conj(c) (F + H),   R = i conj(d) (H - F)                        (L3)
+///
+/// with F = Y_k - i Y_{n-k}, H = exp(-i pi / 4) (Y_{M-k} + i Y_{M+k}) for dct3, and F = X_k, H = conj X_{M-k} for idft.
+///
+/// dct4, in the way of FFTPACK's successors, with r_j = exp(-i pi (8j+1) / 8n):
+///
+///     T = DFT_M( r_j (x_{2j} + i x_{n-1-2j}) ),   Y_{2k} = 2 Re(r_k T_k),   Y_{n-1-2k} = -2 Im(r_k T_k).              (L4)
+///
+/// dst1 and dct1: (T2) and (T4) do twice the arithmetic that is necessary, since each output is there twice. With
+/// N = n + 1 or n - 1 and e, s as there (roles exchanged for dct1, so that e stands for the even-numbered outputs),
+///
+///     Y_{2l} = (dst1 or dct1 of e_j, j = 0 ... N/2)_l,   dst1: Y_{2l+1} = (dst3 of s_1 ... s_{N/2})_l,
+///                                                     dct1: Y_{2l+1} = (dct3 of s_0 ... s_{N/2-1})_l,         (L5)
+///
+/// with an FFT of length N/4 for the odd-numbered. That is done `levels` times, and (T2) or (T4) for the rest.
+#pragma once
+
+#include "shared_fft.cuh"
+
+namespace asterism::kernels::cuda {
+
+/// The lines of a block, a power of two of them in shared memory, `present` of them in the array: so far apart, and with
+/// points so far apart.
+template <class T>
+struct BlockLines {
+  const T* from;
+  T* to;
+  Index from_step, to_step, from_stride, to_stride;
+  int present, log_lines;
+  bool side_by_side;  ///< then neighbouring threads take neighbouring lines, else neighbouring points
+  int pitch;          ///< of the lines in shared memory, in complex numbers
+
+  ASTERISM_HOST_DEVICE T load(int line, int j) const { return from[line * from_step + j * from_stride]; }
+  ASTERISM_HOST_DEVICE void store(int line, int j, T y) const { to[line * to_step + j * to_stride] = y; }
+
+  /// Calls use(line, i) for the thread's share of i = 0 ... count - 1 for every present line.
+  template <class Use>
+  ASTERISM_HOST_DEVICE void for_each(int count, int thread, int threads, Use use) const {
+    for (int i = thread; i < count << log_lines; i += threads)
+      if (const Place p = place(i, count); p.line < present) use(p.line, p.i);
+  }
+
+  /// As for_each, use(line, i, fetch(line, i)): as many fetches as `batch` says are under way at a time.
+  template <int batch, class Fetch, class Use>
+  ASTERISM_HOST_DEVICE void for_each_fetched(int count, int thread, int threads, Fetch fetch, Use use) const {
+    for (int first = thread; first < count << log_lines; first += batch * threads) {
+      decltype(fetch(0, 0)) fetched[batch];
+      Place p[batch];
+#pragma unroll
+      for (int b = 0; b < batch; ++b) {
+        const int i = first + b * threads;
+        p[b] = i < count << log_lines ? place(i, count) : Place{present, 0};
+        if (p[b].line < present) fetched[b] = fetch(p[b].line, p[b].i);
+      }
+#pragma unroll
+      for (int b = 0; b < batch; ++b)
+        if (p[b].line < present) use(p[b].line, p[b].i, fetched[b]);
+    }
+  }
+
+ private:
+  struct Place {
+    int line, i;
+  };
+  ASTERISM_HOST_DEVICE Place place(int i, int count) const {
+    if (side_by_side) return {i & ((1 << log_lines) - 1), i >> log_lines};
+    return {i / count, i % count};
+  }
+};
+
+template <class T>
+struct Four {
+  T a, b, c, d;
+};
+
+/// The tables of one precision, for all lengths up to 2^max_bits: one after another those of the FFTs, then for lines of
+/// 2^bits points c and d of (L1) for dct2 and dft, r of (L4), and the rotations of (T2) for N = 2^bits.
+struct LineTables {
+  static constexpr int max_bits = 15;
+
+  static constexpr int pairs(int bits) { return (1 << bits) / 4 + 1; }    ///< k = 0 ... n/4
+  static constexpr int fourths(int bits) { return (1 << bits) / 2; }     ///< j = 0 ... n/2 - 1
+  static constexpr int halves(int bits) { return (1 << bits) / 2 + 1; }  ///< j = 0 ... N/2
+
+  static constexpr int fft(int bits) { return sum(bits, fft_rotations); }
+  static constexpr int cosine(int bits) { return fft(max_bits + 1) + 2 * sum(bits, pairs); }
+  static constexpr int fourier(int bits) { return cosine(max_bits + 1) + 2 * sum(bits, pairs); }
+  static constexpr int fourth(int bits) { return fourier(max_bits + 1) + sum(bits, fourths); }
+  static constexpr int first(int bits) { return fourth(max_bits + 1) + sum(bits, halves); }
+  static constexpr int size() { return first(max_bits + 1); }
+
+  static constexpr int sum(int bits, int (*of)(int)) {
+    int total = 0;
+    for (int b = 0; b < bits; ++b) total += of(b);
+    return total;
+  }
+
+  template <class T>
+  static std::vector<Complex<T>> make() {
+    std::vector<Complex<T>> table;
+    table.reserve(size());
+    for (int b = 0; b <= max_bits; ++b) append_fft_rotations(table, b);
+    for (int b = 0; b <= max_bits; ++b)
+      for (Index k = 0, n = Index{1} << b; k < pairs(b); ++k) {
+        table.push_back(unit_number<T>(k, 2 * n));
+        table.push_back(unit_number<T>(5 * k, 2 * n));
+      }
+    for (int b = 0; b <= max_bits; ++b)
+      for (Index k = 0, n = Index{1} << b; k < pairs(b); ++k) {
+        table.push_back({1, 0});
+        table.push_back(unit_number<T>(2 * k, n));
+      }
+    for (int b = 0; b <= max_bits; ++b)
+      for (Index j = 0, n = Index{1} << b; j < fourths(b); ++j) table.push_back(unit_number<T>(8 * j + 1, 8 * n));
+    for (int b = 0; b <= max_bits; ++b)
+      for (Index j = 0, N = Index{1} << b; j < halves(b); ++j) table.push_back(conj(unit_number<T>(j, N)));
+    return table;
+  }
+};
+
+template <class T>
+struct Halves {
+  Complex<T> F, H;
+};
+
+/// (L1)
+template <class T>
+ASTERISM_HOST_DEVICE inline Halves<T> split_spectrum(Complex<T> Z, Complex<T> mirror, const Complex<T>* c_and_d) {
+  const Complex<T> B = conj(mirror), P = c_and_d[0] * (Z + B), Q = times_i(c_and_d[1] * (Z - B));
+  return {P - Q, P + Q};
+}
+
+/// (L3), conjugate: what DFT_M is to transform.
+/// @return in F number k, in H number M - k
+template <class T>
+ASTERISM_HOST_DEVICE inline Halves<T> join_spectrum(Halves<T> x, const Complex<T>* c_and_d) {
+  const Complex<T> S = c_and_d[0] * conj(x.F + x.H), R = times_minus_i(c_and_d[1] * conj(x.H - x.F));
+  return {S - R, conj(S + R)};
+}
+
+/// F and H of (L3) for dct3, from its inputs number k, n - k (0 for k = 0), M - k and M + k.
+template <class T>
+ASTERISM_HOST_DEVICE inline Halves<T> dct3_halves(T at_k, T at_n_k, T at_M_k, T at_Mk) {
+  return {{at_k, -at_n_k}, eighth_turn_back(Complex<T>{at_M_k, at_Mk})};
+}
+
+/// Output k of the dct3 of 2^bits points whose z is transformed in `z`, conjugate: (T6).
+template <int bits, class T>
+ASTERISM_HOST_DEVICE inline T dct3_output(const Complex<T>* z, int k) {
+  const int j = k % 2 == 0 ? k / 2 : (1 << bits) - 1 - k / 2;
+  const Complex<T> pair = z[slot<T>(fft_place<bits - 1>(j / 2))];
+  return j % 2 == 0 ? pair.re : -pair.im;
+}
+
+/// dst2-4, dct2-4, dft and idft of n = 2^bits points, bits >= 2.
+template <class T, int bits>
+struct EvenKinds {
+  static constexpr int n = 1 << bits, M = n / 2;
+  static constexpr int numbers = M;  ///< complex ones per line
+  static constexpr int passes = pass_count(bits - 1), phases = passes + 2;
+
+  template <int phase>
+  ASTERISM_HOST_DEVICE static void run(const BlockLines<T>& lines, Transform kind, Complex<T>* shared,
+                                       const Complex<T>* tables, int thread, int threads) {
+    if constexpr (phase == 0)
+      load(lines, kind, shared, tables, thread, threads);
+    else if constexpr (phase <= passes)
+      transform<phase - 1>(lines, shared, tables, thread, threads);
+    else
+      store(lines, kind, shared, tables, thread, threads);
+  }
+
+ private:
+  template <int pass>
+  ASTERISM_HOST_DEVICE static void transform(const BlockLines<T>& lines, Complex<T>* shared,
+                                             const Complex<T>* tables, int thread, int threads) {
+    constexpr int log_count = bits - 1 - pass_radix(bits - 1, pass);
+    for (int i = thread; i < 1 << (log_count + lines.log_lines); i += threads)
+      fft_butterfly<bits - 1, pass>(shared + (i >> log_count) * lines.pitch, i & ((1 << log_count) - 1),
+                                    tables + LineTables::fft(bits - 1));
+  }
+
+  ASTERISM_HOST_DEVICE static const Complex<T>* pairs(Transform kind, const Complex<T>* tables) {
+    return tables + (kind == Transform::dft || kind == Transform::idft ? LineTables::fourier(bits) : LineTables::cosine(bits));
+  }
+
+  ASTERISM_HOST_DEVICE static void load(const BlockLines<T>& lines, Transform kind, Complex<T>* shared,
+                                        const Complex<T>* tables, int thread, int threads) {
+    switch (kind) {
+      case Transform::dft:
+      case Transform::dct2:
+      case Transform::dst2: {
+        const bool fourier = kind == Transform::dft, sine = kind == Transform::dst2;
+        const auto fetch = [&](int line, int i) { return lines.load(line, i); };
+        lines.template for_each_fetched<8>(n, thread, threads, fetch, [&](int line, int i, T x) {
+          const int j = fourier ? i : i % 2 == 0 ? i / 2 : n - 1 - i / 2;
+          T* const pair = reinterpret_cast<T*>(shared + line * lines.pitch + slot<T>(j / 2));
+          pair[j % 2] = sine && i % 2 != 0 ? -x : x;
+        });
+        break;
+      }
+      case Transform::idft:
+      case Transform::dct3:
+      case Transform::dst3: {
+        const bool fourier = kind == Transform::idft;
+        const Complex<T>* const c_and_d = pairs(kind, tables);
+        const auto fetch = [&](int line, int k) {
+          const auto x = [&](int i) { return lines.load(line, kind == Transform::dst3 ? n - 1 - i : i); };
+          return Four<T>{x(k), k == 0 ? T{0} : x(n - k), x(M - k), x(M + k)};
+        };
+        lines.template for_each_fetched<2>(M / 2 + 1, thread, threads, fetch, [&](int line, int k, Four<T> x) {
+          const Halves<T> halves = fourier ? Halves<T>{{x.a, x.b}, {x.c, k == 0 ? T{0} : -x.d}}
+                                           : dct3_halves(x.a, x.b, x.c, x.d);
+          put(shared + line * lines.pitch, k, join_spectrum(halves, c_and_d + 2 * k));
+        });
+        break;
+      }
+      default: {  // dct4, dst4
+        const bool sine = kind == Transform::dst4;
+        const Complex<T>* const r = tables + LineTables::fourth(bits);
+        const auto fetch = [&](int line, int j) {
+          return Four<T>{lines.load(line, 2 * j), lines.load(line, 2 * j + 1), lines.load(line, n - 2 - 2 * j),
+                         lines.load(line, n - 1 - 2 * j)};
+        };
+        lines.template for_each_fetched<2>(M / 2, thread, threads, fetch, [&](int line, int j, Four<T> x) {
+          Complex<T>* const z = shared + line * lines.pitch;
+          z[slot<T>(j)] = r[j] * (sine ? Complex<T>{x.d, x.a} : Complex<T>{x.a, x.d});
+          z[slot<T>(M - 1 - j)] = r[M - 1 - j] * (sine ? Complex<T>{x.b, x.c} : Complex<T>{x.c, x.b});
+        });
+      }
+    }
+  }
+
+  ASTERISM_HOST_DEVICE static void put(Complex<T>* z, int k, Halves<T> numbers_k_and_M_k) {
+    z[slot<T>(k)] = numbers_k_and_M_k.F;
+    if (k > 0) z[slot<T>(M - k)] = numbers_k_and_M_k.H;
+  }
+
+  ASTERISM_HOST_DEVICE static void store(const BlockLines<T>& lines, Transform kind, const Complex<T>* shared,
+                                         const Complex<T>* tables, int thread, int threads) {
+    switch (kind) {
+      case Transform::dft:
+      case Transform::dct2:
+      case Transform::dst2: {
+        const bool fourier = kind == Transform::dft;
+        const Complex<T>* const c_and_d = pairs(kind, tables);
+        lines.for_each(M / 2 + 1, thread, threads, [&](int line, int k) {
+          const Complex<T>* const z = shared + line * lines.pitch;
+          Halves<T> y = split_spectrum(z[slot<T>(fft_place<bits - 1>(k))],
+                                       z[slot<T>(fft_place<bits - 1>((M - k) % M))], c_and_d + 2 * k);
+          if (fourier)
+            y = {{y.F.re / 2, -y.F.im / 2}, {y.H.re / 2, -y.H.im / 2}};
+          else
+            y.H = eighth_turn(y.H);
+          const auto put_output = [&](int i, T value) {
+            lines.store(line, kind == Transform::dst2 ? n - 1 - i : i, value);
+          };
+          put_output(k, y.F.re);
+          if (k > 0) put_output(n - k, -y.F.im);
+          put_output(M - k, y.H.re);
+          if (k > 0) put_output(M + k, y.H.im);
+        });
+        break;
+      }
+      case Transform::idft:
+        lines.for_each(n, thread, threads, [&](int line, int i) {
+          const Complex<T> pair = shared[line * lines.pitch + slot<T>(fft_place<bits - 1>(i / 2))];
+          lines.store(line, i, i % 2 == 0 ? pair.re : -pair.im);
+        });
+        break;
+      case Transform::dct3:
+      case Transform::dst3:
+        lines.for_each(n, thread, threads, [&](int line, int i) {
+          const T y = dct3_output<bits>(shared + line * lines.pitch, i);
+          lines.store(line, i, kind == Transform::dst3 && i % 2 != 0 ? -y : y);
+        });
+        break;
+      default: {  // dct4, dst4
+        const Complex<T>* const r = tables + LineTables::fourth(bits);
+        lines.for_each(n, thread, threads, [&](int line, int i) {
+          const int k = i % 2 == 0 ? i / 2 : (n - 1 - i) / 2;
+          const Complex<T> y = r[k] * shared[line * lines.pitch + slot<T>(fft_place<bits - 1>(k))];
+          const bool negative = i % 2 != 0 && kind == Transform::dct4;  // the sine's alternating sign undoes that of (L4)
+          lines.store(line, i, 2 * (i % 2 == 0 ? y.re : negative ? -y.im : y.im));
+        });
+      }
+    }
+  }
+};
+
+/// Elements j and N - j of the sequence that (T2) and (T4) transform.
+template <class T>
+struct FoldedPair {
+  Complex<T> at_j, at_mirror;
+};
+
+/// @param x,mirror x_j and x_{N-j}
+/// @param rotation exp(i pi j / N)
+template <class T>
+ASTERISM_HOST_DEVICE inline FoldedPair<T> dst_fold(T x, T mirror, Complex<T> rotation) {
+  const T e = x - mirror, s = x + mirror, c = s * rotation.re, d = s * rotation.im;
+  return {{-c, d + e}, {c, d - e}};
+}
+template <class T>
+ASTERISM_HOST_DEVICE inline FoldedPair<T> dct_fold(T x, T mirror, Complex<T> rotation) {
+  const T s = x + mirror, e = x - mirror, c = e * rotation.re, d = e * rotation.im;
+  return {{s + d, c}, {s - d, c}};
+}
+/// (T3) and (T4)
+template <class T>
+ASTERISM_HOST_DEVICE inline T dst_unfold(T u, T mirror) {
+  return (u - mirror) / 2;
+}
+template <class T>
+ASTERISM_HOST_DEVICE inline T dct_unfold(T u, T mirror) {
+  return (u + mirror) / 2;
+}
+
+/// How often (L5) splits lines of N = 2^bits. Twice is ... 
+constexpr int split_levels(int bits) { return bits < 4 ? 0 : 2; }
+
+/// dst1 (N = n + 1) and dct1 (N = n - 1), N = 2^bits, bits >= 2.
+template <class T, int bits>
+struct FirstKinds {
+  static constexpr int N = 1 << bits, levels = split_levels(bits);
+  static constexpr int rest_bits = bits - levels;  ///< N of the transform that (T2) or (T4) does
+  static constexpr int odd_bits(int level) { return bits - level; }  ///< of the dst3 or dct3 of (L5), level = 1 ... levels
+  /// Where their complex numbers start: N/4 of the first level, N/8 of the second ..., then the rest.
+  static constexpr int odd_start(int level) { return N / 2 - (N >> level); }
+  static constexpr int rest_start = levels == 0 ? 0 : N / 2 - (N >> (levels + 1));
+  static constexpr int numbers = rest_start + (1 << rest_bits);  ///< complex ones per line
+  static constexpr int passes = pass_count(rest_bits), phases = passes + 2;
+
+  template <int phase>
+  ASTERISM_HOST_DEVICE static void run(const BlockLines<T>& lines, Transform kind, Complex<T>* shared,
+                                       const Complex<T>* tables, int thread, int threads) {
+    if constexpr (phase == 0)
+      load(lines, kind, shared, tables, thread, threads);
+    else if constexpr (phase <= passes)
+      transform<phase - 1, 1>(lines, shared, tables, thread, threads);
+    else
+      store(lines, kind, shared, thread, threads);
+  }
+
+ private:
+  /// A thread takes the x_j that (L5) and (T2) bring together: x[a] at place(a, k), a = 0 ... group - 1, which are
+  /// multiples of N / group * 2, plus and minus k. The mirror of x[a] is x[group - 1 - a].
+  static constexpr int group = 4 << levels;
+  ASTERISM_HOST_DEVICE static constexpr int place(int a, int k) {
+    constexpr int step = 2 * N / group;
+    return a % 2 == 0 ? a / 2 * step + k : (a + 1) / 2 * step - k;
+  }
+
+  ASTERISM_HOST_DEVICE static void load(const BlockLines<T>& lines, Transform kind, Complex<T>* shared,
+                                        const Complex<T>* tables, int thread, int threads) {
+    const bool sine = kind == Transform::dst1;
+    lines.for_each(N / group + 1, thread, threads, [&](int line, int k) {
+      T x[group];
+#pragma unroll
+      for (int a = 0; a < group; ++a) {
+        const bool is_end = (a == 0 || a == group - 1) && k == 0;  // x_0 and x_N of a dst1 are zeros
+        x[a] = sine && is_end ? T{0} : lines.load(line, place(a, k) - (sine ? 1 : 0));
+      }
+      fold<1>(x, k, sine, shared + line * lines.pitch, tables);
+    });
+  }
+
+  /// (L5), from the level on.
+  template <int level>
+  ASTERISM_HOST_DEVICE static void fold(T* x, int k, bool sine, Complex<T>* z, const Complex<T>* tables) {
+    if constexpr (level <= levels) {
+      constexpr int n = 1 << odd_bits(level), M = n / 2, half = group >> level;
+      const Complex<T>* const c_and_d = tables + LineTables::cosine(odd_bits(level));
+      T odd[half];
+#pragma unroll
+      for (int a = 0; a < half; ++a) {
+        const T sum = x[a] + x[2 * half - 1 - a], difference = x[a] - x[2 * half - 1 - a];
+        odd[a] = sine ? sum : difference;
+        x[a] = sine ? difference : sum;
+      }
+#pragma unroll
+      for (int a = 0; a < half / 4; ++a) {
+        const int i = place(a, k);
+        const T at_i = odd[a], at_M_i = odd[half / 2 - 1 - a], at_Mi = odd[half / 2 + a], at_n_i = odd[half - 1 - a];
+        // (T8): dst3 is the dct3 of the numbers reversed, and s_j is its number n - j.
+        const Halves<T> halves =
+            sine ? dct3_halves(at_n_i, at_i, at_Mi, at_M_i) : dct3_halves(at_i, at_n_i, at_M_i, at_Mi);
+        const Halves<T> Z = join_spectrum(halves, c_and_d + 2 * i);
+        z[odd_start(level) + slot<T>(i)] = Z.F;
+        if (i > 0) z[odd_start(level) + slot<T>(M - i)] = Z.H;
+      }
+      fold<level + 1>(x, k, sine, z, tables);
+    } else {
+      const Complex<T>* const rotations = tables + LineTables::first(rest_bits);
+#pragma unroll
+      for (int a = 0; a < 2; ++a) {
+        const int j = place(a, k);
+        const FoldedPair<T> pair =
+            sine ? dst_fold(x[a], x[3 - a], rotations[j]) : dct_fold(x[a], x[3 - a], rotations[j]);
+        z[rest_start + slot<T>(j)] = pair.at_j;
+        if (j > 0) z[rest_start + slot<T>((1 << rest_bits) - j)] = pair.at_mirror;
+      }
+    }
+  }
+
+  /// A pass over the lines of this level and those below.
+  template <int pass, int level>
+  ASTERISM_HOST_DEVICE static void transform(const BlockLines<T>& lines, Complex<T>* shared,
+                                             const Complex<T>* tables, int thread, int threads) {
+    constexpr bool is_rest = level > levels;
+    constexpr int fft_bits = is_rest ? rest_bits : odd_bits(level) - 1;
+    if constexpr (pass < pass_count(fft_bits)) {
+      constexpr int start = is_rest ? rest_start : odd_start(level), log_count = fft_bits - pass_radix(fft_bits, pass);
+      const int all = 1 << (log_count + lines.log_lines);
+      for (; thread < all; thread += threads)
+        fft_butterfly<fft_bits, pass>(shared + (thread >> log_count) * lines.pitch + start,
+                                      thread & ((1 << log_count) - 1), tables + LineTables::fft(fft_bits));
+      thread -= all;  // the next level's first butterflies are for the threads that have no more of these
+    }
+    if constexpr (!is_rest) transform<pass, level + 1>(lines, shared, tables, thread, threads);
+  }
+
+  /// Output k of (L5), from the level on.
+  template <int level>
+  ASTERISM_HOST_DEVICE static T output(const Complex<T>* z, int k, bool sine) {
+    if constexpr (level <= levels) {
+      if (k % 2 == 0) return output<level + 1>(z, k / 2, sine);
+      const T y = dct3_output<odd_bits(level)>(z + odd_start(level), k / 2);
+      return sine && k / 2 % 2 != 0 ? -y : y;
+    } else {
+      const auto number = [z](int i) {
+        const Complex<T> u = z[rest_start + slot<T>(fft_place<rest_bits>(i / 2))];
+        return i % 2 == 0 ? u.re : u.im;
+      };
+      constexpr int period = 2 << rest_bits;
+      const T u = number(k), mirror = number((period - k) % period);
+      return sine ? dst_unfold(u, mirror) : dct_unfold(u, mirror);
+    }
+  }
+
+  ASTERISM_HOST_DEVICE static void store(const BlockLines<T>& lines, Transform kind, const Complex<T>* shared,
+                                         int thread, int threads) {
+    const bool sine = kind == Transform::dst1;
+    lines.for_each(sine ? N - 1 : N + 1, thread, threads, [&](int line, int i) {
+      lines.store(line, i, output<1>(shared + line * lines.pitch, sine ? i + 1 : i, sine));
+    });
+  }
+};
+
+}  // namespace asterism::kernels::cuda
