@@ -160,8 +160,8 @@ ASTERISM_HOST_DEVICE inline void dft8(Complex<T>* a) {
 }
 template <class T>
 ASTERISM_HOST_DEVICE inline void dft16(Complex<T>* a) {
-  constexpr T cosine = static_cast<T>(0.92387953251128675612818318939678829L),
-              sine = static_cast<T>(0.38268343236508977172845998403039887L);  // of pi / 8
+  constexpr T cosine = static_cast<T>(0.92387953251128675613),
+              sine = static_cast<T>(0.38268343236508977173);  // of pi / 8
   constexpr Complex<T> w1{cosine, -sine}, w3{sine, -cosine}, w9{-cosine, sine};
 #pragma unroll
   for (int j = 0; j < 4; ++j) dft4(a[j], a[j + 4], a[j + 8], a[j + 12]);
