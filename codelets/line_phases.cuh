@@ -40,52 +40,24 @@ template <class T>
 struct BlockLines {
   const T* from;
   T* to;
-  Index from_step, to_step, from_stride, to_stride;
+  Index from_step, to_step;
+  int from_stride, to_stride;
   int present, log_lines;
   bool side_by_side;  ///< then neighbouring threads take neighbouring lines, else neighbouring points
   int pitch;          ///< of the lines in shared memory, in complex numbers
 
-  ASTERISM_HOST_DEVICE T load(int line, int j) const { return from[line * from_step + j * from_stride]; }
-  ASTERISM_HOST_DEVICE void store(int line, int j, T y) const { to[line * to_step + j * to_stride] = y; }
+  ASTERISM_HOST_DEVICE const T* source(int line, int j) const { return from + line * from_step + Index{j} * from_stride; }
+  ASTERISM_HOST_DEVICE T* target(int line, int j) const { return to + line * to_step + Index{j} * to_stride; }
 
   /// Calls use(line, i) for the thread's share of i = 0 ... count - 1 for every present line.
   template <class Use>
-  ASTERISM_HOST_DEVICE void for_each(int count, int thread, int threads, Use use) const {
-    for (int i = thread; i < count << log_lines; i += threads)
-      if (const Place p = place(i, count); p.line < present) use(p.line, p.i);
-  }
-
-  /// As for_each, use(line, i, fetch(line, i)): as many fetches as `batch` says are under way at a time.
-  template <int batch, class Fetch, class Use>
-  ASTERISM_HOST_DEVICE void for_each_fetched(int count, int thread, int threads, Fetch fetch, Use use) const {
-    for (int first = thread; first < count << log_lines; first += batch * threads) {
-      decltype(fetch(0, 0)) fetched[batch];
-      Place p[batch];
-#pragma unroll
-      for (int b = 0; b < batch; ++b) {
-        const int i = first + b * threads;
-        p[b] = i < count << log_lines ? place(i, count) : Place{present, 0};
-        if (p[b].line < present) fetched[b] = fetch(p[b].line, p[b].i);
-      }
-#pragma unroll
-      for (int b = 0; b < batch; ++b)
-        if (p[b].line < present) use(p[b].line, p[b].i, fetched[b]);
+  ASTERISM_HOST_DEVICE void for_each(unsigned count, int thread, int threads, Use use) const {
+    for (unsigned i = static_cast<unsigned>(thread); i < count << log_lines; i += static_cast<unsigned>(threads)) {
+      const unsigned line = side_by_side ? i & ((1U << log_lines) - 1) : i / count,
+                     place = side_by_side ? i >> log_lines : i % count;
+      if (static_cast<int>(line) < present) use(static_cast<int>(line), static_cast<int>(place));
     }
   }
-
- private:
-  struct Place {
-    int line, i;
-  };
-  ASTERISM_HOST_DEVICE Place place(int i, int count) const {
-    if (side_by_side) return {i & ((1 << log_lines) - 1), i >> log_lines};
-    return {i / count, i % count};
-  }
-};
-
-template <class T>
-struct Four {
-  T a, b, c, d;
 };
 
 /// The tables of one precision, for all lengths up to 2^max_bits: one after another those of the FFTs, then for lines of
@@ -159,12 +131,10 @@ ASTERISM_HOST_DEVICE inline Halves<T> dct3_halves(T at_k, T at_n_k, T at_M_k, T 
   return {{at_k, -at_n_k}, eighth_turn_back(Complex<T>{at_M_k, at_Mk})};
 }
 
-/// Output k of the dct3 of 2^bits points whose z is transformed in `z`, conjugate: (T6).
-template <int bits, class T>
-ASTERISM_HOST_DEVICE inline T dct3_output(const Complex<T>* z, int k) {
-  const int j = k % 2 == 0 ? k / 2 : (1 << bits) - 1 - k / 2;
-  const Complex<T> pair = z[slot<T>(fft_place<bits - 1>(j / 2))];
-  return j % 2 == 0 ? pair.re : -pair.im;
+/// Output k of the dct3 of 2^bits points is v_j, j = ... (T6). It is Re z_{j/2} for even j, Im z_{j/2} for odd.
+template <int bits>
+ASTERISM_HOST_DEVICE constexpr int dct3_place(int k) {
+  return k % 2 == 0 ? k / 2 : (1 << bits) - 1 - k / 2;
 }
 
 /// dst2-4, dct2-4, dft and idft of n = 2^bits points, bits >= 2.
@@ -173,6 +143,8 @@ struct EvenKinds {
   static constexpr int n = 1 << bits, M = n / 2;
   static constexpr int numbers = M;  ///< complex ones per line
   static constexpr int passes = pass_count(bits - 1), phases = passes + 2;
+  /// A thread takes so many points, so far apart: their places differ in three bits, for all of them alike.
+  static constexpr int together = bits < 6 ? 1 : 8, apart = n / together;
 
   template <int phase>
   ASTERISM_HOST_DEVICE static void run(const BlockLines<T>& lines, Transform kind, Complex<T>* shared,
@@ -206,11 +178,19 @@ struct EvenKinds {
       case Transform::dct2:
       case Transform::dst2: {
         const bool fourier = kind == Transform::dft, sine = kind == Transform::dst2;
-        const auto fetch = [&](int line, int i) { return lines.load(line, i); };
-        lines.template for_each_fetched<8>(n, thread, threads, fetch, [&](int line, int i, T x) {
+        lines.for_each(apart, thread, threads, [&](int line, int i) {
           const int j = fourier ? i : i % 2 == 0 ? i / 2 : n - 1 - i / 2;
-          T* const pair = reinterpret_cast<T*>(shared + line * lines.pitch + slot<T>(j / 2));
-          pair[j % 2] = sine && i % 2 != 0 ? -x : x;
+          T* const pair = reinterpret_cast<T*>(shared + line * lines.pitch) + j % 2;
+          const int at = slot<T>(j / 2);
+          const T* const source = lines.source(line, i);
+          const Index step = Index{apart} * lines.from_stride;
+          T x[together];
+#pragma unroll
+          for (int a = 0; a < together; ++a) x[a] = source[a * step];
+#pragma unroll
+          for (int a = 0; a < together; ++a)
+            pair[2 * (at ^ (fourier ? slot<T>(a * apart / 2) : slot<T>(a * apart / 4)))] =
+                sine && i % 2 != 0 ? -x[a] : x[a];
         });
         break;
       }
@@ -219,13 +199,12 @@ struct EvenKinds {
       case Transform::dst3: {
         const bool fourier = kind == Transform::idft;
         const Complex<T>* const c_and_d = pairs(kind, tables);
-        const auto fetch = [&](int line, int k) {
-          const auto x = [&](int i) { return lines.load(line, kind == Transform::dst3 ? n - 1 - i : i); };
-          return Four<T>{x(k), k == 0 ? T{0} : x(n - k), x(M - k), x(M + k)};
-        };
-        lines.template for_each_fetched<2>(M / 2 + 1, thread, threads, fetch, [&](int line, int k, Four<T> x) {
-          const Halves<T> halves = fourier ? Halves<T>{{x.a, x.b}, {x.c, k == 0 ? T{0} : -x.d}}
-                                           : dct3_halves(x.a, x.b, x.c, x.d);
+        const bool reverse = kind == Transform::dst3;
+        lines.for_each(M / 2 + 1, thread, threads, [&](int line, int k) {
+          const auto x = [&](int i) { return *lines.source(line, reverse ? n - 1 - i : i); };
+          const T at_k = x(k), at_n_k = k == 0 ? T{0} : x(n - k), at_M_k = x(M - k), at_Mk = x(M + k);
+          const Halves<T> halves = fourier ? Halves<T>{{at_k, at_n_k}, {at_M_k, k == 0 ? T{0} : -at_Mk}}
+                                           : dct3_halves(at_k, at_n_k, at_M_k, at_Mk);
           put(shared + line * lines.pitch, k, join_spectrum(halves, c_and_d + 2 * k));
         });
         break;
@@ -233,14 +212,12 @@ struct EvenKinds {
       default: {  // dct4, dst4
         const bool sine = kind == Transform::dst4;
         const Complex<T>* const r = tables + LineTables::fourth(bits);
-        const auto fetch = [&](int line, int j) {
-          return Four<T>{lines.load(line, 2 * j), lines.load(line, 2 * j + 1), lines.load(line, n - 2 - 2 * j),
-                         lines.load(line, n - 1 - 2 * j)};
-        };
-        lines.template for_each_fetched<2>(M / 2, thread, threads, fetch, [&](int line, int j, Four<T> x) {
+        lines.for_each(M / 2, thread, threads, [&](int line, int j) {
+          const T a = *lines.source(line, 2 * j), b = *lines.source(line, 2 * j + 1),
+                  c = *lines.source(line, n - 2 - 2 * j), d = *lines.source(line, n - 1 - 2 * j);
           Complex<T>* const z = shared + line * lines.pitch;
-          z[slot<T>(j)] = r[j] * (sine ? Complex<T>{x.d, x.a} : Complex<T>{x.a, x.d});
-          z[slot<T>(M - 1 - j)] = r[M - 1 - j] * (sine ? Complex<T>{x.b, x.c} : Complex<T>{x.c, x.b});
+          z[slot<T>(j)] = r[j] * (sine ? Complex<T>{d, a} : Complex<T>{a, d});
+          z[slot<T>(M - 1 - j)] = r[M - 1 - j] * (sine ? Complex<T>{b, c} : Complex<T>{c, b});
         });
       }
     }
@@ -268,7 +245,7 @@ struct EvenKinds {
           else
             y.H = eighth_turn(y.H);
           const auto put_output = [&](int i, T value) {
-            lines.store(line, kind == Transform::dst2 ? n - 1 - i : i, value);
+            *lines.target(line, kind == Transform::dst2 ? n - 1 - i : i) = value;
           };
           put_output(k, y.F.re);
           if (k > 0) put_output(n - k, -y.F.im);
@@ -278,25 +255,38 @@ struct EvenKinds {
         break;
       }
       case Transform::idft:
-        lines.for_each(n, thread, threads, [&](int line, int i) {
-          const Complex<T> pair = shared[line * lines.pitch + slot<T>(fft_place<bits - 1>(i / 2))];
-          lines.store(line, i, i % 2 == 0 ? pair.re : -pair.im);
-        });
-        break;
       case Transform::dct3:
-      case Transform::dst3:
-        lines.for_each(n, thread, threads, [&](int line, int i) {
-          const T y = dct3_output<bits>(shared + line * lines.pitch, i);
-          lines.store(line, i, kind == Transform::dst3 && i % 2 != 0 ? -y : y);
+      case Transform::dst3: {
+        const bool fourier = kind == Transform::idft, sine = kind == Transform::dst3;
+        lines.for_each(apart, thread, threads, [&](int line, int i) {
+          const int j = fourier ? i : dct3_place<bits>(i);
+          const T* const pair = reinterpret_cast<const T*>(shared + line * lines.pitch) + j % 2;
+          const int at = slot<T>(fft_place<bits - 1>(j / 2));
+          const bool negative = (j % 2 != 0) != (sine && i % 2 != 0);
+          T* const target = lines.target(line, i);
+          const Index step = Index{apart} * lines.to_stride;
+#pragma unroll
+          for (int a = 0; a < together; ++a) {
+            const int turn = fourier ? slot<T>(fft_place<bits - 1>(a * apart / 2)) : slot<T>(fft_place<bits - 1>(a * apart / 4));
+            const T y = pair[2 * (at ^ turn)];
+            target[a * step] = negative ? -y : y;
+          }
         });
         break;
+      }
       default: {  // dct4, dst4
         const Complex<T>* const r = tables + LineTables::fourth(bits);
-        lines.for_each(n, thread, threads, [&](int line, int i) {
-          const int k = i % 2 == 0 ? i / 2 : (n - 1 - i) / 2;
-          const Complex<T> y = r[k] * shared[line * lines.pitch + slot<T>(fft_place<bits - 1>(k))];
+        lines.for_each(apart, thread, threads, [&](int line, int i) {
+          const int k = i % 2 == 0 ? i / 2 : (n - 1 - i) / 2, at = slot<T>(fft_place<bits - 1>(k));
           const bool negative = i % 2 != 0 && kind == Transform::dct4;  // the sine's alternating sign undoes that of (L4)
-          lines.store(line, i, 2 * (i % 2 == 0 ? y.re : negative ? -y.im : y.im));
+          T* const target = lines.target(line, i);
+          const Index step = Index{apart} * lines.to_stride;
+#pragma unroll
+          for (int a = 0; a < together; ++a) {
+            const int turn = slot<T>(fft_place<bits - 1>(a * apart / 2));
+            const Complex<T> y = r[k ^ (a * apart / 2)] * shared[line * lines.pitch + (at ^ turn)];
+            target[a * step] = 2 * (i % 2 == 0 ? y.re : negative ? -y.im : y.im);
+          }
         });
       }
     }
@@ -371,10 +361,12 @@ struct FirstKinds {
     const bool sine = kind == Transform::dst1;
     lines.for_each(N / group + 1, thread, threads, [&](int line, int k) {
       T x[group];
+      const T *const plus = lines.source(line, k - (sine ? 1 : 0)), *const minus = lines.source(line, -k - (sine ? 1 : 0));
+      const Index step = Index{2 * N / group} * lines.from_stride;
 #pragma unroll
       for (int a = 0; a < group; ++a) {
         const bool is_end = (a == 0 || a == group - 1) && k == 0;  // x_0 and x_N of a dst1 are zeros
-        x[a] = sine && is_end ? T{0} : lines.load(line, place(a, k) - (sine ? 1 : 0));
+        x[a] = sine && is_end ? T{0} : a % 2 == 0 ? plus[a / 2 * step] : minus[(a + 1) / 2 * step];
       }
       fold<1>(x, k, sine, shared + line * lines.pitch, tables);
     });
@@ -435,29 +427,56 @@ struct FirstKinds {
     if constexpr (!is_rest) transform<pass, level + 1>(lines, shared, tables, thread, threads);
   }
 
-  /// Output k of (L5), from the level on.
-  template <int level>
-  ASTERISM_HOST_DEVICE static T output(const Complex<T>* z, int k, bool sine) {
-    if constexpr (level <= levels) {
-      if (k % 2 == 0) return output<level + 1>(z, k / 2, sine);
-      const T y = dct3_output<odd_bits(level)>(z + odd_start(level), k / 2);
-      return sine && k / 2 % 2 != 0 ? -y : y;
-    } else {
-      const auto number = [z](int i) {
-        const Complex<T> u = z[rest_start + slot<T>(fft_place<rest_bits>(i / 2))];
-        return i % 2 == 0 ? u.re : u.im;
-      };
-      constexpr int period = 2 << rest_bits;
-      const T u = number(k), mirror = number((period - k) % period);
-      return sine ? dst_unfold(u, mirror) : dct_unfold(u, mirror);
+  /// Where output k is, and those N / together further on: turn[i] leads to the next but 2^i.
+  struct Source {
+    const T* numbers;
+    int at, turn[3];
+    bool negative;
+
+    ASTERISM_HOST_DEVICE T output(int a) const {
+      int place = at;
+#pragma unroll
+      for (int i = 0; i < 3; ++i) place ^= a >> i & 1 ? turn[i] : 0;
+      return negative ? -numbers[place] : numbers[place];
     }
+  };
+
+  /// A thread makes so many outputs, so far apart: they are of one level, and their places differ in three bits.
+  static constexpr int together = bits < 7 ? 1 : 8, apart = N / together;
+
+  /// @param k of the level's transform
+  template <int level>
+  ASTERISM_HOST_DEVICE static Source source(const Complex<T>* z, int k, bool sine) {
+    Source s;
+    if constexpr (level <= levels) {
+      if (k % 2 == 0) return source<level + 1>(z, k / 2, sine);
+      constexpr int fft_bits = odd_bits(level) - 1;
+      const int l = k / 2, j = dct3_place<odd_bits(level)>(l);
+      s.numbers = reinterpret_cast<const T*>(z + odd_start(level));
+      s.at = 2 * slot<T>(fft_place<fft_bits>(j / 2)) + j % 2;
+      for (int i = 0; i < 3; ++i) s.turn[i] = 2 * slot<T>(fft_place<fft_bits>(apart >> (level + 2) << i));
+      s.negative = (j % 2 != 0) != (sine && l % 2 != 0);
+    } else {
+      s.numbers = reinterpret_cast<const T*>(z + rest_start);
+      s.at = 2 * slot<T>(fft_place<rest_bits>(k / 2)) + k % 2;
+      for (int i = 0; i < 3; ++i) s.turn[i] = 2 * slot<T>(fft_place<rest_bits>(apart >> (levels + 1) << i));
+      s.negative = false;
+    }
+    return s;
   }
 
   ASTERISM_HOST_DEVICE static void store(const BlockLines<T>& lines, Transform kind, const Complex<T>* shared,
                                          int thread, int threads) {
     const bool sine = kind == Transform::dst1;
-    lines.for_each(sine ? N - 1 : N + 1, thread, threads, [&](int line, int i) {
-      lines.store(line, i, output<1>(shared + line * lines.pitch, sine ? i + 1 : i, sine));
+    lines.for_each(apart, thread, threads, [&](int line, int k) {
+      const Complex<T>* const z = shared + line * lines.pitch;
+      const Source from = source<1>(z, k, sine);
+      T* const target = lines.target(line, k - (sine ? 1 : 0));
+      const Index step = Index{apart} * lines.to_stride;
+#pragma unroll
+      for (int a = 0; a < together; ++a)
+        if (a > 0 || !sine || k > 0) target[a * step] = from.output(a);
+      if (!sine && k == 0) *lines.target(line, N) = source<1>(z, N, sine).output(0);
     });
   }
 };

@@ -187,7 +187,7 @@ void line_transform(Stream stream, Transform kind, const Lines<const T>& from, c
               blocks_per_group = side_by_side ? (from.width + per_block - 1) / per_block : 1,
               blocks = side_by_side ? from.count * blocks_per_group : (from.count + per_block - 1) / per_block;
   const GridLines<T> grid{{from.data, to.data, side_by_side ? 1 : from.distance, side_by_side ? 1 : to.distance,
-                           from.stride, to.stride, 0, shape.log_lines, side_by_side, shape.pitch},
+                           static_cast<int>(from.stride), static_cast<int>(to.stride), 0, shape.log_lines, side_by_side, shape.pitch},
                           from.distance,
                           to.distance,
                           from.count,
