@@ -1,41 +1,45 @@
 /// \file
-/// The phases of `line_transform`: what each thread of a block does between two barriers. They run on the host too,
-/// phase after phase and thread after thread.
+/// The phases of `line_transform`: what each thread of a block does between two barriers. They run on the
+/// host too, phase after phase and thread after thread.
 ///
-/// dct2 and dft of n = 2 M points: with z_j = v_{2j} + i v_{2j+1}, where v is x for dft and (T5)'s for dct2, Z = DFT_M(z),
-/// A = Z_k, B = conj Z_{M-k}, w = exp(-2 pi i k / n), 0 <= k <= M/2,
+/// dct2 and dft of n = 2 M points: with z_j = v_{2j} + i v_{2j+1}, where v is x for dft and (T5)'s for dct2,
+/// Z = DFT_M(z), A = Z_k, B = conj Z_{M-k}, w = exp(-2 pi i k / n), 0 <= k <= M/2,
 ///
-///     F = P - Q,   H = P + Q,   P = c (A + B),   Q = i d (A - B),   d = c w,                             (L1)
+///     F = P - Q,   H = P + Q,   P = c (A + B),   Q = i d (A - B),   d = c w, (L1)
 ///
 /// are F = 2 X_k and H = 2 conj X_{M-k} with c = 1, and with c = exp(-i pi k / 2n)
 ///
-///     F = Y_k - i Y_{n-k},   exp(i pi / 4) H = Y_{M-k} + i Y_{M+k}.                                          (L2)
+///     F = Y_k - i Y_{n-k},   exp(i pi / 4) H = Y_{M-k} + i Y_{M+k}. (L2)
 ///
 /// idft and dct3 take the same steps back: F and H are made of the numbers given, and z = conj DFT_M(conj Z),
 ///
-///     Z_k = S - R,   conj Z_{M-k} = S + R,   S = conj(c) (F + H),   R = i conj(d) (H - F)                        (L3)
+///     Z_k = S - R,   conj Z_{M-k} = S + R,   S = conj(c) (F + H),   R = i conj(d) (H - F) (L3)
 ///
-/// with F = Y_k - i Y_{n-k}, H = exp(-i pi / 4) (Y_{M-k} + i Y_{M+k}) for dct3, and F = X_k, H = conj X_{M-k} for idft.
+/// with F = Y_k - i Y_{n-k}, H = exp(-i pi / 4) (Y_{M-k} + i Y_{M+k}) for dct3, and F = X_k, H = conj X_{M-k}
+/// for idft.
 ///
 /// dct4, in the way of FFTPACK's successors, with r_j = exp(-i pi (8j+1) / 8n):
 ///
-///     T = DFT_M( r_j (x_{2j} + i x_{n-1-2j}) ),   Y_{2k} = 2 Re(r_k T_k),   Y_{n-1-2k} = -2 Im(r_k T_k).              (L4)
+///     T = DFT_M( r_j (x_{2j} + i x_{n-1-2j}) ),   Y_{2k} = 2 Re(r_k T_k),   Y_{n-1-2k} = -2 Im(r_k T_k).
+///     (L4)
 ///
-/// dst1 and dct1: (T2) and (T4) do twice the arithmetic that is necessary, since each output is there twice. With
-/// N = n + 1 or n - 1 and e, s as there (roles exchanged for dct1, so that e stands for the even-numbered outputs),
+/// dst1 and dct1: (T2) and (T4) do twice the arithmetic that is necessary, since each output is there twice.
+/// With N = n + 1 or n - 1 and e, s as there (roles exchanged for dct1, so that e stands for the
+/// even-numbered outputs),
 ///
 ///     Y_{2l} = (dst1 or dct1 of e_j, j = 0 ... N/2)_l,   dst1: Y_{2l+1} = (dst3 of s_1 ... s_{N/2})_l,
-///                                                     dct1: Y_{2l+1} = (dct3 of s_0 ... s_{N/2-1})_l,         (L5)
+///                                                     dct1: Y_{2l+1} = (dct3 of s_0 ... s_{N/2-1})_l, (L5)
 ///
-/// with an FFT of length N/4 for the odd-numbered. That is done `levels` times, and (T2) or (T4) for the rest.
+/// with an FFT of length N/4 for the odd-numbered. That is done `levels` times, and (T2) or (T4) for the
+/// rest.
 #pragma once
 
 #include "shared_fft.cuh"
 
 namespace asterism::kernels::cuda {
 
-/// The lines of a block, a power of two of them in shared memory, `present` of them in the array: so far apart, and with
-/// points so far apart.
+/// The lines of a block, a power of two of them in shared memory, `present` of them in the array: so far
+/// apart, and with points so far apart.
 template <class T>
 struct BlockLines {
   const T* from;
@@ -46,13 +50,16 @@ struct BlockLines {
   bool side_by_side;  ///< then neighbouring threads take neighbouring lines, else neighbouring points
   int pitch;          ///< of the lines in shared memory, in complex numbers
 
-  ASTERISM_HOST_DEVICE const T* source(int line, int j) const { return from + line * from_step + Index{j} * from_stride; }
+  ASTERISM_HOST_DEVICE const T* source(int line, int j) const {
+    return from + line * from_step + Index{j} * from_stride;
+  }
   ASTERISM_HOST_DEVICE T* target(int line, int j) const { return to + line * to_step + Index{j} * to_stride; }
 
   /// Calls use(line, i) for the thread's share of i = 0 ... count - 1 for every present line.
   template <class Use>
   ASTERISM_HOST_DEVICE void for_each(unsigned count, int thread, int threads, Use use) const {
-    for (unsigned i = static_cast<unsigned>(thread); i < count << log_lines; i += static_cast<unsigned>(threads)) {
+    for (unsigned i = static_cast<unsigned>(thread); i < count << log_lines;
+         i += static_cast<unsigned>(threads)) {
       const unsigned line = side_by_side ? i & ((1U << log_lines) - 1) : i / count,
                      place = side_by_side ? i >> log_lines : i % count;
       if (static_cast<int>(line) < present) use(static_cast<int>(line), static_cast<int>(place));
@@ -60,17 +67,32 @@ struct BlockLines {
   }
 };
 
-/// The tables of one precision, for all lengths up to 2^max_bits: one after another those of the FFTs, then for lines of
-/// 2^bits points c and d of (L1) for dct2 and dft, r of (L4), and the rotations of (T2) for N = 2^bits.
+/// A number of a line, past the first-level cache, which is for the tables.
+template <class T>
+ASTERISM_HOST_DEVICE inline T load_once(const T* x) {
+#ifdef __CUDA_ARCH__
+  return __ldcg(x);
+#else
+  return *x;
+#endif
+}
+
+/// The tables of one precision, for all lengths up to 2^max_bits: one after another those of the FFTs with
+/// radices up to 16 and up to 8, then for lines of 2^bits points c and d of (L1) for dct2 and dft, r of (L4),
+/// and the rotations of (T2) for N = 2^bits.
 struct LineTables {
   static constexpr int max_bits = 15;
 
-  static constexpr int pairs(int bits) { return (1 << bits) / 4 + 1; }    ///< k = 0 ... n/4
+  static constexpr int pairs(int bits) { return (1 << bits) / 4 + 1; }   ///< k = 0 ... n/4
   static constexpr int fourths(int bits) { return (1 << bits) / 2; }     ///< j = 0 ... n/2 - 1
   static constexpr int halves(int bits) { return (1 << bits) / 2 + 1; }  ///< j = 0 ... N/2
 
-  static constexpr int fft(int bits) { return sum(bits, fft_rotations); }
-  static constexpr int cosine(int bits) { return fft(max_bits + 1) + 2 * sum(bits, pairs); }
+  static constexpr int fft(int bits, int most) {
+    int start = most == 4 ? 0 : fft(max_bits + 1, 4);
+    for (int b = 0; b < bits; ++b) start += fft_rotations(b, most);
+    return start;
+  }
+  static constexpr int cosine(int bits) { return fft(max_bits + 1, 3) + 2 * sum(bits, pairs); }
   static constexpr int fourier(int bits) { return cosine(max_bits + 1) + 2 * sum(bits, pairs); }
   static constexpr int fourth(int bits) { return fourier(max_bits + 1) + sum(bits, fourths); }
   static constexpr int first(int bits) { return fourth(max_bits + 1) + sum(bits, halves); }
@@ -86,7 +108,8 @@ struct LineTables {
   static std::vector<Complex<T>> make() {
     std::vector<Complex<T>> table;
     table.reserve(size());
-    for (int b = 0; b <= max_bits; ++b) append_fft_rotations(table, b);
+    for (const int most : {4, 3})
+      for (int b = 0; b <= max_bits; ++b) append_fft_rotations(table, b, most);
     for (int b = 0; b <= max_bits; ++b)
       for (Index k = 0, n = Index{1} << b; k < pairs(b); ++k) {
         table.push_back(unit_number<T>(k, 2 * n));
@@ -98,7 +121,8 @@ struct LineTables {
         table.push_back(unit_number<T>(2 * k, n));
       }
     for (int b = 0; b <= max_bits; ++b)
-      for (Index j = 0, n = Index{1} << b; j < fourths(b); ++j) table.push_back(unit_number<T>(8 * j + 1, 8 * n));
+      for (Index j = 0, n = Index{1} << b; j < fourths(b); ++j)
+        table.push_back(unit_number<T>(8 * j + 1, 8 * n));
     for (int b = 0; b <= max_bits; ++b)
       for (Index j = 0, N = Index{1} << b; j < halves(b); ++j) table.push_back(conj(unit_number<T>(j, N)));
     return table;
@@ -112,7 +136,8 @@ struct Halves {
 
 /// (L1)
 template <class T>
-ASTERISM_HOST_DEVICE inline Halves<T> split_spectrum(Complex<T> Z, Complex<T> mirror, const Complex<T>* c_and_d) {
+ASTERISM_HOST_DEVICE inline Halves<T> split_spectrum(Complex<T> Z, Complex<T> mirror,
+                                                     const Complex<T>* c_and_d) {
   const Complex<T> B = conj(mirror), P = c_and_d[0] * (Z + B), Q = times_i(c_and_d[1] * (Z - B));
   return {P - Q, P + Q};
 }
@@ -131,7 +156,8 @@ ASTERISM_HOST_DEVICE inline Halves<T> dct3_halves(T at_k, T at_n_k, T at_M_k, T 
   return {{at_k, -at_n_k}, eighth_turn_back(Complex<T>{at_M_k, at_Mk})};
 }
 
-/// Output k of the dct3 of 2^bits points is v_j, j = ... (T6). It is Re z_{j/2} for even j, Im z_{j/2} for odd.
+/// Output k of the dct3 of 2^bits points is v_j, j = ... (T6). It is Re z_{j/2} for even j, Im z_{j/2} for
+/// odd.
 template <int bits>
 ASTERISM_HOST_DEVICE constexpr int dct3_place(int k) {
   return k % 2 == 0 ? k / 2 : (1 << bits) - 1 - k / 2;
@@ -142,7 +168,12 @@ template <class T, int bits>
 struct EvenKinds {
   static constexpr int n = 1 << bits, M = n / 2;
   static constexpr int numbers = M;  ///< complex ones per line
-  static constexpr int passes = pass_count(bits - 1), phases = passes + 2;
+  /// In float64 smaller radices, hence fewer registers and more threads, take 0.93 (8192 points) to 0.88
+  /// (512, side by side) of the time with radix 16 on an H200; in float32 there are registers enough.
+  static constexpr int most_radix = sizeof(T) == 8 ? 3 : 4;
+  static constexpr int most_threads = sizeof(T) == 8 ? 512 : 1024, least_blocks = sizeof(T) == 8 ? 2 : 1;
+  static constexpr int points_per_thread = sizeof(T) == 8 ? 16 : 32, few_threads = 64;
+  static constexpr int fft_bits = bits - 1, passes = pass_count(fft_bits, most_radix), phases = passes + 2;
   /// A thread takes so many points, so far apart: their places differ in three bits, for all of them alike.
   static constexpr int together = bits < 6 ? 1 : 8, apart = n / together;
 
@@ -161,14 +192,20 @@ struct EvenKinds {
   template <int pass>
   ASTERISM_HOST_DEVICE static void transform(const BlockLines<T>& lines, Complex<T>* shared,
                                              const Complex<T>* tables, int thread, int threads) {
-    constexpr int log_count = bits - 1 - pass_radix(bits - 1, pass);
+    constexpr int log_count = fft_bits - pass_radix(fft_bits, most_radix, pass);
     for (int i = thread; i < 1 << (log_count + lines.log_lines); i += threads)
-      fft_butterfly<bits - 1, pass>(shared + (i >> log_count) * lines.pitch, i & ((1 << log_count) - 1),
-                                    tables + LineTables::fft(bits - 1));
+      fft_butterfly<fft_bits, most_radix, pass>(shared + (i >> log_count) * lines.pitch,
+                                                i & ((1 << log_count) - 1),
+                                                tables + LineTables::fft(fft_bits, most_radix));
+  }
+
+  ASTERISM_HOST_DEVICE static constexpr int place_of(int k) {
+    return slot<T>(fft_place<fft_bits, most_radix>(k));
   }
 
   ASTERISM_HOST_DEVICE static const Complex<T>* pairs(Transform kind, const Complex<T>* tables) {
-    return tables + (kind == Transform::dft || kind == Transform::idft ? LineTables::fourier(bits) : LineTables::cosine(bits));
+    return tables + (kind == Transform::dft || kind == Transform::idft ? LineTables::fourier(bits)
+                                                                       : LineTables::cosine(bits));
   }
 
   ASTERISM_HOST_DEVICE static void load(const BlockLines<T>& lines, Transform kind, Complex<T>* shared,
@@ -185,9 +222,9 @@ struct EvenKinds {
           const T* const source = lines.source(line, i);
           const Index step = Index{apart} * lines.from_stride;
           T x[together];
-#pragma unroll
-          for (int a = 0; a < together; ++a) x[a] = source[a * step];
-#pragma unroll
+          ASTERISM_UNROLL
+          for (int a = 0; a < together; ++a) x[a] = load_once(source + a * step);
+          ASTERISM_UNROLL
           for (int a = 0; a < together; ++a)
             pair[2 * (at ^ (fourier ? slot<T>(a * apart / 2) : slot<T>(a * apart / 4)))] =
                 sine && i % 2 != 0 ? -x[a] : x[a];
@@ -201,7 +238,7 @@ struct EvenKinds {
         const Complex<T>* const c_and_d = pairs(kind, tables);
         const bool reverse = kind == Transform::dst3;
         lines.for_each(M / 2 + 1, thread, threads, [&](int line, int k) {
-          const auto x = [&](int i) { return *lines.source(line, reverse ? n - 1 - i : i); };
+          const auto x = [&](int i) { return load_once(lines.source(line, reverse ? n - 1 - i : i)); };
           const T at_k = x(k), at_n_k = k == 0 ? T{0} : x(n - k), at_M_k = x(M - k), at_Mk = x(M + k);
           const Halves<T> halves = fourier ? Halves<T>{{at_k, at_n_k}, {at_M_k, k == 0 ? T{0} : -at_Mk}}
                                            : dct3_halves(at_k, at_n_k, at_M_k, at_Mk);
@@ -213,8 +250,9 @@ struct EvenKinds {
         const bool sine = kind == Transform::dst4;
         const Complex<T>* const r = tables + LineTables::fourth(bits);
         lines.for_each(M / 2, thread, threads, [&](int line, int j) {
-          const T a = *lines.source(line, 2 * j), b = *lines.source(line, 2 * j + 1),
-                  c = *lines.source(line, n - 2 - 2 * j), d = *lines.source(line, n - 1 - 2 * j);
+          const T a = load_once(lines.source(line, 2 * j)), b = load_once(lines.source(line, 2 * j + 1)),
+                  c = load_once(lines.source(line, n - 2 - 2 * j)),
+                  d = load_once(lines.source(line, n - 1 - 2 * j));
           Complex<T>* const z = shared + line * lines.pitch;
           z[slot<T>(j)] = r[j] * (sine ? Complex<T>{d, a} : Complex<T>{a, d});
           z[slot<T>(M - 1 - j)] = r[M - 1 - j] * (sine ? Complex<T>{b, c} : Complex<T>{c, b});
@@ -238,8 +276,7 @@ struct EvenKinds {
         const Complex<T>* const c_and_d = pairs(kind, tables);
         lines.for_each(M / 2 + 1, thread, threads, [&](int line, int k) {
           const Complex<T>* const z = shared + line * lines.pitch;
-          Halves<T> y = split_spectrum(z[slot<T>(fft_place<bits - 1>(k))],
-                                       z[slot<T>(fft_place<bits - 1>((M - k) % M))], c_and_d + 2 * k);
+          Halves<T> y = split_spectrum(z[place_of(k)], z[place_of((M - k) % M)], c_and_d + 2 * k);
           if (fourier)
             y = {{y.F.re / 2, -y.F.im / 2}, {y.H.re / 2, -y.H.im / 2}};
           else
@@ -261,13 +298,13 @@ struct EvenKinds {
         lines.for_each(apart, thread, threads, [&](int line, int i) {
           const int j = fourier ? i : dct3_place<bits>(i);
           const T* const pair = reinterpret_cast<const T*>(shared + line * lines.pitch) + j % 2;
-          const int at = slot<T>(fft_place<bits - 1>(j / 2));
+          const int at = place_of(j / 2);
           const bool negative = (j % 2 != 0) != (sine && i % 2 != 0);
           T* const target = lines.target(line, i);
           const Index step = Index{apart} * lines.to_stride;
-#pragma unroll
+          ASTERISM_UNROLL
           for (int a = 0; a < together; ++a) {
-            const int turn = fourier ? slot<T>(fft_place<bits - 1>(a * apart / 2)) : slot<T>(fft_place<bits - 1>(a * apart / 4));
+            const int turn = fourier ? place_of(a * apart / 2) : place_of(a * apart / 4);
             const T y = pair[2 * (at ^ turn)];
             target[a * step] = negative ? -y : y;
           }
@@ -277,13 +314,14 @@ struct EvenKinds {
       default: {  // dct4, dst4
         const Complex<T>* const r = tables + LineTables::fourth(bits);
         lines.for_each(apart, thread, threads, [&](int line, int i) {
-          const int k = i % 2 == 0 ? i / 2 : (n - 1 - i) / 2, at = slot<T>(fft_place<bits - 1>(k));
-          const bool negative = i % 2 != 0 && kind == Transform::dct4;  // the sine's alternating sign undoes that of (L4)
+          const int k = i % 2 == 0 ? i / 2 : (n - 1 - i) / 2, at = place_of(k);
+          const bool negative =
+              i % 2 != 0 && kind == Transform::dct4;  // the sine's alternating sign undoes that of (L4)
           T* const target = lines.target(line, i);
           const Index step = Index{apart} * lines.to_stride;
-#pragma unroll
+          ASTERISM_UNROLL
           for (int a = 0; a < together; ++a) {
-            const int turn = slot<T>(fft_place<bits - 1>(a * apart / 2));
+            const int turn = place_of(a * apart / 2);
             const Complex<T> y = r[k ^ (a * apart / 2)] * shared[line * lines.pitch + (at ^ turn)];
             target[a * step] = 2 * (i % 2 == 0 ? y.re : negative ? -y.im : y.im);
           }
@@ -311,17 +349,7 @@ ASTERISM_HOST_DEVICE inline FoldedPair<T> dct_fold(T x, T mirror, Complex<T> rot
   const T s = x + mirror, e = x - mirror, c = e * rotation.re, d = e * rotation.im;
   return {{s + d, c}, {s - d, c}};
 }
-/// (T3) and (T4)
-template <class T>
-ASTERISM_HOST_DEVICE inline T dst_unfold(T u, T mirror) {
-  return (u - mirror) / 2;
-}
-template <class T>
-ASTERISM_HOST_DEVICE inline T dct_unfold(T u, T mirror) {
-  return (u + mirror) / 2;
-}
-
-/// How often (L5) splits lines of N = 2^bits. Twice is ... 
+/// How often (L5) splits lines of N = 2^bits. Twice is ...
 constexpr int split_levels(int bits) { return bits < 4 ? 0 : 2; }
 
 /// dst1 (N = n + 1) and dct1 (N = n - 1), N = 2^bits, bits >= 2.
@@ -329,12 +357,16 @@ template <class T, int bits>
 struct FirstKinds {
   static constexpr int N = 1 << bits, levels = split_levels(bits);
   static constexpr int rest_bits = bits - levels;  ///< N of the transform that (T2) or (T4) does
-  static constexpr int odd_bits(int level) { return bits - level; }  ///< of the dst3 or dct3 of (L5), level = 1 ... levels
+  static constexpr int odd_bits(int level) {
+    return bits - level;
+  }  ///< of the dst3 or dct3 of (L5), level = 1 ... levels
   /// Where their complex numbers start: N/4 of the first level, N/8 of the second ..., then the rest.
   static constexpr int odd_start(int level) { return N / 2 - (N >> level); }
   static constexpr int rest_start = levels == 0 ? 0 : N / 2 - (N >> (levels + 1));
   static constexpr int numbers = rest_start + (1 << rest_bits);  ///< complex ones per line
-  static constexpr int passes = pass_count(rest_bits), phases = passes + 2;
+  static constexpr int most_radix = 4, most_threads = sizeof(T) == 8 ? 512 : 768, least_blocks = 1;
+  static constexpr int points_per_thread = 32, few_threads = sizeof(T) == 8 ? 64 : 128;
+  static constexpr int passes = pass_count(rest_bits, most_radix), phases = passes + 2;
 
   template <int phase>
   ASTERISM_HOST_DEVICE static void run(const BlockLines<T>& lines, Transform kind, Complex<T>* shared,
@@ -348,8 +380,8 @@ struct FirstKinds {
   }
 
  private:
-  /// A thread takes the x_j that (L5) and (T2) bring together: x[a] at place(a, k), a = 0 ... group - 1, which are
-  /// multiples of N / group * 2, plus and minus k. The mirror of x[a] is x[group - 1 - a].
+  /// A thread takes the x_j that (L5) and (T2) bring together: x[a] at place(a, k), a = 0 ... group - 1,
+  /// which are multiples of N / group * 2, plus and minus k. The mirror of x[a] is x[group - 1 - a].
   static constexpr int group = 4 << levels;
   ASTERISM_HOST_DEVICE static constexpr int place(int a, int k) {
     constexpr int step = 2 * N / group;
@@ -361,12 +393,14 @@ struct FirstKinds {
     const bool sine = kind == Transform::dst1;
     lines.for_each(N / group + 1, thread, threads, [&](int line, int k) {
       T x[group];
-      const T *const plus = lines.source(line, k - (sine ? 1 : 0)), *const minus = lines.source(line, -k - (sine ? 1 : 0));
+      const T *const plus = lines.source(line, k - (sine ? 1 : 0)), *const minus = lines.source(
+                                                                        line, -k - (sine ? 1 : 0));
       const Index step = Index{2 * N / group} * lines.from_stride;
-#pragma unroll
+      ASTERISM_UNROLL
       for (int a = 0; a < group; ++a) {
         const bool is_end = (a == 0 || a == group - 1) && k == 0;  // x_0 and x_N of a dst1 are zeros
-        x[a] = sine && is_end ? T{0} : a % 2 == 0 ? plus[a / 2 * step] : minus[(a + 1) / 2 * step];
+        x[a] =
+            sine && is_end ? T{0} : load_once(a % 2 == 0 ? plus + a / 2 * step : minus + (a + 1) / 2 * step);
       }
       fold<1>(x, k, sine, shared + line * lines.pitch, tables);
     });
@@ -379,16 +413,17 @@ struct FirstKinds {
       constexpr int n = 1 << odd_bits(level), M = n / 2, half = group >> level;
       const Complex<T>* const c_and_d = tables + LineTables::cosine(odd_bits(level));
       T odd[half];
-#pragma unroll
+      ASTERISM_UNROLL
       for (int a = 0; a < half; ++a) {
         const T sum = x[a] + x[2 * half - 1 - a], difference = x[a] - x[2 * half - 1 - a];
         odd[a] = sine ? sum : difference;
         x[a] = sine ? difference : sum;
       }
-#pragma unroll
+      ASTERISM_UNROLL
       for (int a = 0; a < half / 4; ++a) {
         const int i = place(a, k);
-        const T at_i = odd[a], at_M_i = odd[half / 2 - 1 - a], at_Mi = odd[half / 2 + a], at_n_i = odd[half - 1 - a];
+        const T at_i = odd[a], at_M_i = odd[half / 2 - 1 - a], at_Mi = odd[half / 2 + a],
+                at_n_i = odd[half - 1 - a];
         // (T8): dst3 is the dct3 of the numbers reversed, and s_j is its number n - j.
         const Halves<T> halves =
             sine ? dct3_halves(at_n_i, at_i, at_Mi, at_M_i) : dct3_halves(at_i, at_n_i, at_M_i, at_Mi);
@@ -399,7 +434,7 @@ struct FirstKinds {
       fold<level + 1>(x, k, sine, z, tables);
     } else {
       const Complex<T>* const rotations = tables + LineTables::first(rest_bits);
-#pragma unroll
+      ASTERISM_UNROLL
       for (int a = 0; a < 2; ++a) {
         const int j = place(a, k);
         const FoldedPair<T> pair =
@@ -416,12 +451,14 @@ struct FirstKinds {
                                              const Complex<T>* tables, int thread, int threads) {
     constexpr bool is_rest = level > levels;
     constexpr int fft_bits = is_rest ? rest_bits : odd_bits(level) - 1;
-    if constexpr (pass < pass_count(fft_bits)) {
-      constexpr int start = is_rest ? rest_start : odd_start(level), log_count = fft_bits - pass_radix(fft_bits, pass);
+    if constexpr (pass < pass_count(fft_bits, most_radix)) {
+      constexpr int start = is_rest ? rest_start : odd_start(level),
+                    log_count = fft_bits - pass_radix(fft_bits, most_radix, pass);
       const int all = 1 << (log_count + lines.log_lines);
       for (; thread < all; thread += threads)
-        fft_butterfly<fft_bits, pass>(shared + (thread >> log_count) * lines.pitch + start,
-                                      thread & ((1 << log_count) - 1), tables + LineTables::fft(fft_bits));
+        fft_butterfly<fft_bits, most_radix, pass>(shared + (thread >> log_count) * lines.pitch + start,
+                                                  thread & ((1 << log_count) - 1),
+                                                  tables + LineTables::fft(fft_bits, most_radix));
       thread -= all;  // the next level's first butterflies are for the threads that have no more of these
     }
     if constexpr (!is_rest) transform<pass, level + 1>(lines, shared, tables, thread, threads);
@@ -435,13 +472,14 @@ struct FirstKinds {
 
     ASTERISM_HOST_DEVICE T output(int a) const {
       int place = at;
-#pragma unroll
+      ASTERISM_UNROLL
       for (int i = 0; i < 3; ++i) place ^= a >> i & 1 ? turn[i] : 0;
       return negative ? -numbers[place] : numbers[place];
     }
   };
 
-  /// A thread makes so many outputs, so far apart: they are of one level, and their places differ in three bits.
+  /// A thread makes so many outputs, so far apart: they are of one level, and their places differ in three
+  /// bits.
   static constexpr int together = bits < 7 ? 1 : 8, apart = N / together;
 
   /// @param k of the level's transform
@@ -453,13 +491,15 @@ struct FirstKinds {
       constexpr int fft_bits = odd_bits(level) - 1;
       const int l = k / 2, j = dct3_place<odd_bits(level)>(l);
       s.numbers = reinterpret_cast<const T*>(z + odd_start(level));
-      s.at = 2 * slot<T>(fft_place<fft_bits>(j / 2)) + j % 2;
-      for (int i = 0; i < 3; ++i) s.turn[i] = 2 * slot<T>(fft_place<fft_bits>(apart >> (level + 2) << i));
+      s.at = 2 * slot<T>(fft_place<fft_bits, most_radix>(j / 2)) + j % 2;
+      for (int i = 0; i < 3; ++i)
+        s.turn[i] = 2 * slot<T>(fft_place<fft_bits, most_radix>(apart >> (level + 2) << i));
       s.negative = (j % 2 != 0) != (sine && l % 2 != 0);
     } else {
       s.numbers = reinterpret_cast<const T*>(z + rest_start);
-      s.at = 2 * slot<T>(fft_place<rest_bits>(k / 2)) + k % 2;
-      for (int i = 0; i < 3; ++i) s.turn[i] = 2 * slot<T>(fft_place<rest_bits>(apart >> (levels + 1) << i));
+      s.at = 2 * slot<T>(fft_place<rest_bits, most_radix>(k / 2)) + k % 2;
+      for (int i = 0; i < 3; ++i)
+        s.turn[i] = 2 * slot<T>(fft_place<rest_bits, most_radix>(apart >> (levels + 1) << i));
       s.negative = false;
     }
     return s;
@@ -473,7 +513,7 @@ struct FirstKinds {
       const Source from = source<1>(z, k, sine);
       T* const target = lines.target(line, k - (sine ? 1 : 0));
       const Index step = Index{apart} * lines.to_stride;
-#pragma unroll
+      ASTERISM_UNROLL
       for (int a = 0; a < together; ++a)
         if (a > 0 || !sine || k > 0) target[a * step] = from.output(a);
       if (!sine && k == 0) *lines.target(line, N) = source<1>(z, N, sine).output(0);

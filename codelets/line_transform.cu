@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <mutex>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "../runtime/cuda.hpp"
 #include "line_phases.cuh"
@@ -36,69 +40,28 @@ struct GridLines {
   }
 };
 
-/// A block has at most so many threads, and a multiprocessor so many blocks at least, of its 65,536 registers.
-template <class T>
-constexpr int most_threads = sizeof(T) == 8 ? 512 : 1024;
-
 template <class Kinds, class T, int... phase>
-__device__ void run_phases(const BlockLines<T>& lines, Transform kind, Complex<T>* shared, const Complex<T>* tables,
-                           std::integer_sequence<int, phase...>) {
+__device__ void run_phases(const BlockLines<T>& lines, Transform kind, Complex<T>* shared,
+                           const Complex<T>* tables, std::integer_sequence<int, phase...>) {
   const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
   ((Kinds::template run<phase>(lines, kind, shared, tables, thread, threads), __syncthreads()), ...);
 }
 
 template <class Kinds, class T>
-__global__ void __launch_bounds__(most_threads<T>)
+__global__ void __launch_bounds__(Kinds::most_threads, Kinds::least_blocks)
     transform_lines(GridLines<T> grid, Transform kind, const Complex<T>* __restrict__ tables) {
   extern __shared__ __align__(16) unsigned char memory[];
   run_phases<Kinds>(grid.block(blockIdx.x), kind, reinterpret_cast<Complex<T>*>(memory), tables,
                     std::make_integer_sequence<int, Kinds::phases>{});
 }
 
-/// How a block does its lines.
-struct BlockShape {
-  int log_lines, threads, pitch;
-};
-
-template <class T>
-std::size_t shared_bytes(const BlockShape& shape) {
-  return (std::size_t{1} << shape.log_lines) * static_cast<std::size_t>(shape.pitch) * sizeof(Complex<T>);
-}
-
-constexpr int warp = 32;
-
-/// @param numbers complex numbers of a line in shared memory
-template <class T>
-BlockShape block_shape(int bits, int numbers, Index width) {
-  constexpr int bytes_together = 64;  // that lines side by side are to be loaded in
-  const bool side_by_side = width > 1;
-  const int few = 4096 / numbers;  // lines of so many numbers keep the threads busy
-  int lines = std::max(1, few);
-  if (side_by_side) {
-    const int most = static_cast<int>((Index{200} << 10) / (numbers * static_cast<Index>(sizeof(Complex<T>))));
-    lines = std::max(lines, bytes_together / static_cast<int>(sizeof(T)));
-    lines = std::max(1, std::min(lines, most));
-    lines = std::min<int>(lines, static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(width))));
-  }
-  lines = static_cast<int>(std::bit_floor(static_cast<unsigned>(lines)));
-  BlockShape shape{};
-  shape.log_lines = std::countr_zero(static_cast<unsigned>(lines));
-  const int work = numbers * lines / 16;
-  shape.threads = std::clamp((work + warp - 1) / warp * warp, 64, most_threads<T> / 2);
-  // Neighbouring lines meet in no bank.
-  constexpr int together = 128 / static_cast<int>(sizeof(Complex<T>));
-  shape.pitch = numbers + (lines > 1 ? std::max(1, together / lines) : 0);
-  (void)bits;
-  return shape;
-}
-
-/// The shared memory that a block may have on the current device.
+/// The shared memory that a block may have on the current device, or, where there is none, on the target.
 std::size_t most_shared_bytes() {
   int device = 0, bytes = 0;
   if (cudaGetDevice(&device) != cudaSuccess ||
       cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) != cudaSuccess) {
     cudaGetLastError();  // no device: nothing that a later check should find
-    return 0;
+    return 227 << 10;
   }
   return static_cast<std::size_t>(bytes);
 }
@@ -125,11 +88,52 @@ const Complex<T>* tables() {
   return table;
 }
 
+/// What all lines of one length and family have in common.
 template <class T>
 struct Family {
-  int numbers;
   void (*kernel)(GridLines<T>, Transform, const Complex<T>*);
+  int bits, numbers, most_threads, points_per_thread, few_threads;  ///< as in EvenKinds and FirstKinds
+
+  template <class Kinds>
+  static Family of(int bits) {
+    return {&transform_lines<Kinds, T>, bits, Kinds::numbers, Kinds::most_threads, Kinds::points_per_thread,
+            Kinds::few_threads};
+  }
 };
+
+/// How a block does its lines.
+struct BlockShape {
+  int log_lines, threads, pitch;
+  std::size_t bytes;  ///< of shared memory; 0 where it has not enough
+};
+
+/// Contiguous lines: as few as keep few_threads busy, since small blocks wait less at their barriers. Lines
+/// side by side: more, so that every access covers whole sectors of memory, or nearly.
+template <class T>
+BlockShape block_shape(const Family<T>& family, Index width) {
+  constexpr int warp = 32, side_by_side_threads = 256, bank_bytes = 128, least_bytes = 16;
+  constexpr int number_bytes = sizeof(Complex<T>);
+  const int most_numbers = static_cast<int>(most_shared_bytes()) / number_bytes;
+  const int wanted =
+      (width > 1 ? side_by_side_threads : family.few_threads) * family.points_per_thread >> family.bits;
+  // Lines lie so far apart that those side by side meet in no bank.
+  const auto pitch = [&](int lines) {
+    return family.numbers + (lines > 1 ? std::max(1, bank_bytes / number_bytes / lines) : 0);
+  };
+  int lines = static_cast<int>(std::bit_floor(static_cast<unsigned>(std::max(1, wanted))));
+  if (width > 1) {
+    lines = std::max<int>(lines, 32 / sizeof(T));
+    while (lines / 2 >= width) lines /= 2;
+  }
+  while (lines > 1 && lines * pitch(lines) > most_numbers) lines /= 2;
+  const bool too_few =
+      width > 1 && std::min<Index>(lines, width) < std::min<Index>(width, least_bytes / sizeof(T));
+  if (too_few || lines * pitch(lines) > most_numbers) return {};
+  const int threads = (lines << family.bits) / family.points_per_thread;
+  return {std::countr_zero(static_cast<unsigned>(lines)),
+          std::clamp((threads + warp - 1) / warp * warp, warp, family.most_threads), pitch(lines),
+          static_cast<std::size_t>(lines) * static_cast<std::size_t>(pitch(lines)) * sizeof(Complex<T>)};
+}
 
 constexpr int least_bits = 2;
 /// The longest lines whose numbers 227 KiB, the most that any device gives a block, hold.
@@ -137,9 +141,9 @@ template <class T>
 constexpr int most_bits = sizeof(T) == 8 ? 14 : 15;
 
 template <class T, template <class, int> class Kinds, int... i>
-constexpr auto families(std::integer_sequence<int, i...>) {
+auto families(std::integer_sequence<int, i...>) {
   return std::array<Family<T>, sizeof...(i)>{
-      Family<T>{Kinds<T, least_bits + i>::numbers, &transform_lines<Kinds<T, least_bits + i>, T>}...};
+      Family<T>::template of<Kinds<T, least_bits + i>>(least_bits + i)...};
 }
 
 constexpr bool is_first(Transform kind) { return kind == Transform::dst1 || kind == Transform::dct1; }
@@ -163,51 +167,51 @@ const Family<T>& family(Transform kind, int bits) {
 }  // namespace
 
 template <class T>
-Index line_transform_memory(Transform kind, Index length, Index width) {
-  const int bits = bits_of<T>(kind, length);
-  if (bits < 0) return 0;
-  return static_cast<Index>(shared_bytes<T>(block_shape<T>(bits, family<T>(kind, bits).numbers, width)));
-}
-
-template <class T>
 bool line_transform_fits(Transform kind, Index length, Index width) {
-  const Index bytes = line_transform_memory<T>(kind, length, width);
-  return bytes > 0 && static_cast<std::size_t>(bytes) <= most_shared_bytes();
+  const int bits = bits_of<T>(kind, length);
+  return bits >= 0 && block_shape(family<T>(kind, bits), width).bytes > 0;
 }
 
 template <class T>
 void line_transform(Stream stream, Transform kind, const Lines<const T>& from, const Lines<T>& to) {
   const int bits = bits_of<T>(kind, from.length);
+  if (!line_transform_fits<T>(kind, from.length, from.width))
+    throw Error("lines of " + std::to_string(from.length) + " points, " + std::to_string(from.width) +
+                    " side by side, do not fit into a kernel's shared memory",
+                Blame::task);
+  if (const Index stride = std::max(from.stride, to.stride); stride > std::numeric_limits<int>::max())
+    throw Error(
+        "points of a line " + std::to_string(stride) + " elements apart: at most 2^31 - 1 are possible",
+        Blame::task);
   const Complex<T>* const table = tables<T>();
   if (from.count < 1 || from.width < 1) return;
   const Family<T>& f = family<T>(kind, bits);
-  const BlockShape shape = block_shape<T>(bits, f.numbers, from.width);
+  const BlockShape shape = block_shape(f, from.width);
   const bool side_by_side = from.width > 1;
   const Index per_block = Index{1} << shape.log_lines,
               blocks_per_group = side_by_side ? (from.width + per_block - 1) / per_block : 1,
-              blocks = side_by_side ? from.count * blocks_per_group : (from.count + per_block - 1) / per_block;
-  const GridLines<T> grid{{from.data, to.data, side_by_side ? 1 : from.distance, side_by_side ? 1 : to.distance,
-                           static_cast<int>(from.stride), static_cast<int>(to.stride), 0, shape.log_lines, side_by_side, shape.pitch},
+              blocks =
+                  side_by_side ? from.count * blocks_per_group : (from.count + per_block - 1) / per_block;
+  const GridLines<T> grid{{from.data, to.data, side_by_side ? 1 : from.distance,
+                           side_by_side ? 1 : to.distance, static_cast<int>(from.stride),
+                           static_cast<int>(to.stride), 0, shape.log_lines, side_by_side, shape.pitch},
                           from.distance,
                           to.distance,
                           from.count,
                           from.width,
                           static_cast<int>(blocks_per_group)};
-  const std::size_t bytes = shared_bytes<T>(shape);
-  check(cudaFuncSetAttribute(f.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+  check(cudaFuncSetAttribute(f.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(shape.bytes)),
         "shared memory of a transform");
-  f.kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(shape.threads), bytes,
+  f.kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(shape.threads), shape.bytes,
              asterism::cuda::native(stream)>>>(grid, kind, table);
   asterism::cuda::check_launch("transform of lines");
 }
 
-#define ASTERISM_INSTANTIATE(T)                                    \
-  template Index line_transform_memory<T>(Transform, Index, Index); \
-  template bool line_transform_fits<T>(Transform, Index, Index);    \
+#define ASTERISM_INSTANTIATE(T)                                  \
+  template bool line_transform_fits<T>(Transform, Index, Index); \
   template void line_transform<T>(Stream, Transform, const Lines<const T>&, const Lines<T>&);
 ASTERISM_INSTANTIATE(double)
-#ifndef ONLY_DOUBLE
 ASTERISM_INSTANTIATE(float)
-#endif
 
 }  // namespace asterism::kernels::cuda

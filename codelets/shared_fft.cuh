@@ -5,12 +5,13 @@
 ///
 /// in place, by decimation in frequency: a pass of radix R splits sub-lines of L numbers into R of s = L / R,
 ///
-///     z'_{qs+j} = exp(-2 pi i j q / L) sum_m z_{ms+j} exp(-2 pi i m q / R),   0 <= q < R,  0 <= j < s.     (F2)
+///     z'_{qs+j} = exp(-2 pi i j q / L) sum_m z_{ms+j} exp(-2 pi i m q / R),   0 <= q < R,  0 <= j < s. (F2)
 ///
-/// A thread reads R numbers and writes them to where they were, so passes want one barrier each. The frequencies
-/// come out in the order of their reversed digits (`fft_place`).
+/// A thread reads R numbers and writes them to where they were, so passes want one barrier each. The
+/// frequencies come out in the order of their reversed digits (`fft_place`).
 ///
-/// The functions run on the host too, thread after thread, so that the arithmetic of places can be tried there.
+/// The functions run on the host too, thread after thread, so that the arithmetic of places can be tried
+/// there.
 #pragma once
 
 #include <cmath>
@@ -18,6 +19,12 @@
 #include <vector>
 
 #include "transform.hpp"
+
+#ifdef __CUDA_ARCH__
+#define ASTERISM_UNROLL _Pragma("unroll")
+#else
+#define ASTERISM_UNROLL
+#endif
 
 namespace asterism::kernels::cuda {
 
@@ -61,34 +68,35 @@ ASTERISM_HOST_DEVICE inline Complex<T> eighth_turn_back(Complex<T> a) {
   return {(a.re + a.im) * half_root, (a.im - a.re) * half_root};
 }
 
-/// Where number i of a line lies, in units of complex numbers. 128 bytes are what shared memory gives at a time: 2^b numbers.
-/// Each group of b bits of i is added, without carry, to the lowest, so that any 2^b threads whose places differ in b
-/// successive bits, as in every pass and in the order of digits reversed, meet in no bank. Linear: slot(i ^ j) =
-/// slot(i) ^ slot(j).
+/// Where number i of a line lies, in units of complex numbers. 128 bytes are what shared memory gives at a
+/// time: 2^b numbers. Each group of b bits of i is added, without carry, to the lowest, so that any 2^b
+/// threads whose places differ in b successive bits, as in every pass and in the order of digits reversed,
+/// meet in no bank. Linear: slot(i ^ j) = slot(i) ^ slot(j).
 template <class T>
 ASTERISM_HOST_DEVICE constexpr int slot(int i) {
   constexpr int b = sizeof(T) == 8 ? 3 : 4, mask = (1 << b) - 1;
   return i ^ (((i >> b) ^ (i >> 2 * b) ^ (i >> 3 * b) ^ (i >> 4 * b)) & mask);
 }
 
-/// The radix 2^pass_radix of each pass, at most 16, and 2^pass_stride, the s of (F2).
-constexpr int pass_count(int bits) { return (bits + 3) / 4; }
-constexpr int pass_radix(int bits, int pass) {
-  const int passes = pass_count(bits);
+/// The passes of an FFT of length 2^bits with radices up to 2^most: radix 2^pass_radix, and 2^pass_stride is
+/// the s of (F2).
+constexpr int pass_count(int bits, int most) { return (bits + most - 1) / most; }
+constexpr int pass_radix(int bits, int most, int pass) {
+  const int passes = pass_count(bits, most);
   return bits / passes + (pass < bits % passes ? 1 : 0);
 }
-constexpr int pass_stride(int bits, int pass) {
+constexpr int pass_stride(int bits, int most, int pass) {
   int left = bits;
-  for (int p = 0; p <= pass; ++p) left -= pass_radix(bits, p);
+  for (int p = 0; p <= pass; ++p) left -= pass_radix(bits, most, p);
   return left;
 }
 
 /// The place of frequency k.
-template <int bits>
+template <int bits, int most>
 ASTERISM_HOST_DEVICE constexpr int fft_place(int k) {
   int place = 0;
-  for (int pass = 0, left = bits; pass < pass_count(bits); ++pass) {
-    const int radix = pass_radix(bits, pass);
+  for (int pass = 0, left = bits; pass < pass_count(bits, most); ++pass) {
+    const int radix = pass_radix(bits, most, pass);
     left -= radix;
     place |= (k & ((1 << radix) - 1)) << left;
     k >>= radix;
@@ -101,28 +109,31 @@ ASTERISM_HOST_DEVICE constexpr int fft_place(int k) {
 constexpr int rotation_tables(int radix) { return radix == 1 ? 1 : radix == 2 ? 3 : radix == 3 ? 4 : 6; }
 constexpr int rotation_power(int table) { return table < 3 ? table + 1 : 4 * (table - 2); }
 
-/// Where the tables of a pass start in those of an FFT, and how long they are if pass is that after the last.
-constexpr int rotations_start(int bits, int pass) {
+/// Where the tables of a pass start in those of an FFT; and how long these are.
+constexpr int rotations_start(int bits, int most, int pass) {
   int start = 0;
-  for (int p = 0; p < pass && p + 1 < pass_count(bits); ++p)
-    start += rotation_tables(pass_radix(bits, p)) << pass_stride(bits, p);
+  for (int p = 0; p < pass && p + 1 < pass_count(bits, most); ++p)
+    start += rotation_tables(pass_radix(bits, most, p)) << pass_stride(bits, most, p);
   return start;
 }
-constexpr int fft_rotations(int bits) { return rotations_start(bits, pass_count(bits)); }
+constexpr int fft_rotations(int bits, int most) {
+  return rotations_start(bits, most, pass_count(bits, most));
+}
 
 /// exp(-i pi p / q)
 template <class T>
 Complex<T> unit_number(Index p, Index q) {
-  const long double angle = std::numbers::pi_v<long double> * static_cast<long double>(p) / static_cast<long double>(q);
+  const long double angle =
+      std::numbers::pi_v<long double> * static_cast<long double>(p) / static_cast<long double>(q);
   const bool right_angle = 2 * p == q;
   return {right_angle ? T{0} : static_cast<T>(std::cos(angle)), static_cast<T>(-std::sin(angle))};
 }
 
 /// Appends the tables of an FFT of length 2^bits.
 template <class T>
-void append_fft_rotations(std::vector<Complex<T>>& table, int bits) {
-  for (int pass = 0; pass + 1 < pass_count(bits); ++pass) {
-    const int radix = pass_radix(bits, pass), stride = pass_stride(bits, pass);
+void append_fft_rotations(std::vector<Complex<T>>& table, int bits, int most) {
+  for (int pass = 0; pass + 1 < pass_count(bits, most); ++pass) {
+    const int radix = pass_radix(bits, most, pass), stride = pass_stride(bits, most, pass);
     for (int t = 0; t < rotation_tables(radix); ++t)
       for (Index j = 0; j < Index{1} << stride; ++j)
         table.push_back(unit_number<T>(2 * j * rotation_power(t), Index{1} << (stride + radix)));
@@ -152,7 +163,7 @@ ASTERISM_HOST_DEVICE inline void dft8(Complex<T>* a) {
   dft4(a[1], a[3], a[5], a[7]);
   const Complex<T> odd[4] = {a[1], eighth_turn_back(a[3]), times_minus_i(a[5]), minus(eighth_turn(a[7]))};
   const Complex<T> even[4] = {a[0], a[2], a[4], a[6]};
-#pragma unroll
+  ASTERISM_UNROLL
   for (int q = 0; q < 4; ++q) {
     a[q] = even[q] + odd[q];
     a[q + 4] = even[q] - odd[q];
@@ -163,7 +174,7 @@ ASTERISM_HOST_DEVICE inline void dft16(Complex<T>* a) {
   constexpr T cosine = static_cast<T>(0.92387953251128675613),
               sine = static_cast<T>(0.38268343236508977173);  // of pi / 8
   constexpr Complex<T> w1{cosine, -sine}, w3{sine, -cosine}, w9{-cosine, sine};
-#pragma unroll
+  ASTERISM_UNROLL
   for (int j = 0; j < 4; ++j) dft4(a[j], a[j + 4], a[j + 8], a[j + 12]);
   // a[j + 4 q] is rotated by exp(-2 pi i j q / 16).
   a[5] = a[5] * w1;
@@ -175,17 +186,16 @@ ASTERISM_HOST_DEVICE inline void dft16(Complex<T>* a) {
   a[13] = a[13] * w3;
   a[14] = minus(eighth_turn(a[14]));
   a[15] = a[15] * w9;
-#pragma unroll
+  ASTERISM_UNROLL
   for (int q = 0; q < 4; ++q) dft4(a[4 * q], a[4 * q + 1], a[4 * q + 2], a[4 * q + 3]);
   // Now a[4 q + p] is frequency q + 4 p.
-#pragma unroll
-  for (int q = 0; q < 4; ++q)
-#pragma unroll
-    for (int p = 0; p < q; ++p) {
-      const Complex<T> other = a[4 * q + p];
-      a[4 * q + p] = a[4 * p + q];
-      a[4 * p + q] = other;
-    }
+  ASTERISM_UNROLL
+  for (int q = 0; q < 4; ++q) ASTERISM_UNROLL
+  for (int p = 0; p < q; ++p) {
+    const Complex<T> other = a[4 * q + p];
+    a[4 * q + p] = a[4 * p + q];
+    a[4 * p + q] = other;
+  }
 }
 template <int radix, class T>
 ASTERISM_HOST_DEVICE inline void dft(Complex<T>* a) {
@@ -200,31 +210,31 @@ template <int radix, class T>
 ASTERISM_HOST_DEVICE inline void rotate(Complex<T>* a, const Complex<T>* tables, int stride) {
   constexpr int R = 1 << radix, few = R < 4 ? R : 4;
   Complex<T> w[4];
-#pragma unroll
+  ASTERISM_UNROLL
   for (int q = 1; q < few; ++q) {
     w[q] = tables[(q - 1) << stride];
     a[q] = a[q] * w[q];
   }
-#pragma unroll
+  ASTERISM_UNROLL
   for (int p = 4; p < R; p += 4) {
     const Complex<T> v = tables[(p / 4 + 2) << stride];
     a[p] = a[p] * v;
-#pragma unroll
+    ASTERISM_UNROLL
     for (int q = 1; q < 4; ++q) a[p + q] = a[p + q] * (v * w[q]);
   }
 }
 
 /// Butterfly t, 0 <= t < 2^(bits - pass_radix), of a pass over z.
-template <int bits, int pass, class T>
+template <int bits, int most, int pass, class T>
 ASTERISM_HOST_DEVICE inline void fft_butterfly(Complex<T>* z, int t, const Complex<T>* rotations) {
-  constexpr int radix = pass_radix(bits, pass), stride = pass_stride(bits, pass), R = 1 << radix;
+  constexpr int radix = pass_radix(bits, most, pass), stride = pass_stride(bits, most, pass), R = 1 << radix;
   const int j = t & ((1 << stride) - 1), first = slot<T>(((t >> stride) << (stride + radix)) | j);
   Complex<T> a[R];
-#pragma unroll
+  ASTERISM_UNROLL
   for (int m = 0; m < R; ++m) a[m] = z[first ^ slot<T>(m << stride)];
   dft<radix>(a);
-  if constexpr (stride > 0) rotate<radix>(a, rotations + rotations_start(bits, pass) + j, stride);
-#pragma unroll
+  if constexpr (stride > 0) rotate<radix>(a, rotations + rotations_start(bits, most, pass) + j, stride);
+  ASTERISM_UNROLL
   for (int q = 0; q < R; ++q) z[first ^ slot<T>(q << stride)] = a[q];
 }
 
