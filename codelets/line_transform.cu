@@ -92,12 +92,13 @@ const Complex<T>* tables() {
 template <class T>
 struct Family {
   void (*kernel)(GridLines<T>, Transform, const Complex<T>*);
-  int bits, numbers, most_threads, points_per_thread, few_threads;  ///< as in EvenKinds and FirstKinds
+  int bits, numbers, most_threads, threads_per_128_points, few_points;  ///< as in EvenKinds and FirstKinds
 
   template <class Kinds>
   static Family of(int bits) {
-    return {&transform_lines<Kinds, T>, bits, Kinds::numbers, Kinds::most_threads, Kinds::points_per_thread,
-            Kinds::few_threads};
+    return {
+        &transform_lines<Kinds, T>, bits, Kinds::numbers, Kinds::most_threads, Kinds::threads_per_128_points,
+        Kinds::few_points};
   }
 };
 
@@ -107,32 +108,32 @@ struct BlockShape {
   std::size_t bytes;  ///< of shared memory; 0 where it has not enough
 };
 
-/// Contiguous lines: as few as keep few_threads busy, since small blocks wait less at their barriers. Lines
-/// side by side: more, so that every access covers whole sectors of memory, or nearly.
+/// Contiguous lines: one, or so many short ones that they have few_points, since small blocks wait less at
+/// their barriers. Lines side by side: more, so that every access covers whole sectors of memory, or nearly.
 template <class T>
 BlockShape block_shape(const Family<T>& family, Index width) {
-  constexpr int warp = 32, side_by_side_threads = 256, bank_bytes = 128, least_bytes = 16;
-  constexpr int number_bytes = sizeof(Complex<T>);
+  constexpr int warp = 32, least_threads = 64, bank_bytes = 128, number_bytes = sizeof(Complex<T>);
+  constexpr int bytes_together = 64, least_bytes_together = 16,
+                points_side_by_side = sizeof(T) == 8 ? 4096 : 8192;
   const int most_numbers = static_cast<int>(most_shared_bytes()) / number_bytes;
-  const int wanted =
-      (width > 1 ? side_by_side_threads : family.few_threads) * family.points_per_thread >> family.bits;
   // Lines lie so far apart that those side by side meet in no bank.
   const auto pitch = [&](int lines) {
     return family.numbers + (lines > 1 ? std::max(1, bank_bytes / number_bytes / lines) : 0);
   };
-  int lines = static_cast<int>(std::bit_floor(static_cast<unsigned>(std::max(1, wanted))));
+
+  int lines = std::max(1, (width > 1 ? points_side_by_side : family.few_points) >> family.bits);
   if (width > 1) {
-    lines = std::max<int>(lines, 32 / sizeof(T));
+    lines = std::max<int>(lines, bytes_together / sizeof(T));
     while (lines / 2 >= width) lines /= 2;
   }
   while (lines > 1 && lines * pitch(lines) > most_numbers) lines /= 2;
-  const bool too_few =
-      width > 1 && std::min<Index>(lines, width) < std::min<Index>(width, least_bytes / sizeof(T));
+  const bool too_few = lines < std::min<Index>(width, least_bytes_together / sizeof(T));
   if (too_few || lines * pitch(lines) > most_numbers) return {};
-  const int threads = (lines << family.bits) / family.points_per_thread;
+
+  const int threads = (lines << family.bits) * family.threads_per_128_points / 128 / warp * warp;
   return {std::countr_zero(static_cast<unsigned>(lines)),
-          std::clamp((threads + warp - 1) / warp * warp, warp, family.most_threads), pitch(lines),
-          static_cast<std::size_t>(lines) * static_cast<std::size_t>(pitch(lines)) * sizeof(Complex<T>)};
+          std::clamp(threads, least_threads, family.most_threads), pitch(lines),
+          static_cast<std::size_t>(lines * pitch(lines)) * sizeof(Complex<T>)};
 }
 
 constexpr int least_bits = 2;
