@@ -5,33 +5,32 @@
 /// dct2 and dft of n = 2 M points: with z_j = v_{2j} + i v_{2j+1}, where v is x for dft and (T5)'s for dct2,
 /// Z = DFT_M(z), A = Z_k, B = conj Z_{M-k}, w = exp(-2 pi i k / n), 0 <= k <= M/2,
 ///
-///     F = P - Q,   H = P + Q,   P = c (A + B),   Q = i d (A - B),   d = c w, (L1)
+///     F = P - Q,   H = P + Q,   P = c (A + B),   Q = i d (A - B),   d = c w,                       (L1)
 ///
 /// are F = 2 X_k and H = 2 conj X_{M-k} with c = 1, and with c = exp(-i pi k / 2n)
 ///
-///     F = Y_k - i Y_{n-k},   exp(i pi / 4) H = Y_{M-k} + i Y_{M+k}. (L2)
+///     F = Y_k - i Y_{n-k},   exp(i pi / 4) H = Y_{M-k} + i Y_{M+k}.                                (L2)
 ///
 /// idft and dct3 take the same steps back: F and H are made of the numbers given, and z = conj DFT_M(conj Z),
 ///
-///     Z_k = S - R,   conj Z_{M-k} = S + R,   S = conj(c) (F + H),   R = i conj(d) (H - F) (L3)
+///     Z_k = S - R,   conj Z_{M-k} = S + R,   S = conj(c) (F + H),   R = i conj(d) (H - F)          (L3)
 ///
 /// with F = Y_k - i Y_{n-k}, H = exp(-i pi / 4) (Y_{M-k} + i Y_{M+k}) for dct3, and F = X_k, H = conj X_{M-k}
 /// for idft.
 ///
 /// dct4, with r_j = exp(-i pi (8j+1) / 8n):
 ///
-///     T = DFT_M( r_j (x_{2j} + i x_{n-1-2j}) ),   Y_{2k} = 2 Re(r_k T_k),   Y_{n-1-2k} = -2 Im(r_k T_k).
-///     (L4)
+///     T = DFT_M( r_j (x_{2j} + i x_{n-1-2j}) ),
+///     Y_{2k} = 2 Re(r_k T_k),   Y_{n-1-2k} = -2 Im(r_k T_k).                                       (L4)
 ///
 /// dst1 and dct1: (T2) and (T4) do twice the arithmetic that is necessary, since each output is there twice.
-/// With N = n + 1 or n - 1 and e, s as there (roles exchanged for dct1, so that e stands for the
-/// even-numbered outputs),
+/// With N = n + 1 or n - 1 and e, s as there, the outputs of even and of odd numbers are transforms too:
 ///
-///     Y_{2l} = (dst1 or dct1 of e_j, j = 0 ... N/2)_l,   dst1: Y_{2l+1} = (dst3 of s_1 ... s_{N/2})_l,
-///                                                     dct1: Y_{2l+1} = (dct3 of s_0 ... s_{N/2-1})_l, (L5)
+///     dst1:  Y_{2l} = dst1(e_1 ... e_{N/2-1})_l,   Y_{2l+1} = dst3(s_1 ... s_{N/2})_l,
+///     dct1:  Y_{2l} = dct1(s_0 ... s_{N/2})_l,     Y_{2l+1} = dct3(e_0 ... e_{N/2-1})_l            (L5)
 ///
-/// with an FFT of length N/4 for the odd-numbered. That is done `levels` times, and (T2) or (T4) for the
-/// rest.
+/// (l of dst1 and of its dst1 counted from 1). That is done `levels` times, and (T2) or
+/// (T4) for the rest, where the mean (T3) is left out: it would be that of a quarter of the outputs.
 #pragma once
 
 #include "shared_fft.cuh"
@@ -146,8 +145,8 @@ ASTERISM_HOST_DEVICE inline Halves<T> dct3_halves(T at_k, T at_n_k, T at_M_k, T 
   return {{at_k, -at_n_k}, eighth_turn_back(Complex<T>{at_M_k, at_Mk})};
 }
 
-/// Output k of the dct3 of 2^bits points is v_j, j = ... (T6). It is Re z_{j/2} for even j, Im z_{j/2} for
-/// odd.
+/// The j of (T6) for which output k of the dct3 of 2^bits points is v_j, a part of z_{j/2}: the real for even
+/// j.
 template <int bits>
 ASTERISM_HOST_DEVICE constexpr int dct3_place(int k) {
   return k % 2 == 0 ? k / 2 : (1 << bits) - 1 - k / 2;
@@ -306,8 +305,8 @@ struct EvenKinds {
         const Complex<T>* const r = tables + LineTables::fourth(bits);
         lines.for_each(apart, thread, threads, [&](int line, int i) {
           const int k = i % 2 == 0 ? i / 2 : (n - 1 - i) / 2, at = place_of(k);
-          const bool negative =
-              i % 2 != 0 && kind == Transform::dct4;  // the sine's alternating sign undoes that of (L4)
+          // The alternating sign of the sine transform (T8) undoes that of (L4).
+          const bool negative = i % 2 != 0 && kind == Transform::dct4;
           T* const target = lines.target(line, i);
           const Index step = Index{apart} * lines.to_stride;
           ASTERISM_UNROLL
@@ -340,6 +339,7 @@ ASTERISM_HOST_DEVICE inline FoldedPair<T> dct_fold(T x, T mirror, Complex<T> rot
   const T s = x + mirror, e = x - mirror, c = e * rotation.re, d = e * rotation.im;
   return {{s + d, c}, {s - d, c}};
 }
+
 /// How often (L5) splits lines of N = 2^bits. Milliseconds on an H200 with one, two and three times: 8191
 /// lines of 8191 points 0.51, 0.44, 0.8 (registers spilled) in float64 and 0.28, 0.26, 0.28 in float32; 511^2
 /// lines of 511 0.76, 0.68, 1.4 in float64.
@@ -350,9 +350,8 @@ template <class T, int bits>
 struct FirstKinds {
   static constexpr int N = 1 << bits, levels = split_levels(bits);
   static constexpr int rest_bits = bits - levels;  ///< N of the transform that (T2) or (T4) does
-  static constexpr int odd_bits(int level) {
-    return bits - level;
-  }  ///< of the dst3 or dct3 of (L5), level = 1 ... levels
+  /// log2 of the length of the dst3 or dct3 of (L5), level = 1 ... levels.
+  static constexpr int odd_bits(int level) { return bits - level; }
   /// Where their complex numbers start: N/4 of the first level, N/8 of the second ..., then the rest.
   static constexpr int odd_start(int level) { return N / 2 - (N >> level); }
   static constexpr int rest_start = levels == 0 ? 0 : N / 2 - (N >> (levels + 1));
@@ -389,8 +388,9 @@ struct FirstKinds {
     const bool sine = kind == Transform::dst1;
     lines.for_each(N / group + 1, thread, threads, [&](int line, int k) {
       T x[group];
-      const T *const plus = lines.source(line, k - (sine ? 1 : 0)), *const minus = lines.source(
-                                                                        line, -k - (sine ? 1 : 0));
+      const int zero = sine ? -1 : 0;  // where x_0 is, or would be
+      const T* const plus = lines.source(line, zero + k);
+      const T* const minus = lines.source(line, zero - k);
       const Index step = Index{2 * N / group} * lines.from_stride;
       ASTERISM_UNROLL
       for (int a = 0; a < group; ++a) {
@@ -459,7 +459,7 @@ struct FirstKinds {
     if constexpr (!is_rest) transform<pass, level + 1>(lines, shared, tables, thread, threads);
   }
 
-  /// Where output k is, and those N / together further on: turn[i] leads to the next but 2^i.
+  /// Where output k is, and those that are `apart` further on each: turn[i] leads 2^i of them on.
   struct Source {
     const T* numbers;
     int at, turn[3];
