@@ -203,8 +203,10 @@ void line_transform(Stream stream, Transform kind, const Lines<const T>& from, c
                           from.count,
                           from.width,
                           static_cast<int>(blocks_per_group)};
+  // As much as there is, not shape.bytes: another thread may be about to launch the same kernel with another
+  // shape.
   check(cudaFuncSetAttribute(f.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(shape.bytes)),
+                             static_cast<int>(most_shared_bytes())),
         "shared memory of a transform");
   f.kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(shape.threads), shape.bytes,
              asterism::cuda::native(stream)>>>(grid, kind, table);
