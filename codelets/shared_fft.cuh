@@ -18,7 +18,7 @@
 #include <numbers>
 #include <vector>
 
-#include "transform.hpp"
+#include "transform_fold.hpp"
 
 #ifdef __CUDA_ARCH__
 #define ASTERISM_UNROLL _Pragma("unroll")

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "line_transform.hpp"
 #include "transform_steps.hpp"
 
 namespace asterism::kernels::cuda {
@@ -36,24 +37,31 @@ class Direct : public Method<T> {
   Direct(Transform kind, Index n, Index padding, std::shared_ptr<const Rotations<U>> rotations,
          Index lines_at_once)
       : kind_(kind),
-        pitch_(fft_numbers(kind, n) + padding),
+        packing_(packing(kind, n)),
+        pitch_(row_numbers(kind, n) + padding),
         row_bytes_(aligned(static_cast<std::size_t>(pitch_ * lines_at_once) * sizeof(Complex<U>))),
         rotations_(std::move(rotations)),
-        fft_(fft_kind(kind), fft_length(kind, n), pitch_, lines_at_once) {}
+        fft_(packing_ == Packing::spread ? FftKind::complex : fft_kind(kind), fft_length(kind, n), pitch_,
+             lines_at_once) {}
 
   [[nodiscard]] std::size_t scratch_bytes() const override { return row_bytes_ + fft_.work_bytes(); }
 
   void operator()(cudaStream_t stream, const Lines<const T>& from, const Lines<T>& to, Round round,
                   void* work) override {
-    const Rows<U> rows{static_cast<Complex<U>*>(work), pitch_};
+    const Rows<U> rows{static_cast<Complex<U>*>(work), pitch_, packing_};
     fold_lines<T, U>(stream, kind_, from, round, rotations_->fold.data(), rows);
     // Where the round has fewer lines than the plan, stale ones too: harmless.
-    fft_(stream, rows.data, static_cast<char*>(work) + row_bytes_);
+    void* const work_area = static_cast<char*>(work) + row_bytes_;
+    if (packing_ == Packing::spread && fft_kind(kind_) == FftKind::to_real)
+      fft_.inverse(stream, rows.data, work_area);
+    else
+      fft_(stream, rows.data, work_area);
     unfold_lines<T, U>(stream, kind_, rows, rotations_->unfold.data(), to, round);
   }
 
  private:
   Transform kind_;
+  Packing packing_;
   Index pitch_;
   std::size_t row_bytes_;
   std::shared_ptr<const Rotations<U>> rotations_;
@@ -70,7 +78,7 @@ struct Way {
 template <class T, class U>
 Way<T> direct(Transform kind, Index n, Index padding) {
   const auto rotations = std::make_shared<const Rotations<U>>(kind, n);
-  return {fft_numbers(kind, n) * static_cast<Index>(sizeof(Complex<U>)), [=](Index lines_at_once) {
+  return {row_numbers(kind, n) * static_cast<Index>(sizeof(Complex<U>)), [=](Index lines_at_once) {
             return std::make_unique<Direct<T, U>>(kind, n, padding, rotations, lines_at_once);
           }};
 }
@@ -240,12 +248,11 @@ bool is_empty(const Lines<T>& lines) {
 
 }  // namespace
 
-// --- Lines that one kernel transforms in shared memory are to be told apart here, at the top of these three
-// functions -----
+// --- Lines that fit are done by one kernel (line_transform.hpp), the others by cuFFT ---------------------
 
 template <class T>
 Index transform_scratch(Transform kind, const Lines<T>& shape) {
-  if (is_empty(shape)) return 0;
+  if (is_empty(shape) || line_transform_fits<T>(kind, shape.length, shape.width)) return 0;
   const std::size_t bytes = plan<T>(kind, shape.length).scratch_bytes(shape.count * shape.width);
   return static_cast<Index>((bytes + sizeof(T) - 1) / sizeof(T));
 }
@@ -258,15 +265,21 @@ void plan_transform(Transform kind, const Lines<T>& shape) {
   const auto line_bytes = aligned(static_cast<std::size_t>(n * width) * sizeof(T));
   const auto work_bytes = static_cast<std::size_t>(transform_scratch<T>(kind, shape)) * sizeof(T);
   const auto memory = device_memory(line_bytes + work_bytes);
-  plan<T>(kind, n).warm_up({static_cast<T*>(memory.get()), 1, n * width, n, width, width},
-                           shape.count * shape.width, static_cast<char*>(memory.get()) + line_bytes);
+  const Lines<T> lines{static_cast<T*>(memory.get()), 1, n * width, n, width, width};
+  if (line_transform_fits<T>(kind, n, shape.width))
+    line_transform<T>({nullptr}, kind, to_read(lines), lines);
+  else
+    plan<T>(kind, n).warm_up(lines, shape.count * shape.width, static_cast<char*>(memory.get()) + line_bytes);
   check(cudaStreamSynchronize(nullptr), "first run of a transform");
 }
 
 template <class T>
 void transform(Stream stream, Transform kind, const Lines<const T>& from, const Lines<T>& to, T* work) {
   if (is_empty(from)) return;
-  plan<T>(kind, from.length)(asterism::cuda::native(stream), from, to, work);
+  if (line_transform_fits<T>(kind, from.length, from.width))
+    line_transform<T>(stream, kind, from, to);
+  else
+    plan<T>(kind, from.length)(asterism::cuda::native(stream), from, to, work);
 }
 
 template Index transform_scratch(Transform, const Lines<float>&);
