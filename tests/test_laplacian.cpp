@@ -707,6 +707,58 @@ TEST_CASE_TEMPLATE("lifted values: the difference equation of a polynomial holds
       }
 }
 
+TEST_CASE("lifted values: solutions converge with second order, whatever the conditions") {
+  // u = exp(t) on one axis, f = u'' - 2 u = -u; the largest error of the solution.
+  const auto error_at = [](const Axis& axis, bool slowest) {
+    const Axis& slow = slowest ? axis : no_axis;
+    const Grid grid(plain(slow), {no_axis, slowest ? no_axis : axis, -2.0});
+    const PlainAxis& line = slowest ? grid.slow : grid.x;
+    const Index n = axis.n;
+    const auto exact = [&](Index i) { return std::exp(line.position[static_cast<std::size_t>(i)]); };
+    Matrix<double> f = Matrix<double>(grid.m(), grid.plane()).fill([&](Index i, Index j) {
+      return -exact(slowest ? i : j);
+    });
+    // Both what is given and its derivative are exp at the end.
+    const auto at_ends = [&](Index, Index end) { return end == 0 ? 1.0 : std::exp(axis.length); };
+    const Matrix<double> x = Matrix<double>(1, 2).fill(at_ends),
+                         z = Matrix<double>(2, 1).fill([&](Index end, Index) { return at_ends(0, end); }),
+                         nothing = none();
+    cpu::lift<double>({grid.a, slow.lower, slow.upper, grid.unit, true, true}, f.inout(),
+                      slowest ? nothing.in() : x.in(), nothing.in(), slowest ? z.in() : nothing.in(),
+                      grid.rows.in());
+    Matrix<Real> a = line.matrix();
+    Reals u;
+    for (Index i = 0; i < n; ++i) {
+      a(i, i) += static_cast<Real>(grid.a.lambda);
+      u.push_back(slowest ? f(i, 0) : f(0, i));
+    }
+    // Gaussian elimination, upwards and then downwards.
+    for (Index i = n - 1; i > 0; --i) {
+      const Real factor = a(i - 1, i) / a(i, i);
+      a(i - 1, i - 1) -= factor * a(i, i - 1);
+      u[static_cast<std::size_t>(i - 1)] -= factor * u[static_cast<std::size_t>(i)];
+    }
+    Real worst = 0;
+    for (Index i = 0; i < n; ++i) {
+      auto& value = u[static_cast<std::size_t>(i)];
+      if (i > 0) value -= a(i, i - 1) * u[static_cast<std::size_t>(i - 1)];
+      value /= a(i, i);
+      worst = std::max(worst, std::abs(value - exact(i)));
+    }
+    return static_cast<double>(worst);
+  };
+  for (const Axis& axis : all_axes(20, 1.25)) {
+    if (axis.periodic()) continue;
+    Axis refined = axis;
+    refined.n += axis.cells();
+    for (const bool slowest : {true, false}) {
+      const double ratio = error_at(axis, slowest) / error_at(refined, slowest);
+      CHECK(ratio > 3.6);
+      CHECK(ratio < 4.4);
+    }
+  }
+}
+
 TEST_CASE("lifted values by hand") {
   // h = 1/2: -1/h^2 = -4 at a Dirichlet end that is a node, -8 half a cell away; 2/h = 4 at a Neumann end
   // node, 1/h = 2 at the face of a cell.
