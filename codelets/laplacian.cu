@@ -58,8 +58,7 @@ struct Plane {
   double factor;    ///< of the sine model, times a scale
 };
 
-/// Makes the planes of the block's patch, which end before its threads have walked through them; all threads
-/// call it.
+/// Fills `planes` with those of the block's patch; all threads of the block call it.
 /// @param sine_scale 0: no factors are wanted
 __device__ void load_planes(const Walk& walk, const Axis& slow, double sine_scale, const In<double>& axis,
                             Plane* planes) {

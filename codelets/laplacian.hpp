@@ -206,8 +206,8 @@ struct SlabProblem {
 struct LiftedSlab {
   Operator a;
   Condition lower, upper;  ///< at the ends of the slowest axis
-  double unit;             ///< the unit of length h of the slab's AxisRows (A2)
-  bool first, last;        ///< whether the slab has the grid's first plane, its last
+  double unit;       ///< of length: h of the slab's AxisRows (A2); that of axis_rows is the axis' spacing()
+  bool first, last;  ///< whether the slab has the grid's first plane, its last
 };
 
 /// What a given value at the end of an axis adds to the right-hand side at the node next to it, over that
