@@ -91,8 +91,7 @@ struct PlaneWeights {
         lambda(a.lambda) {}
 };
 
-/// (L1) at one node, in an order that keeps the differences of neighbours exact for smooth u; y and x by
-/// (L2).
+/// (L1) at one node, in an order that keeps the differences of neighbours exact for smooth u; y, x by (L2).
 ASTERISM_HOST_DEVICE inline double apply(const PlaneWeights& a, const Weights& between, double centre,
                                          Sides z, Sides y, Sides x) {
   return (between.before * (z.before - centre) + between.after * (z.after - centre)) +
@@ -103,12 +102,10 @@ ASTERISM_HOST_DEVICE inline double apply(const PlaneWeights& a, const Weights& b
 /// Problems whose solution is known.
 enum class Model {
   /// f = (lambda - kappa_z^2 - kappa_y^2 - kappa_x^2) u; u, the exact solution of the differential equation
-  /// with all
-  /// boundary values zero, is the product of one factor per axis of length L, at xi L: sin(2 pi xi) where
-  /// both ends
-  /// are Dirichlet or the axis is periodic, cos(2 pi xi) where both are Neumann, sin(3/2 pi xi) from
-  /// Dirichlet to
-  /// Neumann, cos(3/2 pi xi) from Neumann to Dirichlet; kappa is what stands before xi, over L.
+  /// with all boundary values zero, is the product of one factor per axis of length L, at xi L: sin(2 pi xi)
+  /// where both ends are Dirichlet or the axis is periodic, cos(2 pi xi) where both are Neumann, sin(3/2 pi
+  /// xi) from Dirichlet to Neumann, cos(3/2 pi xi) from Neumann to Dirichlet; kappa is what stands before xi,
+  /// over L.
   sine,
   random,  ///< u uniform in (-1, 1) from the seed, f = A u: exact solution of the difference equation
 };
@@ -117,8 +114,7 @@ enum class Model {
 struct ModelProblem {
   Model model;
   std::uint64_t seed;
-  Axis slow;  ///< the slowest axis: n planes, length and conditions; where its nodes lie, the slabs' AxisRows
-              ///< tell
+  Axis slow;  ///< the slowest axis: n planes, length, conditions; its nodes lie where the slabs' AxisRows say
   Operator a;
 };
 
