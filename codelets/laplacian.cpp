@@ -282,17 +282,19 @@ void moments(const Operator& a, In<T> f, In<double> axis, Out<double> sums) {
   const Index n = a.x.n;
   std::vector<double> widths(static_cast<std::size_t>(n));
   for (Index x = 0; x < n; ++x) widths[static_cast<std::size_t>(x)] = relative_width(a.x, x);
-  std::fill_n(sums.data, Index{moments_count}, 0.0);
-  for (Index i = 0; i < f.rows; ++i)
+  for (Index i = 0; i < f.rows; ++i) {
+    double* const plane = sums.row(i);
+    std::fill_n(plane, Index{moments_count}, 0.0);
     for (Index y = 0; y < a.y.n; ++y) {
       const T* const line = f.row(i) + y * n;
       const double width = axis.row(i)[width_column] * relative_width(a.y, y);
       const auto weighted = [&](Index x) {
         return widths[static_cast<std::size_t>(x)] * static_cast<double>(line[x]);
       };
-      sums.data[first_moment] += width * sum_of(n, weighted);
-      sums.data[absolute_moment] += width * sum_of(n, [&](Index x) { return std::abs(weighted(x)); });
+      plane[first_moment] += width * sum_of(n, weighted);
+      plane[absolute_moment] += width * sum_of(n, [&](Index x) { return std::abs(weighted(x)); });
     }
+  }
 }
 
 template void model_rhs(const ModelProblem&, Index, In<double>, Out<float>);

@@ -208,24 +208,32 @@ __global__ void __launch_bounds__(threads, residual_blocks_at_once)
   write_block_sums(sums, partial + static_cast<Index>(blockIdx.x) * residual_sums);
 }
 
+/// Blocks so many for each plane: each has every so many-th line along x.
 template <class T>
 __global__ void __launch_bounds__(threads)
-    moments_kernel(Operator a, Patches patches, In<T> f, In<double> axis, double* partial) {
+    moments_kernel(Operator a, Index blocks, In<T> f, In<double> axis, double* partial) {
+  const Index i = blockIdx.x / blocks;
   Sums<moments_count> sums;
-  for (unsigned patch = blockIdx.x; patch < patches.count(); patch += gridDim.x) {
-    const Walk walk(patches, patch, a, f.rows);
-    if (!walk.inside) continue;
-    double first = 0.0, absolute = 0.0;
-    for (Index i = walk.first_row; i < walk.end_row; ++i) {
-      const double weighted = axis.row(i)[width_column] * static_cast<double>(f.row(i)[walk.column]);
-      first += weighted;
-      absolute += fabs(weighted);
+  for (Index y = blockIdx.x % blocks; y < a.y.n; y += blocks) {
+    const T* const line = f.row(i) + y * a.x.n;
+    const double width = axis.row(i)[width_column] * relative_width(a.y, y);
+    for (Index x = threadIdx.x; x < a.x.n; x += threads) {
+      const double weighted = width * relative_width(a.x, x) * static_cast<double>(line[x]);
+      sums.values[first_moment] += weighted;
+      sums.values[absolute_moment] += fabs(weighted);
     }
-    const double width = relative_width(a.y, walk.y) * relative_width(a.x, walk.x);
-    sums.values[first_moment] += width * first;
-    sums.values[absolute_moment] += width * absolute;
   }
   write_block_sums(sums, partial + static_cast<Index>(blockIdx.x) * moments_count);
+}
+
+__global__ void __launch_bounds__(threads) add_moments_kernel(const double* partial, Index blocks, Out<double> sums) {
+  const Index i = static_cast<Index>(blockIdx.x) * threads + threadIdx.x;
+  if (i >= sums.rows) return;
+  for (int s = 0; s < moments_count; ++s) {
+    double sum = 0.0;
+    for (Index b = 0; b < blocks; ++b) sum += partial[(i * blocks + b) * moments_count + s];
+    sums.row(i)[s] = sum;
+  }
 }
 
 template <Index count>
@@ -322,12 +330,12 @@ void lift(Stream stream, const LiftedSlab& slab, InOut<T> f, In<double> x_sides,
 template <class T>
 void moments(Stream stream, const Operator& a, In<T> f, In<double> axis, Out<double> sums,
              Scratch<double> work) {
-  const Patches patches(a, f.rows);
-  const Index blocks = summing_blocks_of(patches);
-  moments_kernel<<<static_cast<unsigned>(blocks), block_shape(a), 0, native(stream)>>>(a, patches, f, axis,
-                                                                                       work.data);
+  const Index blocks = std::min(a.y.n, plane_blocks);
+  moments_kernel<<<static_cast<unsigned>(f.rows * blocks), threads, 0, native(stream)>>>(a, blocks, f, axis,
+                                                                                         work.data);
   check_launch("moments");
-  add_partial_sums_kernel<moments_count><<<1, threads, 0, native(stream)>>>(work.data, blocks, sums.data);
+  add_moments_kernel<<<static_cast<unsigned>(parts(f.rows, threads)), threads, 0, native(stream)>>>(work.data, blocks,
+                                                                                                    sums);
   check_launch("moments' sums");
 }
 

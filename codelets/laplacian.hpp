@@ -101,11 +101,10 @@ ASTERISM_HOST_DEVICE inline double apply(const PlaneWeights& a, const Weights& b
 
 /// Problems whose solution is known.
 enum class Model {
-  /// f = (lambda - kappa_z^2 - kappa_y^2 - kappa_x^2) u; u, the exact solution of the differential equation
-  /// with all boundary values zero, is the product of one factor per axis of length L, at xi L: sin(2 pi xi)
-  /// where both ends are Dirichlet or the axis is periodic, cos(2 pi xi) where both are Neumann, sin(3/2 pi
-  /// xi) from Dirichlet to Neumann, cos(3/2 pi xi) from Neumann to Dirichlet; kappa is what stands before xi,
-  /// over L.
+  /// f = (lambda - kappa_z^2 - kappa_y^2 - kappa_x^2) u; u, the exact solution of the differential equation with
+  /// all boundary values zero, is the product of one factor per axis of length L, at xi L: sin(2 pi xi) where both
+  /// ends are Dirichlet or the axis is periodic, cos(2 pi xi) where both are Neumann, sin(3/2 pi xi) from Dirichlet
+  /// to Neumann, cos(3/2 pi xi) from Neumann to Dirichlet; kappa is what stands before xi, over L.
   sine,
   random,  ///< u uniform in (-1, 1) from the seed, f = A u: exact solution of the difference equation
 };
@@ -267,17 +266,19 @@ void residual(const SlabProblem& slab, In<T> u, In<T> before, In<T> after, In<T>
 
 /// Lifts given values at the ends of axes into f, so that A u = f with zero values: see lift_factor. What is
 /// given at a periodic end has no effect.
+/// Each tile of sides may be 1 x 1 instead, whatever it holds: zero values.
 /// @param x_sides rows x 2 ny: for each plane, values at the lower end of x for y = 0 ... ny-1, then at the
-/// upper
+///   upper
 /// @param y_sides rows x 2 nx: likewise, at the ends of y
-/// @param z_sides 2 x (ny nx): at the lower end of the slowest axis, at the upper; a slab with neither does
-/// not read it Each of them may be 1 x 1 instead, whatever it holds: zero values.
+/// @param z_sides 2 x (ny nx): at the lower end of the slowest axis, at the upper; not read by a slab with
+///   neither
 template <class T>
 void lift(const LiftedSlab& slab, InOut<T> f, In<double> x_sides, In<double> y_sides, In<double> z_sides,
           In<double> axis);
 
-/// Sums over a slab, in float64, of W f and W |f|, where W is the volume of a node's cell: the product of the
-/// relative widths of y and x and the width in `axis`, the slab's AxisRows. `sums`: 1 x moments_count.
+/// Sums over each plane of a slab, in float64, of W f and W |f|, where W is the volume of a node's cell: the
+/// product of the relative widths of y and x and the width in `axis`, the slab's AxisRows. `sums`: rows x
+/// moments_count.
 template <class T>
 void moments(const Operator& a, In<T> f, In<double> axis, Out<double> sums);
 
@@ -288,11 +289,13 @@ namespace cuda {
 template <class T>
 void model_rhs(Stream stream, const ModelProblem& problem, Index first_row, In<double> axis, Out<T> f);
 
-/// Thread blocks of `residual` and `moments`, each with one set of partial sums.
+/// Thread blocks of `residual`, each with one set of partial sums.
 constexpr Index summing_blocks = 1024;
-/// Elements of working memory that `residual` and `moments` need, in one row.
+/// Elements of working memory that `residual` needs, in one row.
 constexpr Index residual_scratch = summing_blocks * residual_sums;
-constexpr Index moments_scratch = summing_blocks * moments_count;
+/// The same for each plane of a slab.
+constexpr Index plane_blocks = 32;
+constexpr Index moments_scratch = plane_blocks * moments_count;
 
 /// As cpu::residual; the order of summation is fixed, so the result is the same every time.
 template <class T>
@@ -349,7 +352,7 @@ template <class T>
 inline const Codelet<kernels::LiftedSlab, InOut<T>, In<double>, In<double>, In<double>, In<double>> lift{
     typed_name<T>("lift"), kernels::cpu::lift<T>, ASTERISM_CUDA_KERNEL(kernels::cuda::lift<T>)};
 
-/// Ports: f, the slab's AxisRows, sums (1 x moments_count), working memory (1 x moments_scratch).
+/// Ports: f, the slab's AxisRows, sums (rows x moments_count), working memory (1 x (rows moments_scratch)).
 template <class T>
 inline const Codelet<kernels::Operator, In<T>, In<double>, Out<double>, Scratch<double>> moments{
     typed_name<T>("moments"),

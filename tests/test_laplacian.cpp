@@ -388,10 +388,15 @@ TEST_CASE_TEMPLATE("moments weigh with the volumes of cells, and slabs add up to
     for (const Index height : slab_heights(grid)) {
       std::array<double, moments_count> total{};
       for_slabs(grid, height, [&](Index slab, Index planes) {
-        Matrix<double> sums(1, moments_count);
+        Matrix<double> sums(planes, moments_count);
         cpu::moments<T>(grid.a, f.in(slab, planes), grid.rows.in(slab, planes), sums.out());
         CHECK(sums.guarded());
-        for (std::size_t s = 0; s < total.size(); ++s) total[s] += sums(0, static_cast<Index>(s));
+        for (Index i = 0; i < planes; ++i) {
+          Real plane = 0;
+          for (Index j = 0; j < f.cols(); ++j) plane += grid.volume(slab + i, j) * static_cast<Real>(f(slab + i, j));
+          CHECK(std::abs(static_cast<Real>(sums(i, first_moment)) - plane) <= 1e-14L * absolute);
+          for (std::size_t s = 0; s < total.size(); ++s) total[s] += sums(i, static_cast<Index>(s));
+        }
       });
       CHECK(std::abs(static_cast<Real>(total[first_moment]) - first) <= 1e-14L * absolute);
       CHECK(std::abs(static_cast<Real>(total[absolute_moment]) - absolute) <= 1e-14L * absolute);
@@ -410,9 +415,11 @@ TEST_CASE("the second difference of anything has no first moment between Neumann
     for (const Grid& grid :
          {Grid(stretched(axis), {around, axis, 0.0}), Grid(stretched(around), {axis, axis, 0.0})}) {
       const Matrix<double> f = rhs_of<double>(grid, Model::random, 2);
-      Matrix<double> sums(1, moments_count);
+      Matrix<double> sums(grid.m(), moments_count);
       cpu::moments<double>(grid.a, f.in(), grid.rows.in(), sums.out());
-      CHECK(std::abs(sums(0, first_moment)) <= 1e-14 * sums(0, absolute_moment));
+      double first = 0, absolute = 0;
+      for (Index i = 0; i < grid.m(); ++i) first += sums(i, first_moment), absolute += sums(i, absolute_moment);
+      CHECK(std::abs(first) <= 1e-14 * absolute);
     }
   }
 }
@@ -435,10 +442,10 @@ TEST_CASE_TEMPLATE("a NaN anywhere ends in the sums", T, float, double) {
       CHECK(std::isnan(sums[residual2]));
       CHECK(std::isnan(sums[rhs2]));
       CHECK(!std::isnan(sums[solution2]));
-      Matrix<double> two(1, moments_count);
+      Matrix<double> two(m, moments_count);
       cpu::moments<T>(grid.a, f.in(), grid.rows.in(), two.out());
-      CHECK(std::isnan(two(0, first_moment)));
-      CHECK(std::isnan(two(0, absolute_moment)));
+      CHECK(std::isnan(two(i, first_moment)));
+      CHECK(std::isnan(two(i, absolute_moment)));
     }
   }
 }
@@ -504,18 +511,18 @@ TEST_CASE_TEMPLATE("gpu: moments", T, float, double) {
   Runtime runtime;
   for_gpu_grids([&](const Grid& grid) {
     const Matrix<T> f = Matrix<T>(grid.m(), grid.plane()).fill_random(3);
-    const Tile<double> work(runtime, 1, cuda::moments_scratch);
+    const Tile<double> work(runtime, 1, grid.m() * cuda::moments_scratch);
     for (const auto& [first, planes] : gpu_slabs(grid)) {
       const Tile<T> f_tile = upload(runtime, planes_of(f, first, planes));
       const Tile<double> axis = upload(runtime, planes_of(grid.rows, first, planes)),
-                         sums(runtime, 1, moments_count), again(runtime, 1, moments_count);
+                         sums(runtime, planes, moments_count), again(runtime, planes, moments_count);
       codelets::moments<T>(grid.a, f_tile, axis, sums, work, on_gpu);
       codelets::moments<T>(grid.a, f_tile, axis, again, work, on_gpu);
       runtime.wait();
-      Matrix<double> expected(1, moments_count);
+      Matrix<double> expected(planes, moments_count);
       cpu::moments<T>(grid.a, f.in(first, planes), grid.rows.in(first, planes), expected.out());
       const Matrix<double> made = download(sums);
-      CHECK(compare(made, expected).first <= 1e-13 * expected(0, absolute_moment));
+      CHECK(compare(made, expected).first <= 1e-13 * expected(0, absolute_moment) * static_cast<double>(planes));
       CHECK(made == download(again));
     }
   });
