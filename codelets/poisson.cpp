@@ -8,61 +8,113 @@ namespace asterism::kernels::cpu {
 namespace {
 
 template <class T>
-InOut<T> rows_of(const InOut<T>& lines, Index first, Index count) {
-  return {lines.data + first * lines.ld, count, lines.cols, lines.ld};
+In<T> read(const InOut<T>& tile) {
+  return {tile.data, tile.rows, tile.cols, tile.ld};
+}
+
+/// Planes to modes or back, one after the other, so that a plane stays in the cache between its axes.
+template <class T>
+void transform_planes(const SlabArgs& args, InOut<T> planes, Transform (*direction)(const Axis&)) {
+  for (Index i = 0; i < planes.rows; ++i) {
+    if (is_transformed(args.x)) transform(direction(args.x), lines_along_x(planes.row(i), 1, args));
+    if (is_transformed(args.y)) transform(direction(args.y), lines_along_y(planes.row(i), 1, args));
+  }
 }
 
 template <class T>
-In<T> read(const InOut<T>& lines) {
-  return {lines.data, lines.rows, lines.cols, lines.ld};
+void to_modes(const SlabArgs& args, InOut<T> planes) {
+  transform_planes(args, planes, transform_to_modes);
 }
 
-InOut<double> update(const Out<double>& tile) { return {tile.data, tile.rows, tile.cols, tile.ld}; }
+template <class T>
+void from_modes(const SlabArgs& args, InOut<T> planes) {
+  transform_planes<T>(args, planes, [](const Axis& axis) { return inverse(transform_to_modes(axis)); });
+}
+
+/// Rows of a tile.
+template <class Port>
+Port part(const Port& tile, Index first, Index count) {
+  return {tile.data + first * tile.ld, count, tile.cols, tile.ld};
+}
+
+/// Calls body(first, count) for groups of at most planes_at_once planes.
+template <class Body>
+void for_each_group(const SlabArgs& args, Index rows, Body body) {
+  for (Index first = 0; first < rows; first += args.planes_at_once)
+    body(first, std::min(args.planes_at_once, rows - first));
+}
+
+/// The state of the elimination of a slab, at the beginning of the working memory.
+InOut<double> elimination_state(const Scratch<double>& work, Index n) { return {work.data, state_rows, n, n}; }
+
+void show(const InOut<double>& state, Out<double> shown) {
+  for (Index i = 0; i < shown_rows; ++i) std::copy_n(state.row(i), state.cols, shown.row(i));
+}
 
 }  // namespace
 
 template <class T>
-void reduce_slab(const SlabArgs& args, In<T> f, In<double> excess, Out<double> boundary, Scratch<double> work) {
-  for (Index first = 0; first < f.rows; first += args.lines_at_once) {
-    const Index count = std::min(args.lines_at_once, f.rows - first);
-    const InOut<T> lines{reinterpret_cast<T*>(work.data), count, f.cols, f.cols};
-    for (Index i = 0; i < count; ++i) std::copy_n(f.row(first + i), f.cols, lines.row(i));
-    dst(lines);
-    reduce(read(lines), excess, args.scale, update(boundary), first == 0 ? Segment::start : Segment::append);
-  }
+void reduce_slab(const SlabArgs& args, In<T> f, In<double> axis, In<double> mu, Out<double> shown,
+                 Scratch<double> work) {
+  const InOut<double> state = elimination_state(work, f.cols);
+  T* const group = reinterpret_cast<T*>(work.data + state_rows * f.cols);
+  for_each_group(args, f.rows, [&](Index first, Index count) {
+    const InOut<T> planes{group, count, f.cols, f.cols};
+    for (Index i = 0; i < count; ++i) std::copy_n(f.row(first + i), f.cols, planes.row(i));
+    to_modes(args, planes);
+    reduce(read(planes), part(axis, first, count), mu, args.scale, state, first == 0 ? Segment::start : Segment::append);
+  });
+  show(state, shown);
 }
 
 template <class T>
-void transform_slab(const SlabArgs& args, InOut<T> f, In<double> excess, Out<double> boundary, Scratch<double>) {
-  for (Index first = 0; first < f.rows; first += args.lines_at_once) {
-    const InOut<T> lines = rows_of(f, first, std::min(args.lines_at_once, f.rows - first));
-    dst(lines);
-    reduce(read(lines), excess, args.scale, update(boundary), first == 0 ? Segment::start : Segment::append);
-  }
+void transform_slab(const SlabArgs& args, InOut<T> f, In<double> axis, In<double> mu, Out<double> shown,
+                    Scratch<double> work) {
+  const InOut<double> state = elimination_state(work, f.cols);
+  for_each_group(args, f.rows, [&](Index first, Index count) {
+    const InOut<T> planes = part(f, first, count);
+    to_modes(args, planes);
+    reduce(read(planes), part(axis, first, count), mu, args.scale, state, first == 0 ? Segment::start : Segment::append);
+  });
+  show(state, shown);
 }
 
 template <class T>
-void solve_slab(const SlabArgs& args, InOut<T> f, In<double> excess, In<double> above, In<double> below, Out<T> top,
-                Out<T> bottom, Scratch<double>) {
-  if (args.content == Content::grid) dst(f);
-  solve(f, excess, args.scale, above, below);
-  dst(f);
-  std::copy_n(f.row(0), f.cols, top.data);
-  std::copy_n(f.row(f.rows - 1), f.cols, bottom.data);
+void solve_slab(const SlabArgs& args, InOut<T> f, In<double> axis, In<double> mu, In<double> before, In<double> after,
+                In<double> means, Out<T> first, Out<T> last, Scratch<double>) {
+  if (args.content == Content::grid) to_modes(args, f);
+  solve(f, axis, mu, args.scale, before, after);
+  if (args.sets_mean)
+    for (Index i = 0; i < f.rows; ++i) f.row(i)[0] = static_cast<T>(means.row(i)[0]);
+  from_modes(args, f);
+  std::copy_n(f.row(0), f.cols, first.data);
+  std::copy_n(f.row(f.rows - 1), f.cols, last.data);
 }
 
 template <class T>
-Index slab_scratch(Index rows, Index n, Index lines_at_once) {
-  const Index elements = std::min(rows, lines_at_once) * n;
-  return (elements * static_cast<Index>(sizeof(T)) + 7) / 8;
+Index slab_scratch(const SlabArgs& args, Index rows) {
+  const Index group = std::min(rows, args.planes_at_once) * args.columns() * static_cast<Index>(sizeof(T));
+  return state_rows * args.columns() + (group + 7) / 8;
 }
 
-#define ASTERISM_INSTANTIATE(T)                                                                                  \
-  template void reduce_slab(const SlabArgs&, In<T>, In<double>, Out<double>, Scratch<double>);                   \
-  template void transform_slab(const SlabArgs&, InOut<T>, In<double>, Out<double>, Scratch<double>);             \
-  template void solve_slab(const SlabArgs&, InOut<T>, In<double>, In<double>, In<double>, Out<T>, Out<T>,        \
-                           Scratch<double>);                                                                     \
-  template Index slab_scratch<T>(Index, Index, Index);
+template <class T>
+void plan_slabs(const SlabArgs& args) {
+  const auto plan = [](const Axis& axis, const Lines<T>& lines) {
+    if (!is_transformed(axis)) return;
+    plan_transform(transform_to_modes(axis), lines);
+    plan_transform(inverse(transform_to_modes(axis)), lines);
+  };
+  plan(args.x, lines_along_x<T>(nullptr, 1, args));
+  plan(args.y, lines_along_y<T>(nullptr, 1, args));
+}
+
+#define ASTERISM_INSTANTIATE(T)                                                                                    \
+  template void reduce_slab(const SlabArgs&, In<T>, In<double>, In<double>, Out<double>, Scratch<double>);         \
+  template void transform_slab(const SlabArgs&, InOut<T>, In<double>, In<double>, Out<double>, Scratch<double>);   \
+  template void solve_slab(const SlabArgs&, InOut<T>, In<double>, In<double>, In<double>, In<double>, In<double>,  \
+                           Out<T>, Out<T>, Scratch<double>);                                                       \
+  template Index slab_scratch<T>(const SlabArgs&, Index);                                                          \
+  template void plan_slabs<T>(const SlabArgs&);
 ASTERISM_INSTANTIATE(float)
 ASTERISM_INSTANTIATE(double)
 #undef ASTERISM_INSTANTIATE

@@ -1,72 +1,99 @@
 /// \file
-/// The slab kernels of the fast Poisson solver: transforms along the rows, tridiagonal systems down the columns.
+/// The slab kernels of the fast Poisson solver: transforms within the planes, tridiagonal systems across them.
 ///
-/// A slab is a tile of consecutive rows of the grid. Its columns, after the transform of its rows (transform.hpp), are
-/// segments of the tridiagonal systems (tridiagonal.hpp).
+/// A slab is a tile of consecutive planes of the grid, each a row of the tile: ny * nx numbers, x contiguous. In two
+/// dimensions a plane is a line, ny = 1. Transformed along x and y (transform.hpp), column k of a slab is a segment of the
+/// tridiagonal system of mode k (tridiagonal.hpp).
 #pragma once
 
-#include <cmath>
-
 #include "../runtime/codelet.hpp"
+#include "axis.hpp"
 #include "tridiagonal.hpp"
 
 namespace asterism::kernels {
 
-/// excess_k of (S1) for mode k = 1 ... n of the five-point difference: d_k = 2 + 4 (hy/hx)^2 sin^2(k pi / (2 (n + 1))).
-inline double dirichlet_excess(Index k, Index n, double hx, double hy) {
-  const double s = 2 * (hy / hx) *
-                   std::sin(static_cast<double>(k) / (2 * (static_cast<double>(n) + 1)) * 3.14159265358979323846);
-  return s * s;
-}
-
 /// What a slab's tile holds when its task begins.
 enum class Content {
-  grid,   ///< rows of f
-  modes,  ///< rows of f, transformed
+  grid,   ///< planes of f
+  modes,  ///< planes of f, transformed
 };
 
 struct SlabArgs {
-  double scale;         ///< of the right-hand side in (S1): hy^2 / (2 (n + 1)), the transforms' normalisation included
-  Index lines_at_once;  ///< how many lines a kernel transforms together
+  Axis y, x;              ///< the transformed axes
+  double scale;           ///< undoes the factors of the transforms there and back
+  Index planes_at_once;   ///< how many planes a kernel transforms together
+  bool sets_mean = false;  ///< whether mode 0 is given (the mean of every plane), because its system is singular
   Content content = Content::grid;
+
+  [[nodiscard]] Index columns() const { return y.n * x.n; }
 };
+
+/// The lines of `planes` planes along x and along y.
+template <class T>
+Lines<T> lines_along_x(T* data, Index planes, const SlabArgs& args) {
+  return {data, planes * args.y.n, args.x.n, args.x.n, 1, 1};
+}
+template <class T>
+Lines<T> lines_along_y(T* data, Index planes, const SlabArgs& args) {
+  return {data, planes, args.columns(), args.y.n, args.x.n, args.x.n};
+}
+
+/// Whether an axis is transformed: a single node is its own mode.
+constexpr bool is_transformed(const Axis& axis) { return axis.n > 1; }
+
+/// The factor by which the transforms of a plane, there and back, multiply it.
+inline double round_trip(const SlabArgs& args) {
+  double factor = 1;
+  for (const Axis& axis : {args.y, args.x})
+    if (is_transformed(axis)) factor *= round_trip(transform_to_modes(axis), axis.n);
+  return factor;
+}
 
 namespace cpu {
 
-/// Pass 1 where the slab is not kept: the boundary (4 x n) of the transformed slab; the slab stays as it is.
+/// Pass 1 where the slab is not kept: what the transformed slab shows to the others (2 x n); the slab stays as it is.
 template <class T>
-void reduce_slab(const SlabArgs& args, In<T> f, In<double> excess, Out<double> boundary, Scratch<double> work);
+void reduce_slab(const SlabArgs& args, In<T> f, In<double> axis, In<double> mu, Out<double> shown,
+                 Scratch<double> work);
 
-/// Pass 1 where it is kept: as reduce_slab, but the transformed rows take the place of f.
+/// Pass 1 where it is kept: as reduce_slab, but the transformed planes take the place of f.
 template <class T>
-void transform_slab(const SlabArgs& args, InOut<T> f, In<double> excess, Out<double> boundary,
+void transform_slab(const SlabArgs& args, InOut<T> f, In<double> axis, In<double> mu, Out<double> shown,
                     Scratch<double> work);
 
-/// Pass 2: u over f (or over its modes, see Content), given the modes just above and below the slab (1 x n each);
-/// `top` and `bottom` (1 x n) get copies of u's first and last row, for those who need the slab's halo.
+/// Pass 2: u over f (or over its modes, see Content), given the modes just before and after the slab (1 x n each) and,
+/// where args.sets_mean, the planes' means (rows x 1). `first` and `last` (1 x n) get copies of u's first and last plane,
+/// for those who need the slab's halo.
 template <class T>
-void solve_slab(const SlabArgs& args, InOut<T> f, In<double> excess, In<double> above, In<double> below, Out<T> top,
-                Out<T> bottom, Scratch<double> work);
+void solve_slab(const SlabArgs& args, InOut<T> f, In<double> axis, In<double> mu, In<double> before, In<double> after,
+                In<double> means, Out<T> first, Out<T> last, Scratch<double> work);
 
-/// Elements of working memory that any of the slab kernels needs for slabs of `rows` x `n`.
+/// Elements of working memory that any of the slab kernels needs for slabs of `rows` planes.
 template <class T>
-Index slab_scratch(Index rows, Index n, Index lines_at_once);
+Index slab_scratch(const SlabArgs& args, Index rows);
+
+/// Makes the plans of the transforms, so that no task has to.
+template <class T>
+void plan_slabs(const SlabArgs& args);
 
 }  // namespace cpu
 
 namespace cuda {
 
 template <class T>
-void reduce_slab(Stream stream, const SlabArgs& args, In<T> f, In<double> excess, Out<double> boundary,
+void reduce_slab(Stream stream, const SlabArgs& args, In<T> f, In<double> axis, In<double> mu, Out<double> shown,
                  Scratch<double> work);
 template <class T>
-void transform_slab(Stream stream, const SlabArgs& args, InOut<T> f, In<double> excess, Out<double> boundary,
-                    Scratch<double> work);
+void transform_slab(Stream stream, const SlabArgs& args, InOut<T> f, In<double> axis, In<double> mu,
+                    Out<double> shown, Scratch<double> work);
 template <class T>
-void solve_slab(Stream stream, const SlabArgs& args, InOut<T> f, In<double> excess, In<double> above,
-                In<double> below, Out<T> top, Out<T> bottom, Scratch<double> work);
+void solve_slab(Stream stream, const SlabArgs& args, InOut<T> f, In<double> axis, In<double> mu, In<double> before,
+                In<double> after, In<double> means, Out<T> first, Out<T> last, Scratch<double> work);
 template <class T>
-Index slab_scratch(Index rows, Index n, Index lines_at_once);
+Index slab_scratch(const SlabArgs& args, Index rows);
+/// Of the calling thread's current device.
+template <class T>
+void plan_slabs(const SlabArgs& args);
 
 }  // namespace cuda
 }  // namespace asterism::kernels
@@ -74,39 +101,68 @@ Index slab_scratch(Index rows, Index n, Index lines_at_once);
 namespace asterism::codelets {
 
 template <class T>
-inline const Codelet<kernels::SlabArgs, In<T>, In<double>, Out<double>, Scratch<double>> reduce_slab{
+inline const Codelet<kernels::SlabArgs, In<T>, In<double>, In<double>, Out<double>, Scratch<double>> reduce_slab{
     typed_name<T>("reduce_slab"), kernels::cpu::reduce_slab<T>,
     ASTERISM_CUDA_KERNEL(kernels::cuda::reduce_slab<T>)};
 
 template <class T>
-inline const Codelet<kernels::SlabArgs, InOut<T>, In<double>, Out<double>, Scratch<double>> transform_slab{
+inline const Codelet<kernels::SlabArgs, InOut<T>, In<double>, In<double>, Out<double>, Scratch<double>> transform_slab{
     typed_name<T>("transform_slab"), kernels::cpu::transform_slab<T>,
     ASTERISM_CUDA_KERNEL(kernels::cuda::transform_slab<T>)};
 
 template <class T>
-inline const Codelet<kernels::SlabArgs, InOut<T>, In<double>, In<double>, In<double>, Out<T>, Out<T>, Scratch<double>>
+inline const Codelet<kernels::SlabArgs, InOut<T>, In<double>, In<double>, In<double>, In<double>, In<double>, Out<T>,
+                     Out<T>, Scratch<double>>
     solve_slab{typed_name<T>("solve_slab"), kernels::cpu::solve_slab<T>,
                ASTERISM_CUDA_KERNEL(kernels::cuda::solve_slab<T>)};
 
-/// Ports: boundary (4 x n), prefix before (2 x n), prefix after (2 x n). One step of kernels::eliminate in every mode.
-inline const Codelet<NoArgs, In<double>, In<double>, Out<double>> eliminate{
-    "eliminate_f64",
-    [](const NoArgs&, In<double> boundary, In<double> before, Out<double> after) {
-      kernels::cpu::eliminate(boundary, before, after);
+/// Ports: the rows of the axis that a segment has, mu (1 x n), its response (6 x n).
+inline const Codelet<NoArgs, In<double>, In<double>, Out<double>> respond{
+    "respond_f64",
+    [](const NoArgs&, In<double> axis, In<double> mu, Out<double> response) {
+      kernels::cpu::respond(axis, mu, response);
     },
-    ASTERISM_CUDA_KERNEL([](Stream stream, const NoArgs&, In<double> boundary, In<double> before, Out<double> after) {
-      kernels::cuda::eliminate(stream, boundary, before, after);
+    ASTERISM_CUDA_KERNEL([](Stream stream, const NoArgs&, In<double> axis, In<double> mu, Out<double> response) {
+      kernels::cuda::respond(stream, axis, mu, response);
     })};
 
-/// Ports: boundary (4 x n), prefix before (2 x n), below, first, above (1 x n each). One step of kernels::substitute.
-inline const Codelet<NoArgs, In<double>, In<double>, In<double>, Out<double>, Out<double>> substitute{
-    "substitute_f64",
-    [](const NoArgs&, In<double> boundary, In<double> before, In<double> below, Out<double> first, Out<double> above) {
-      kernels::cpu::substitute(boundary, before, below, first, above);
+/// Ports: what a segment shows (2 x n), its response (6 x n), the prefix before it and after it. One step of
+/// kernels::eliminate (prefixes of 3 rows) or kernels::join (8 rows: periodic axis) in every mode.
+inline const Codelet<NoArgs, In<double>, In<double>, In<double>, Out<double>> eliminate{
+    "eliminate_f64",
+    [](const NoArgs&, In<double> shown, In<double> response, In<double> before, Out<double> after) {
+      kernels::cpu::eliminate(shown, response, before, after);
     },
-    ASTERISM_CUDA_KERNEL([](Stream stream, const NoArgs&, In<double> boundary, In<double> before, In<double> below,
-                            Out<double> first, Out<double> above) {
-      kernels::cuda::substitute(stream, boundary, before, below, first, above);
+    ASTERISM_CUDA_KERNEL([](Stream stream, const NoArgs&, In<double> shown, In<double> response, In<double> before,
+                            Out<double> after) {
+      kernels::cuda::eliminate(stream, shown, response, before, after);
     })};
+
+/// Ports: the prefix after the last segment of a periodic axis (8 x n), the values before its first row and after its
+/// last (1 x n each).
+inline const Codelet<NoArgs, In<double>, Out<double>, Out<double>> close{
+    "close_f64",
+    [](const NoArgs&, In<double> joined, Out<double> before_start, Out<double> after_end) {
+      kernels::cpu::close(joined, before_start, after_end);
+    },
+    ASTERISM_CUDA_KERNEL([](Stream stream, const NoArgs&, In<double> joined, Out<double> before_start,
+                            Out<double> after_end) {
+      kernels::cuda::close(stream, joined, before_start, after_end);
+    })};
+
+/// Ports: what a segment shows (2 x n), its response (6 x n), the prefix before it, the value before the first row of the
+/// axis, the value after the segment, its first unknown and the value before it (1 x n each). One step of
+/// kernels::substitute.
+inline const Codelet<NoArgs, In<double>, In<double>, In<double>, In<double>, In<double>, Out<double>, Out<double>>
+    substitute{"substitute_f64",
+               [](const NoArgs&, In<double> shown, In<double> response, In<double> prefix, In<double> before_start,
+                  In<double> after, Out<double> first, Out<double> before) {
+                 kernels::cpu::substitute(shown, response, prefix, before_start, after, first, before);
+               },
+               ASTERISM_CUDA_KERNEL([](Stream stream, const NoArgs&, In<double> shown, In<double> response,
+                                       In<double> prefix, In<double> before_start, In<double> after,
+                                       Out<double> first, Out<double> before) {
+                 kernels::cuda::substitute(stream, shown, response, prefix, before_start, after, first, before);
+               })};
 
 }  // namespace asterism::codelets

@@ -1,0 +1,160 @@
+#include "poisson_problem.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "../runtime/error.hpp"
+
+namespace asterism::poisson {
+namespace {
+
+using kernels::Axis;
+using kernels::AxisRow;
+
+const char* const axis_names[] = {"z", "y", "x"};
+
+const char* name(Condition condition) {
+  return condition == Condition::dirichlet ? "Dirichlet" : condition == Condition::neumann ? "Neumann" : "periodic";
+}
+
+void require_sound_sizes(const Problem& p) {
+  if (p.shape.size() != 2 && p.shape.size() != 3)
+    throw Error(fmt::format("the grid has {} axes: problems in 2 and 3 dimensions are solved", p.shape.size()));
+  for (const Index n : p.shape)
+    if (n < 1) throw Error(fmt::format("grid is {}: every extent must be at least 1", to_string(p.shape)));
+  if (p.batch < 1) throw Error(fmt::format("a batch of {} problems: it must have at least 1", p.batch));
+  for (const Index limit = Index{1} << 40; const Index n : p.shape)
+    if (n > limit) throw Error(fmt::format("grid is {}: no extent may be above {}", to_string(p.shape), limit));
+  if (!p.lengths.empty() && p.lengths.size() != p.shape.size())
+    throw Error(fmt::format("{} lengths for {} axes: give one for each", p.lengths.size(), p.shape.size()));
+  for (const double length : p.lengths)
+    if (!std::isfinite(length) || length <= 0)
+      throw Error(fmt::format("lengths are {}: all must be positive and finite", fmt::join(p.lengths, " x ")));
+  if (!p.ends.empty() && p.ends.size() != p.shape.size())
+    throw Error(fmt::format("conditions for {} of {} axes: give them for each", p.ends.size(), p.shape.size()));
+  if (!std::isfinite(p.lambda)) throw Error(fmt::format("lambda is {}: it must be finite", p.lambda));
+}
+
+/// The conditions at the ends of one axis, and the values given there.
+void require_sound_ends(const Problem& p, std::size_t a, const Ends& ends) {
+  const char* const axis = axis_names[a + 3 - p.shape.size()];
+  const bool lower_wraps = ends.lower.condition == Condition::periodic;
+  const bool upper_wraps = ends.upper.condition == Condition::periodic;
+  if (lower_wraps != upper_wraps)
+    throw Error(fmt::format("{} axis: {} at one end, {} at the other; periodic is for both ends or none", axis,
+                            name(ends.lower.condition), name(ends.upper.condition)));
+  const bool both_neumann = ends.lower.condition == Condition::neumann && ends.upper.condition == Condition::neumann;
+  if (p.centering == Centering::node && both_neumann && p.shape[a] < 2)
+    throw Error(fmt::format("{} axis: one node, Neumann at both ends: node-centred, the ends are nodes, so there must be "
+                            "at least 2",
+                            axis));
+  Index nodes = 1;
+  for (std::size_t other = 0; other < p.shape.size(); ++other)
+    if (other != a) nodes *= p.shape[other];
+  for (const auto& [end, which] : {std::pair{&ends.lower, "lower"}, {&ends.upper, "upper"}}) {
+    if (end->condition == Condition::periodic && (end->value != 0 || !end->values.empty()))
+      throw Error(fmt::format("{} axis, {} end: a value is given, but the axis is periodic", axis, which));
+    if (!end->values.empty() && static_cast<Index>(end->values.size()) != nodes)
+      throw Error(fmt::format("{} axis, {} end: {} values are given, the side has {} nodes", axis, which,
+                              end->values.size(), nodes));
+    if (!std::isfinite(end->value))
+      throw Error(fmt::format("{} axis, {} end: the value is {}; it must be finite", axis, which, end->value));
+    for (std::size_t i = 0; i < end->values.size(); ++i)
+      if (!std::isfinite(end->values[i]))
+        throw Error(fmt::format("{} axis, {} end: value number {} is {}; it must be finite", axis, which, i,
+                                end->values[i]));
+  }
+}
+
+Axis axis_of(const Problem& p, std::size_t a) {
+  const Ends ends = p.ends.empty() ? Ends{} : p.ends[a];
+  return {p.shape[a], p.lengths.empty() ? 1 : p.lengths[a], ends.lower.condition, ends.upper.condition, p.centering};
+}
+
+/// How many eigenvalues of -D along the slowest axis are below -mu: the number of negative pivots in the elimination of
+/// width (-D + mu), by Sylvester's law of inertia. The last row is eliminated last and keeps the link of a periodic axis.
+Index eigenvalues_below(const std::vector<AxisRow>& rows, bool periodic, double mu) {
+  const std::size_t last = rows.size() - 1;
+  const auto diagonal = [&](std::size_t j) { return rows[j].before + rows[j].after + rows[j].width * mu; };
+  if (last == 0) return (periodic ? rows[0].width * mu : diagonal(0)) < 0 ? 1 : 0;
+  Index negative = 0;
+  double corner = diagonal(last), pivot = 0, before = 0, border = 0;  // -border: the row's entry in the last column
+  for (std::size_t j = 0; j < last; ++j) {
+    const double link = j == 0 ? 0 : rows[j].before;
+    double next_border = j == 0 && periodic ? rows[0].before : 0.0;
+    if (j > 0) next_border += link * border / before;
+    if (j + 1 == last) next_border += rows[j].after;
+    pivot = diagonal(j) - (j == 0 ? 0 : link * link / before);
+    if (pivot == 0) pivot = 1e-300;
+    if (pivot < 0) ++negative;
+    corner -= next_border * next_border / pivot;
+    before = pivot;
+    border = next_border;
+  }
+  return negative + (corner < 0 ? 1 : 0);
+}
+
+/// For lambda > 0 the operator is indefinite, and singular where lambda is one of its eigenvalues.
+void require_regular(const Grid& grid) {
+  if (grid.a.lambda <= 0) return;
+  const double tolerance = 64 * 0x1p-52 * grid.operator_norm();
+  const auto spectrum = [](const Axis& axis) {
+    std::vector<double> values;
+    for (Index k = 0; k < axis.n; ++k) values.push_back(kernels::eigenvalue(axis, k));
+    return values;
+  };
+  const std::vector<double> along_y = spectrum(grid.a.y), along_x = spectrum(grid.a.x);
+  for (const double y : along_y)
+    for (const double x : along_x) {
+      const double mu = y + x - grid.a.lambda;
+      if (mu > tolerance) continue;
+      if (eigenvalues_below(grid.rows, grid.slow.periodic(), mu - tolerance) !=
+          eigenvalues_below(grid.rows, grid.slow.periodic(), mu + tolerance))
+        throw Error(fmt::format("lambda = {} is an eigenvalue of the discrete Laplacian's negative: the problem is "
+                                "singular; choose another lambda",
+                                grid.a.lambda));
+    }
+}
+
+}  // namespace
+
+std::string to_string(const std::vector<Index>& shape) { return fmt::format("{}", fmt::join(shape, " x ")); }
+
+bool Grid::has_constants() const {
+  const auto floats = [](const Axis& axis) {
+    return axis.lower != Condition::dirichlet && axis.upper != Condition::dirichlet;
+  };
+  return a.lambda == 0 && floats(slow) && floats(a.y) && floats(a.x);
+}
+
+double Grid::measure() const { return kernels::measure(a, rows); }
+
+double Grid::operator_norm() const { return kernels::operator_norm(a, slow, rows); }
+
+Grid discretise(const Problem& problem) {
+  require_sound_sizes(problem);
+  for (std::size_t a = 0; a < problem.ends.size(); ++a) require_sound_ends(problem, a, problem.ends[a]);
+  const std::size_t axes = problem.shape.size();
+  Grid grid;
+  grid.batch = problem.batch;
+  grid.planes = problem.shape[0];
+  grid.slow = axis_of(problem, 0);
+  if (problem.coordinates.empty()) {
+    grid.rows = kernels::axis_rows(grid.slow);
+  } else {
+    grid.rows = kernels::axis_rows(grid.slow, problem.coordinates);
+    const double span = problem.coordinates.back() - problem.coordinates.front();
+    if (!problem.lengths.empty() && std::abs(problem.lengths[0] - span) > 1e-12 * span)
+      throw Error(fmt::format("the coordinates span {}, the length of their axis is given as {}; leave that away", span,
+                              problem.lengths[0]));
+    grid.slow.length = span;
+  }
+  grid.a = {axes == 3 ? axis_of(problem, 1) : kernels::no_axis, axis_of(problem, axes - 1), problem.lambda};
+  grid.shape = problem.shape;
+  if (problem.batch > 1) grid.shape.insert(grid.shape.begin(), problem.batch);
+  require_regular(grid);
+  return grid;
+}
+
+}  // namespace asterism::poisson

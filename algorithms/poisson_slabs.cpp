@@ -1,0 +1,399 @@
+#include "poisson_slabs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <map>
+
+namespace asterism::poisson {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using kernels::AxisRow;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Rank 0's choice, on every rank: the machines of the ranks may differ, but their graphs must not.
+Layout agree(const Runtime& runtime, const Layout& mine) {
+  std::array<double, 8> numbers{};
+  if (runtime.rank() == 0)
+    numbers = {static_cast<double>(mine.mode),    static_cast<double>(mine.slab_planes),
+               static_cast<double>(mine.slabs),   static_cast<double>(mine.planes_at_once),
+               static_cast<double>(mine.scratch), static_cast<double>(mine.slabs_in_flight),
+               static_cast<double>(mine.lanes),   static_cast<double>(mine.dealing)};
+  runtime.sum_over_ranks(numbers.data(), numbers.size());
+  const auto index = [&](std::size_t i) { return static_cast<Index>(numbers[i]); };
+  return {static_cast<Mode>(index(0)), mine.where, index(1), index(2), index(3), index(4), index(5),
+          index(6), static_cast<Dealing>(index(7)), mine.interface};
+}
+
+/// The solution, with mean zero, of (S1) with mu = 0 where no end of the axis is held: right-hand sides f,
+/// replaced. The flux after row j, link_after (v_{j+1} - v_j), is the one before it plus width f_j; it begins
+/// with zero, or, where the axis is periodic, such that its drops around the axis add up to zero.
+void solve_without_mean(const std::vector<AxisRow>& rows, bool periodic, std::vector<double>& f) {
+  const std::size_t m = rows.size();
+  std::vector<long double> flux(m);  // after each row
+  long double sum = 0, total_width = 0;
+  for (std::size_t j = 0; j < m; ++j)
+    total_width += rows[j].width, sum += static_cast<long double>(rows[j].width) * f[j];
+  const long double mean = sum / total_width;
+  long double before = 0, drops = 0, resistance = 0;
+  for (std::size_t j = 0; j < m; ++j) {
+    before += rows[j].width * (f[j] - mean);
+    flux[j] = before;
+    if (periodic) drops += flux[j] / rows[j].after, resistance += 1 / static_cast<long double>(rows[j].after);
+  }
+  const long double first = periodic ? -drops / resistance : 0;
+  long double v = 0, weighted = 0;
+  std::vector<long double> solution(m);
+  for (std::size_t j = 0; j < m; ++j) {
+    solution[j] = v;
+    weighted += rows[j].width * v;
+    if (j + 1 < m) v += (flux[j] + first) / rows[j].after;
+  }
+  for (std::size_t j = 0; j < m; ++j) f[j] = static_cast<double>(solution[j] - weighted / total_width);
+}
+
+bool is_given(const End& end) {
+  return end.value != 0 || std::any_of(end.values.begin(), end.values.end(), [](double v) { return v != 0; });
+}
+
+double value_at(const End& end, Index node) {
+  return end.values.empty() ? end.value : end.values[static_cast<std::size_t>(node)];
+}
+
+}  // namespace
+
+std::vector<Tile<double>> one_per_rank(Runtime& runtime, Index rows, Index cols) {
+  std::vector<Tile<double>> tiles;
+  for (int rank = 0; rank < runtime.ranks(); ++rank) tiles.emplace_back(runtime, rows, cols, rank);
+  return tiles;
+}
+
+void set_axis_rows(const Runtime& runtime, const Tile<double>& tile, const Grid& grid, Index first_plane) {
+  set(runtime, tile, [&](Index i, Index column) {
+    const AxisRow& row = grid.rows[static_cast<std::size_t>(first_plane + i)];
+    return std::array{row.before, row.after, row.width, row.position}[static_cast<std::size_t>(column)];
+  });
+}
+
+template <class T>
+SlabbedProblem<T>::SlabbedProblem(Runtime& runtime, const Problem& problem, const Settings& settings,
+                                  const Choice& choose)
+    : runtime_(&runtime), grid_(discretise(problem)), settings_(settings) {
+  const Machine machine = runtime.machine();
+  layout_ = agree(runtime, choose(machine, grid_));
+  cpus_ = machine.count(WorkerKind::cpu);
+  gpus_ = machine.count(WorkerKind::cuda);
+
+  const auto owner_of = [this](Index number, Index) { return owner(number); };
+  const Index n = grid_.columns();
+  axis_ = Tiles<double>(runtime, heights(), kernels::axis_columns, owner_of, {});
+  for (Index number = 0; number < slab_count(); ++number)
+    set_axis_rows(runtime, axis_[number], grid_, number % layout_.slabs * layout_.slab_planes);
+  front_ = Tiles<T>(runtime, slab_count(), n, 1, n, owner_of);
+  back_ = Tiles<T>(runtime, slab_count(), n, 1, n, owner_of);
+  make_side_values(problem);
+}
+
+template <class T>
+Index SlabbedProblem<T>::planes_of(Index place) const {
+  return std::min(layout_.slab_planes, grid_.planes - place * layout_.slab_planes);
+}
+
+template <class T>
+Index SlabbedProblem<T>::first_plane(Index number) const {
+  return number / layout_.slabs * grid_.planes + number % layout_.slabs * layout_.slab_planes;
+}
+
+template <class T>
+int SlabbedProblem<T>::owner(Index number) const {
+  return static_cast<int>(number * runtime_->ranks() / slab_count());
+}
+
+template <class T>
+Index SlabbedProblem<T>::first_plane() const {
+  Index number = 0;
+  while (number < slab_count() && owner(number) < runtime_->rank()) ++number;
+  return number < slab_count() ? first_plane(number) : grid_.total_planes();
+}
+
+template <class T>
+Index SlabbedProblem<T>::plane_count() const {
+  Index planes = 0;
+  for (Index number = 0; number < slab_count(); ++number)
+    if (owner(number) == runtime_->rank()) planes += planes_of(number % layout_.slabs);
+  return planes;
+}
+
+template <class T>
+Index SlabbedProblem<T>::lane(Index number) const {
+  const Index ranks = runtime_->ranks(), rank = owner(number);
+  const Index first = (rank * slab_count() + ranks - 1) / ranks,
+              end = ((rank + 1) * slab_count() + ranks - 1) / ranks;
+  return rank * layout_.lanes + (layout_.dealing == Dealing::turns ? (number - first) % layout_.lanes
+                                                                   : (number - first) * layout_.lanes / (end - first));
+}
+
+template <class T>
+Hints SlabbedProblem<T>::hints(Slab s) const {
+  Hints hints{.where = layout_.where, .label = fmt::format("slab {}", s.number)};
+  if (layout_.where == Where::cuda && gpus_ > 1)
+    hints.worker = static_cast<int>(lane(s.number) % layout_.lanes) % gpus_;
+  return hints;
+}
+
+template <class T>
+std::vector<Index> SlabbedProblem<T>::turns(Index problem) const {
+  std::map<Index, std::vector<Index>> places;  // of each lane
+  for (Index place = 0; place < layout_.slabs; ++place) places[lane(slab(problem, place).number)].push_back(place);
+  std::vector<Index> turns;
+  for (std::size_t i = 0; turns.size() < static_cast<std::size_t>(layout_.slabs); ++i)
+    for (const auto& [lane, mine] : places)
+      if (i < mine.size()) turns.push_back(mine[i]);
+  return turns;
+}
+
+template <class T>
+Hints SlabbedProblem<T>::before_passes_hints(Slab s) const {
+  // What passes through is looked at where it lies, so that it need not cross the link once more.
+  return layout_.mode == Mode::streaming && cpus_ > 0 ? Hints{.where = Where::cpu} : hints(s);
+}
+
+template <class T>
+Tiles<double> SlabbedProblem<T>::per_slab(Index rows, Index cols) const {
+  return Tiles<double>(*runtime_, slab_count() * rows, cols, rows, cols,
+                       [this](Index number, Index) { return owner(number); });
+}
+
+template <class T>
+std::vector<Index> SlabbedProblem<T>::heights() const {
+  std::vector<Index> heights;
+  for (Index number = 0; number < slab_count(); ++number)
+    heights.push_back(planes_of(number % layout_.slabs));
+  return heights;
+}
+
+template <class T>
+void SlabbedProblem<T>::make_side_values(const Problem& problem) {
+  const auto any = [](const Ends& ends) { return is_given(ends.lower) || is_given(ends.upper); };
+  if (std::none_of(problem.ends.begin(), problem.ends.end(), any)) return;
+  const std::size_t axes = problem.ends.size();
+  const Ends none;
+  const Ends &z = problem.ends[0], &y = axes == 3 ? problem.ends[1] : none, &x = problem.ends[axes - 1];
+  const Index ny = grid_.a.y.n, nx = grid_.a.x.n;
+
+  z_sides_ = one_per_rank(*runtime_, 2, grid_.columns());
+  for (const Tile<double>& tile : z_sides_)
+    set(*runtime_, tile, [&](Index end, Index node) { return value_at(end == 0 ? z.lower : z.upper, node); });
+  const auto along = [&](const Ends& ends, Index nodes) {  // values at the ends of a line in each plane
+    Tiles<double> sides(*runtime_, heights(), 2 * nodes,
+                        [this](Index number, Index) { return owner(number); }, {});
+    for (Index number = 0; number < slab_count(); ++number)
+      set(*runtime_, sides[number], [&](Index i, Index column) {
+        const Index plane = number % layout_.slabs * layout_.slab_planes + i;
+        return value_at(column < nodes ? ends.lower : ends.upper, plane * nodes + column % nodes);
+      });
+    return sides;
+  };
+  y_sides_ = along(y, nx);
+  x_sides_ = along(x, ny);
+}
+
+template <class T>
+void SlabbedProblem<T>::lift(Tiles<T>& f) const {
+  if (z_sides_.empty()) return;
+  for (Index number = 0; number < slab_count(); ++number) {
+    const Slab s = slab_number(number);
+    lift_slab(s, f[number], before_passes_hints(s));
+  }
+}
+
+template <class T>
+void SlabbedProblem<T>::lift_slab(Slab s, const Tile<T>& f, const Hints& hints) const {
+  if (z_sides_.empty()) return;
+  const kernels::LiftedSlab slab{grid_.a,          grid_.slow.lower,
+                                 grid_.slow.upper, grid_.slow.spacing(),
+                                 s.place == 0,     s.place == layout_.slabs - 1};
+  codelets::lift<T>(slab, f, x_sides_[s.number], y_sides_[s.number], mine(z_sides_, s), axis_[s.number],
+                    hints);
+}
+
+template <class T>
+Tiles<T> SlabbedProblem<T>::borrow(T* planes) const {
+  const Index start = first_plane();
+  return Tiles<T>(
+      *runtime_, heights(), grid_.columns(), [this](Index number, Index) { return owner(number); },
+      [&](Index number, Index) {
+        return owner(number) == runtime_->rank() ? planes + (first_plane(number) - start) * grid_.columns()
+                                                 : nullptr;
+      });
+}
+
+template <class T>
+Tiles<T> SlabbedProblem<T>::own() const {
+  return Tiles<T>(*runtime_, heights(), grid_.columns(),
+                  [this](Index number, Index) { return owner(number); }, {});
+}
+
+template <class T>
+kernels::ModelProblem SlabbedProblem<T>::model_problem(const Known& known, Index number) const {
+  return {known.model, known.seed + static_cast<std::uint64_t>(number / layout_.slabs), grid_.slow, grid_.a};
+}
+
+template <class T>
+void SlabbedProblem<T>::fill(Index number, const Tile<T>& f, const Known& known) const {
+  const Slab s = slab_number(number);
+  codelets::model_rhs<T>({model_problem(known, number), s.place * layout_.slab_planes}, axis_[number], f,
+                         hints(s));
+}
+
+template <class T>
+std::vector<double> SlabbedProblem<T>::mode_eigenvalues() const {
+  const auto spectrum = [](const kernels::Axis& axis) {
+    std::vector<double> values;
+    for (Index k = 0; k < axis.n; ++k) values.push_back(kernels::eigenvalue(axis, k));
+    return values;
+  };
+  std::vector<double> mu;
+  for (const double along_y : spectrum(grid_.a.y))
+    for (const double along_x : spectrum(grid_.a.x)) mu.push_back(along_y + along_x - grid_.a.lambda);
+  if (grid_.has_constants()) mu[0] = 1 / (grid_.slow.length * grid_.slow.length);
+  return mu;
+}
+
+/// Mode 0 of every plane is the plane's mean. Its system has no unique solution, and none at all unless the
+/// mean of f vanishes; it is solved here, for all planes together.
+template <class T>
+std::vector<double> SlabbedProblem<T>::solution_means(const Tiles<T>& f) {
+  Tiles<double> sums(*runtime_, heights(), kernels::moments_count,
+                     [this](Index number, Index) { return owner(number); }, {});
+  const std::vector<Tile<double>> work =
+      one_per_rank(*runtime_, 1, layout_.slab_planes * kernels::cuda::moments_scratch);
+  for (Index number = 0; number < slab_count(); ++number) {
+    const Slab s = slab_number(number);
+    codelets::moments<T>(grid_.a, f[number], axis_[number], sums[number], mine(work, s),
+                         before_passes_hints(s));
+  }
+  runtime_->wait();
+
+  const auto planes = static_cast<std::size_t>(grid_.planes);
+  std::vector<double> all(2 * planes * static_cast<std::size_t>(grid_.batch));
+  for (Index number = 0; number < slab_count(); ++number) {
+    if (owner(number) != runtime_->rank()) continue;
+    const HostView<double> view(sums[number], HostView<double>::Access::read);
+    for (Index i = 0; i < view.rows(); ++i)
+      for (Index k = 0; k < 2; ++k)
+        all[static_cast<std::size_t>(2 * (first_plane(number) + i) + k)] = view(i, k);
+  }
+  runtime_->sum_over_ranks(all.data(), static_cast<Index>(all.size()));
+
+  std::vector<double> means;
+  projected_.assign(static_cast<std::size_t>(grid_.batch), 0);
+  double width = 0;
+  for (const AxisRow& row : grid_.rows) width += row.width;
+  const double measure = grid_.measure(), plane_measure = measure / width;
+  for (Index problem = 0; problem < grid_.batch; ++problem) {
+    const double* const sum = all.data() + 2 * static_cast<std::size_t>(problem * grid_.planes);
+    std::vector<double> mean_of_plane(planes);
+    double mean = 0, magnitude = 0;
+    for (std::size_t j = 0; j < planes; ++j) {
+      mean_of_plane[j] = sum[2 * j + kernels::first_moment] / (grid_.rows[j].width * plane_measure);
+      mean += sum[2 * j + kernels::first_moment] / measure;
+      magnitude += sum[2 * j + kernels::absolute_moment] / measure;
+    }
+    // The numbers of f are rounded themselves, each by half a unit in its last place.
+    constexpr double rounding = 16 * (sizeof(T) == 4 ? 0x1p-24 : 0x1p-53);
+    if (settings_.mean == Mean::require && !(std::abs(mean) <= rounding * magnitude) && !std::isnan(mean))
+      throw Error(fmt::format(
+          "the mean of f{} is {:.6g}, {:.2g} of the mean of |f|, and there is no solution unless it "
+          "vanishes: no end is held at a value and lambda is 0; correct f, or project its mean away "
+          "(--project-mean)",
+          z_sides_.empty() ? "" : ", with the given derivatives,", mean, std::abs(mean) / magnitude));
+    projected_[static_cast<std::size_t>(problem)] = settings_.mean == Mean::project ? mean : 0;
+    solve_without_mean(grid_.rows, grid_.slow.periodic(), mean_of_plane);
+    means.insert(means.end(), mean_of_plane.begin(), mean_of_plane.end());
+  }
+  return means;
+}
+
+template <class T>
+Check SlabbedProblem<T>::check(Tiles<T>& u, const Source& source, const std::optional<Known>& known) {
+  const auto start = Clock::now();
+  const Index last = layout_.slabs - 1;
+  Tiles<double> sums = per_slab(1, kernels::residual_sums);
+  std::vector<Tile<T>> zeros;
+  for (int rank = 0; rank < runtime_->ranks(); ++rank) {
+    zeros.emplace_back(*runtime_, 1, grid_.columns(), rank);
+    set(*runtime_, zeros.back(), [](Index, Index) { return T{0}; });
+  }
+  const std::vector<Tile<double>> work = one_per_rank(*runtime_, 1, kernels::cuda::residual_scratch);
+  // Where constants may be added to u, a model's u is one of many.
+  const bool comparable = known && !(grid_.has_constants() && known->model == kernels::Model::random);
+  const auto beside = [&](Slab s, Index step, const Tiles<T>& edges) -> const Tile<T>& {
+    const Index place = s.place + step;
+    if (place >= 0 && place <= last) return edges[s.number + step];
+    if (!grid_.slow.periodic()) return mine(zeros, s);
+    return edges[slab(s.number / layout_.slabs, place < 0 ? last : 0).number];
+  };
+
+  // Two buffers take turns for f: one is filled while the other is being looked at. Replacing a tile waits
+  // for its tasks, so no more than two slabs are ever there beside the solution. A model's f needs no main
+  // memory.
+  const std::size_t slab_bytes =
+      known ? 1 : static_cast<std::size_t>(layout_.slab_planes * grid_.columns()) * sizeof(T);
+  const PinnedBuffer buffers[2] = {{*runtime_, slab_bytes}, {*runtime_, slab_bytes}};
+  Tile<T> f[2];
+  for (Index number = 0; number < slab_count(); ++number) {
+    const Slab s = slab_number(number);
+    const bool mine_too = owner(number) == runtime_->rank();
+    Tile<T>& rhs = f[number % 2];
+    rhs = Tile<T>();
+    if (known)
+      rhs = Tile<T>(*runtime_, planes_of(s.place), grid_.columns(), owner(number));
+    else
+      rhs = Tile<T>(*runtime_, mine_too ? buffers[number % 2].as<T>() : nullptr, planes_of(s.place),
+                    grid_.columns(), grid_.columns(), owner(number));
+    if (mine_too) source(number, rhs);
+    if (mine_too && settings_.mean == Mean::project && !projected_.empty()) {
+      const HostView<T> view(rhs, HostView<T>::Access::read_write);
+      const double mean = projected_[static_cast<std::size_t>(number / layout_.slabs)];
+      for (Index i = 0; i < view.rows(); ++i)
+        for (Index j = 0; j < view.cols(); ++j)
+          view(i, j) = static_cast<T>(static_cast<double>(view(i, j)) - mean);
+    }
+    lift_slab(s, rhs, hints(s));
+    const kernels::SlabProblem problem{model_problem(known.value_or(Known{}), number),
+                                       s.place * layout_.slab_planes, comparable};
+    codelets::residual<T>(problem, u[number], beside(s, -1, back_), beside(s, 1, front_), rhs, axis_[number],
+                          sums[number], mine(work, s), hints(s));
+    if (layout_.mode == Mode::streaming) u[number].wont_use();
+  }
+  runtime_->wait();
+
+  std::array<double, kernels::residual_sums> total{};
+  for (Index number = 0; number < slab_count(); ++number) {
+    if (owner(number) != runtime_->rank()) continue;
+    const HostView<double> view(sums[number], HostView<double>::Access::read);
+    for (Index i = 0; i < kernels::residual_sums; ++i) total[static_cast<std::size_t>(i)] += view(0, i);
+  }
+  runtime_->sum_over_ranks(total.data(), kernels::residual_sums);
+
+  const auto norm = [&](kernels::ResidualSum which) { return std::sqrt(total[which]); };
+  Check check;
+  const double scale = grid_.operator_norm() * norm(kernels::solution2) + norm(kernels::rhs2);
+  check.scaled_residual = scale == 0 ? 0 : norm(kernels::residual2) / scale;
+  if (comparable) check.error = norm(kernels::error2) / norm(kernels::known2);
+  check.seconds = seconds_since(start);
+  return check;
+}
+
+template class SlabbedProblem<float>;
+template class SlabbedProblem<double>;
+
+}  // namespace asterism::poisson
