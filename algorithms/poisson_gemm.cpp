@@ -1,0 +1,309 @@
+#include "poisson_gemm.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "../codelets/poisson.hpp"
+
+namespace asterism::poisson {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// One number of every rank, on every rank.
+std::vector<Index> of_ranks(const Runtime& runtime, Index mine) {
+  std::vector<double> numbers(static_cast<std::size_t>(runtime.ranks()));
+  numbers[static_cast<std::size_t>(runtime.rank())] = static_cast<double>(mine);
+  runtime.sum_over_ranks(numbers.data(), runtime.ranks());
+  return {numbers.begin(), numbers.end()};
+}
+
+Index workers(const Machine& machine) {
+  const int gpus = machine.count(WorkerKind::cuda);
+  return gpus > 0 ? gpus : machine.count(WorkerKind::cpu);
+}
+
+/// @throw Error when all that a solve works on is not in the memories at once.
+template <class T>
+void require_room(const Machine& machine, const Grid& grid, Index blocks_here, Index blocks) {
+  const Index n = grid.a.x.n, size = sizeof(T);
+  const bool on_gpus = machine.count(WorkerKind::cuda) > 0;
+  const auto require = [&](MemoryKind kind, const char* name, Index modes) {
+    // f, of all ranks; blocks of modes, and as much for what comes of others; their columns of the one matrix; the other.
+    const Index bytes = size * (grid.unknowns() + 2 * grid.total_planes() * modes + n * modes + n * n);
+    const auto room = static_cast<Index>(machine.capacity(kind));
+    const auto human = [](Index b) { return human_bytes(static_cast<double>(b)); };
+    if (bytes > room)
+      throw Error(fmt::format("--method gemm keeps the grid and the transform's matrix in {} memory: {} x {} unknowns "
+                              "take {}, there are {}; use --method fft, or allow more memory",
+                              name, grid.total_planes(), n, human(bytes), human(room)),
+                  Blame::machine);
+  };
+  const Index most_modes = (n + blocks - 1) / blocks;
+  if (on_gpus)
+    require(MemoryKind::gpu, "each GPU's", most_modes);
+  else
+    require(MemoryKind::main, "main", std::min(n, most_modes * blocks_here));
+}
+
+template <class T>
+Layout choose_gemm_layout(const Runtime& runtime, const Machine& machine, const Problem& problem, const Grid& grid,
+                          const Settings& settings) {
+  if (problem.shape.size() != 2)
+    throw Error(fmt::format("--method gemm solves in two dimensions, the grid is {}: use --method fft",
+                            to_string(problem.shape)));
+  if (settings.mode == Mode::streaming)
+    throw Error("--method gemm needs all of the grid at once and cannot stream it: use --method fft");
+  if (settings.slab_planes < 0)
+    throw Error(fmt::format("slabs of {} rows: a slab needs at least 1", settings.slab_planes));
+  double all_workers = static_cast<double>(workers(machine));
+  runtime.sum_over_ranks(&all_workers, 1);
+  const auto elements = static_cast<Index>(all_workers), blocks = std::min(elements, grid.a.x.n);
+  require_room<T>(machine, grid, workers(machine), blocks);
+
+  // A few slabs for every worker, so that products and exchange overlap, but not so small that products are slow.
+  constexpr Index slabs_each = 4, fewest_rows = 32;
+  const Index wanted = std::max((grid.total_planes() + slabs_each * elements - 1) / (slabs_each * elements), fewest_rows);
+  Layout layout;
+  layout.mode = Mode::incore;
+  layout.where = machine.count(WorkerKind::cuda) > 0 ? Where::cuda : Where::cpu;
+  layout.slab_planes = std::min(settings.slab_planes > 0 ? settings.slab_planes : wanted, grid.planes);
+  layout.slabs = (grid.planes + layout.slab_planes - 1) / layout.slab_planes;
+  layout.planes_at_once = layout.slab_planes;
+  layout.scratch = codelets::columns_scratch(layout.where, grid.planes, (grid.a.x.n + blocks - 1) / blocks);
+  layout.slabs_in_flight = 2 * workers(machine);
+  return layout;
+}
+
+}  // namespace
+
+template <class T>
+GemmSolver<T>::GemmSolver(Runtime& runtime, const Problem& problem, const Settings& settings)
+    : Base(runtime, problem, settings,
+           [&](const Machine& machine, const Grid& grid) {
+             return choose_gemm_layout<T>(runtime, machine, problem, grid, settings);
+           }),
+      kind_(kernels::transform_to_modes(grid_.a.x)),
+      scale_(1 / kernels::round_trip(kind_, grid_.a.x.n)) {
+#ifdef ASTERISM_WITH_CUDA
+  if (layout_.where == Where::cuda)
+    runtime.on_each_worker(WorkerKind::cuda, [] { kernels::cuda::plan_multiply(); });
+#endif
+  make_blocks();
+  make_places();
+  make_modes();
+  axis_ = one_per_rank(runtime, grid_.planes, kernels::axis_columns);
+  for (const Tile<double>& tile : axis_) set_axis_rows(runtime, tile, grid_, 0);
+  work_ = one_per_rank(runtime, 1, layout_.scratch);
+  if (grid_.slow.periodic())
+    for (Block& b : blocks_)
+      codelets::respond({}, axis_[static_cast<std::size_t>(b.rank)], b.mu, b.response, hints_at(b.worker));
+  runtime.wait();
+}
+
+template <class T>
+Hints GemmSolver<T>::hints_at(int worker) const {
+  return {.where = layout_.where, .worker = worker};
+}
+
+template <class T>
+Hints GemmSolver<T>::product_hints(int worker, Index rows, Index modes) const {
+  Hints hints = hints_at(worker);
+  hints.flops = 2 * static_cast<double>(rows) * static_cast<double>(grid_.a.x.n) * static_cast<double>(modes);
+  return hints;
+}
+
+/// Every worker gets as many modes, give or take one.
+template <class T>
+void GemmSolver<T>::make_blocks() {
+  const std::vector<Index> workers_of_rank = of_ranks(*runtime_, workers(runtime_->machine()));
+  const std::vector<Index> on_gpus = of_ranks(*runtime_, layout_.where == Where::cuda ? 1 : 0);
+  std::vector<std::pair<int, int>> elements;  // rank, worker
+  for (std::size_t rank = 0; rank < workers_of_rank.size(); ++rank)
+    for (Index w = 0; w < workers_of_rank[rank]; ++w)
+      elements.emplace_back(rank, on_gpus[rank] != 0 && workers_of_rank[rank] > 1 ? w : -1);
+
+  const Index n = grid_.a.x.n, count = std::min(n, static_cast<Index>(elements.size()));
+  const std::vector<double> mu = mode_eigenvalues();
+  for (Index p = 0; p < count; ++p) {
+    const auto [rank, worker] = elements[static_cast<std::size_t>(p * static_cast<Index>(elements.size()) / count)];
+    Block b{n * p / count, n * (p + 1) / count - n * p / count, rank, worker, {}, {}, {}, {}, {}};
+    b.forward = Tile<T>(*runtime_, n, b.modes, rank);
+    codelets::transform_matrix<T>({kind_, n, 0, b.first_mode}, b.forward, hints_at(worker));
+    b.mu = Tile<double>(*runtime_, 1, b.modes, rank);
+    b.nothing = Tile<double>(*runtime_, 1, b.modes, rank);
+    set(*runtime_, b.mu, [&](Index, Index k) { return mu[static_cast<std::size_t>(b.first_mode + k)]; });
+    set(*runtime_, b.nothing, zero);
+    if (grid_.slow.periodic()) {
+      b.response = Tile<double>(*runtime_, kernels::response_rows, b.modes, rank);
+      b.no_segment = Tile<double>(*runtime_, kernels::joined_rows, b.modes, rank);
+      set(*runtime_, b.no_segment, zero);
+    }
+    blocks_.push_back(std::move(b));
+  }
+}
+
+/// The inverse's matrix, once in every memory that has slabs.
+template <class T>
+void GemmSolver<T>::make_places() {
+  const std::vector<Index> gpus_of_rank =
+      of_ranks(*runtime_, layout_.where == Where::cuda ? workers(runtime_->machine()) : 0);
+  for (std::size_t rank = 0; rank < gpus_of_rank.size(); ++rank)
+    for (Index gpu = 0; gpu < std::max<Index>(1, gpus_of_rank[rank]); ++gpu)
+      places_.push_back({static_cast<int>(rank), gpus_of_rank[rank] > 1 ? static_cast<int>(gpu) : -1, {}});
+  for (Index number = 0; number < slab_count(); ++number) {
+    Place& place = places_[place_of(slab_number(number))];
+    if (!place.inverse.empty()) continue;
+    for (const Block& b : blocks_) {
+      Tile<T>& matrix = place.inverse.emplace_back(*runtime_, b.modes, grid_.a.x.n, place.rank);
+      codelets::transform_matrix<T>({kernels::inverse(kind_), grid_.a.x.n, b.first_mode, 0}, matrix,
+                                    hints_at(place.worker));
+    }
+  }
+}
+
+/// A rank's slabs in order over its GPUs.
+template <class T>
+std::size_t GemmSolver<T>::place_of(Slab s) const {
+  const int rank = owner(s.number);
+  const auto of_rank = [&](const Place& place) { return place.rank == rank; };
+  const auto first_place = std::find_if(places_.begin(), places_.end(), of_rank);
+  const auto count = std::count_if(places_.begin(), places_.end(), of_rank);
+  Index first = s.number, end = s.number + 1;
+  while (first > 0 && owner(first - 1) == rank) --first;
+  while (end < slab_count() && owner(end) == rank) ++end;
+  return static_cast<std::size_t>(first_place - places_.begin() + (s.number - first) * count / (end - first));
+}
+
+template <class T>
+void GemmSolver<T>::make_modes() {
+  for (Index problem = 0; problem < grid_.batch; ++problem)
+    for (const Block& b : blocks_) {
+      Modes v;
+      v.values = Tile<T>(*runtime_, grid_.planes, b.modes, b.rank);
+      if (grid_.slow.periodic()) {
+        v.shown = Tile<double>(*runtime_, kernels::shown_rows, b.modes, b.rank);
+        v.joined = Tile<double>(*runtime_, kernels::joined_rows, b.modes, b.rank);
+        v.before_start = Tile<double>(*runtime_, 1, b.modes, b.rank);
+        v.after_end = Tile<double>(*runtime_, 1, b.modes, b.rank);
+      }
+      modes_.push_back(std::move(v));
+    }
+  for (Index number = 0; number < slab_count(); ++number)
+    for (const Block& b : blocks_)
+      parts_.push_back(owner(number) == b.rank
+                           ? Tile<T>()
+                           : Tile<T>(*runtime_, planes_of(number % layout_.slabs), b.modes, b.rank));
+  if (grid_.has_constants())
+    for (Index problem = 0; problem < grid_.batch; ++problem)
+      means_.emplace_back(*runtime_, grid_.planes, 1, blocks_[0].rank);
+}
+
+/// (D1)
+template <class T>
+void GemmSolver<T>::transform(Index problem, Tiles<T>& f) {
+  for (Index place = 0; place < layout_.slabs; ++place) {
+    const Slab s = slab(problem, place);
+    const Index rows = planes_of(place);
+    const kernels::Product product{.rows = rows, .to = place * layout_.slab_planes};
+    for (std::size_t p = 0; p < blocks_.size(); ++p) {
+      const Block& b = blocks_[p];
+      const Tile<T>& v = modes(problem, p).values;
+      const Hints hints = product_hints(b.worker, rows, b.modes);
+      if (place == 0)
+        codelets::multiply_anew<T>(product, f[s.number], b.forward, v, hints);
+      else
+        codelets::multiply<T>(product, f[s.number], b.forward, v, hints);
+    }
+  }
+}
+
+/// (D2)
+template <class T>
+void GemmSolver<T>::solve_modes(Index problem, const std::vector<double>& means) {
+  for (std::size_t p = 0; p < blocks_.size(); ++p) {
+    const Block& b = blocks_[p];
+    const Modes& v = modes(problem, p);
+    const auto rank = static_cast<std::size_t>(b.rank);
+    const Hints hints = hints_at(b.worker);
+    const bool periodic = grid_.slow.periodic();
+    if (periodic) {
+      codelets::reduce_columns<T>(scale_, v.values, axis_[rank], b.mu, v.shown, work_[rank], hints);
+      codelets::eliminate({}, v.shown, b.response, b.no_segment, v.joined, hints);
+      codelets::close({}, v.joined, v.before_start, v.after_end, hints);
+    }
+    codelets::solve_columns<T>(scale_, v.values, axis_[rank], b.mu, periodic ? v.before_start : b.nothing,
+                               periodic ? v.after_end : b.nothing, work_[rank], hints);
+  }
+  if (means.empty()) return;
+  // Mode 0 is the rows' mean.
+  const Tile<T>& mean_of_row = means_[static_cast<std::size_t>(problem)];
+  set(*runtime_, mean_of_row,
+      [&](Index i, Index) { return means[static_cast<std::size_t>(problem * grid_.planes + i)]; });
+  codelets::set_first_column<T>({}, mean_of_row, modes(problem, 0).values, hints_at(blocks_[0].worker));
+}
+
+/// (D3)
+template <class T>
+void GemmSolver<T>::transform_back(Index problem, Tiles<T>& u) {
+  for (Index place = 0; place < layout_.slabs; ++place) {
+    const Slab s = slab(problem, place);
+    for (std::size_t p = 0; p < blocks_.size(); ++p)
+      if (blocks_[p].rank != owner(s.number))
+        codelets::copy_rows<T>(place * layout_.slab_planes, modes(problem, p).values, part(s, p),
+                               hints_at(blocks_[p].worker));
+  }
+  for (Index place = 0; place < layout_.slabs; ++place) {
+    const Slab s = slab(problem, place);
+    const Place& at = places_[place_of(s)];
+    const Index rows = planes_of(place);
+    // The rank's own blocks first, while the others are on their way.
+    const auto first = static_cast<std::size_t>(
+        std::find_if(blocks_.begin(), blocks_.end(), [&](const Block& b) { return b.rank == at.rank; }) -
+        blocks_.begin());
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      const std::size_t p = (first + i) % blocks_.size();
+      const bool here = blocks_[p].rank == at.rank;
+      kernels::Product product{.rows = rows, .from = here ? place * layout_.slab_planes : 0};
+      if (i > 0) product.result = kernels::Result::adds;
+      const Tile<T>& v = here ? modes(problem, p).values : part(s, p);
+      const Hints hints = product_hints(at.worker, rows, blocks_[p].modes);
+      if (i == 0)
+        codelets::multiply_anew<T>(product, v, at.inverse[p], u[s.number], hints);
+      else
+        codelets::multiply<T>(product, v, at.inverse[p], u[s.number], hints);
+    }
+    codelets::copy_rows<T>(0, u[s.number], front_[s.number], hints_at(at.worker));
+    codelets::copy_rows<T>(rows - 1, u[s.number], back_[s.number], hints_at(at.worker));
+    if (settings_.fetch_result) u[s.number].fetch();
+  }
+}
+
+template <class T>
+Report GemmSolver<T>::solve(Tiles<T>& f) {
+  const auto start = Clock::now();
+  const Traffic traffic_before = runtime_->traffic();
+  lift(f);
+  const std::vector<double> means = grid_.has_constants() ? solution_means(f) : std::vector<double>{};
+  for (Index problem = 0; problem < grid_.batch; ++problem) {
+    transform(problem, f);
+    solve_modes(problem, means);
+    transform_back(problem, f);
+  }
+  runtime_->wait();
+  if (layout_.where == Where::cuda && settings_.fetch_result)
+    for (Index number = 0; number < slab_count(); ++number)
+      if (owner(number) == runtime_->rank()) HostView<T>(f[number], HostView<T>::Access::read);
+
+  Report report;
+  report.seconds["solve"] = std::chrono::duration<double>(Clock::now() - start).count();
+  report.traffic = runtime_->traffic() - traffic_before;
+  return report;
+}
+
+template class GemmSolver<float>;
+template class GemmSolver<double>;
+
+}  // namespace asterism::poisson
