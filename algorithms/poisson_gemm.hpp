@@ -47,7 +47,7 @@ class GemmSolver : public SlabbedProblem<T> {
 
  private:
   using typename Base::Slab;
-  using Base::slab, Base::slab_number, Base::planes_of, Base::owner, Base::hints, Base::mine;
+  using Base::slab, Base::slab_number, Base::planes_of, Base::owner;
   using Base::mode_eigenvalues, Base::lift, Base::solution_means;
   using Base::runtime_, Base::grid_, Base::settings_, Base::layout_, Base::front_, Base::back_;
 

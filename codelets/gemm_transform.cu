@@ -101,7 +101,7 @@ void multiply(Stream stream, const Product& product, In<T> a, In<T> b, InOut<T> 
 }
 
 template <class T>
-void copy_rows(Stream stream, Index first, In<T> matrix, Out<T> rows) {
+void copy_rows(Stream stream, const Index& first, In<T> matrix, Out<T> rows) {
   copy_block(stream, matrix.row(first), matrix.ld, rows.data, rows.ld, rows.rows, rows.cols);
 }
 
@@ -121,7 +121,7 @@ void reduce_columns(Stream stream, double scale, In<T> columns, In<double> axis,
 #define ASTERISM_INSTANTIATE(T)                                                       \
   template void transform_matrix(Stream, const TransformPart&, Out<T>);               \
   template void multiply(Stream, const Product&, In<T>, In<T>, InOut<T>);             \
-  template void copy_rows(Stream, Index, In<T>, Out<T>);                              \
+  template void copy_rows(Stream, const Index&, In<T>, Out<T>);                              \
   template void set_first_column(Stream, In<T>, InOut<T>);                            \
   template void reduce_columns(Stream, double, In<T>, In<double>, In<double>, Out<double>, double*);
 ASTERISM_INSTANTIATE(float)

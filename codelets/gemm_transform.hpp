@@ -104,7 +104,7 @@ void multiply(const Product& product, In<T> a, In<T> b, InOut<T> c);
 
 /// The rows of `matrix` from `first` on, as many as there is room for.
 template <class T>
-void copy_rows(Index first, In<T> matrix, Out<T> rows);
+void copy_rows(const Index& first, In<T> matrix, Out<T> rows);
 
 /// @param column as many rows as the matrix
 template <class T>
@@ -130,7 +130,7 @@ template <class T>
 void multiply(Stream stream, const Product& product, In<T> a, In<T> b, InOut<T> c);
 
 template <class T>
-void copy_rows(Stream stream, Index first, In<T> matrix, Out<T> rows);
+void copy_rows(Stream stream, const Index& first, In<T> matrix, Out<T> rows);
 
 template <class T>
 void set_first_column(Stream stream, In<T> column, InOut<T> matrix);
