@@ -65,11 +65,12 @@ Layout choose_gemm_layout(const Runtime& runtime, const Machine& machine, const 
 
   // A few slabs for every worker, so that products and exchange overlap, but not so small that products are slow.
   constexpr Index slabs_each = 4, fewest_rows = 32;
-  const Index wanted = std::max((grid.total_planes() + slabs_each * elements - 1) / (slabs_each * elements), fewest_rows);
+  const auto share = [&](Index parts) { return (grid.total_planes() + parts - 1) / parts; };
+  const Index wanted = std::max(share(slabs_each * elements), fewest_rows);
   Layout layout;
   layout.mode = Mode::incore;
   layout.where = machine.count(WorkerKind::cuda) > 0 ? Where::cuda : Where::cpu;
-  layout.slab_planes = std::min(settings.slab_planes > 0 ? settings.slab_planes : wanted, grid.planes);
+  layout.slab_planes = std::min({settings.slab_planes > 0 ? settings.slab_planes : wanted, share(machine.ranks), grid.planes});
   layout.slabs = (grid.planes + layout.slab_planes - 1) / layout.slab_planes;
   layout.planes_at_once = layout.slab_planes;
   layout.scratch = codelets::columns_scratch(layout.where, grid.planes, (grid.a.x.n + blocks - 1) / blocks);
