@@ -4,6 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <utility>
 
 #include "../codelets/poisson.hpp"
 
@@ -25,32 +30,41 @@ Index workers(const Machine& machine) {
   return gpus > 0 ? gpus : machine.count(WorkerKind::cpu);
 }
 
-/// @throw Error when all that a solve works on is not in the memories at once.
+/// One block of modes for each element, or none for some where there are fewer modes; more where their tiles
+/// would have more elements than tiles may have.
+Index count_blocks(const Grid& grid, Index elements) {
+  const Index n = grid.a.x.n, longest = std::max(n, grid.planes);
+  constexpr Index most = std::numeric_limits<std::uint32_t>::max();
+  Index count = std::min(n, elements);
+  while (count < n && (n + count - 1) / count > most / longest) count = std::min(n, count + elements);
+  return count;
+}
+
+/// @throw Error when what a solve works on is not in the memories at once.
 template <class T>
-void require_room(const Machine& machine, const Grid& grid, Index blocks_here, Index blocks) {
-  const Index n = grid.a.x.n, size = sizeof(T);
+void require_room(const Machine& machine, const Grid& grid, Index elements) {
   const bool on_gpus = machine.count(WorkerKind::cuda) > 0;
-  const auto require = [&](MemoryKind kind, const char* name, Index modes) {
-    // f, of all ranks; blocks of modes, and as much for what comes of others; their columns of the one matrix; the other.
-    const Index bytes = size * (grid.unknowns() + 2 * grid.total_planes() * modes + n * modes + n * n);
-    const auto room = static_cast<Index>(machine.capacity(kind));
-    const auto human = [](Index b) { return human_bytes(static_cast<double>(b)); };
-    if (bytes > room)
-      throw Error(fmt::format("--method gemm keeps the grid and the transform's matrix in {} memory: {} x {} unknowns "
-                              "take {}, there are {}; use --method fft, or allow more memory",
-                              name, grid.total_planes(), n, human(bytes), human(room)),
-                  Blame::machine);
-  };
-  const Index most_modes = (n + blocks - 1) / blocks;
-  if (on_gpus)
-    require(MemoryKind::gpu, "each GPU's", most_modes);
-  else
-    require(MemoryKind::main, "main", std::min(n, most_modes * blocks_here));
+  const auto n = static_cast<double>(grid.a.x.n), rows = static_cast<double>(grid.total_planes());
+  // The modes of a GPU, or of all cores of the rank.
+  const double here = on_gpus ? 1 : static_cast<double>(workers(machine));
+  const double modes = std::min(n, std::ceil(n / static_cast<double>(elements)) * here);
+  // f of all ranks; modes, and as many that come of others or go there; their columns of the one matrix; the
+  // other.
+  const double bytes = sizeof(T) * (rows * n + 2 * rows * modes + n * modes + n * n);
+  const auto room = static_cast<double>(machine.capacity(on_gpus ? MemoryKind::gpu : MemoryKind::main));
+  if (bytes > room)
+    throw Error(
+        fmt::format(
+            "--method gemm keeps grid, modes and the transform's matrices in {}: for {} x {} unknowns they "
+            "take {}, there are {}; use --method fft, or allow more memory",
+            on_gpus ? "each GPU's memory" : "main memory", grid.total_planes(), grid.a.x.n,
+            human_bytes(bytes), human_bytes(room)),
+        Blame::machine);
 }
 
 template <class T>
-Layout choose_gemm_layout(const Runtime& runtime, const Machine& machine, const Problem& problem, const Grid& grid,
-                          const Settings& settings) {
+Layout choose_gemm_layout(const Runtime& runtime, const Machine& machine, const Problem& problem,
+                          const Grid& grid, const Settings& settings) {
   if (problem.shape.size() != 2)
     throw Error(fmt::format("--method gemm solves in two dimensions, the grid is {}: use --method fft",
                             to_string(problem.shape)));
@@ -58,22 +72,22 @@ Layout choose_gemm_layout(const Runtime& runtime, const Machine& machine, const 
     throw Error("--method gemm needs all of the grid at once and cannot stream it: use --method fft");
   if (settings.slab_planes < 0)
     throw Error(fmt::format("slabs of {} rows: a slab needs at least 1", settings.slab_planes));
-  double all_workers = static_cast<double>(workers(machine));
-  runtime.sum_over_ranks(&all_workers, 1);
-  const auto elements = static_cast<Index>(all_workers), blocks = std::min(elements, grid.a.x.n);
-  require_room<T>(machine, grid, workers(machine), blocks);
+  const std::vector<Index> workers_of_ranks = of_ranks(runtime, workers(machine));
+  const Index elements = std::accumulate(workers_of_ranks.begin(), workers_of_ranks.end(), Index{0});
+  require_room<T>(machine, grid, elements);
 
-  // A few slabs for every worker, so that products and exchange overlap, but not so small that products are slow.
+  // A few slabs for every worker, so that products and exchange overlap, but not so small that products are
+  // slow.
   constexpr Index slabs_each = 4, fewest_rows = 32;
   const auto share = [&](Index parts) { return (grid.total_planes() + parts - 1) / parts; };
   const Index wanted = std::max(share(slabs_each * elements), fewest_rows);
   Layout layout;
   layout.mode = Mode::incore;
   layout.where = machine.count(WorkerKind::cuda) > 0 ? Where::cuda : Where::cpu;
-  layout.slab_planes = std::min({settings.slab_planes > 0 ? settings.slab_planes : wanted, share(machine.ranks), grid.planes});
+  layout.slab_planes =
+      std::min({settings.slab_planes > 0 ? settings.slab_planes : wanted, share(machine.ranks), grid.planes});
   layout.slabs = (grid.planes + layout.slab_planes - 1) / layout.slab_planes;
   layout.planes_at_once = layout.slab_planes;
-  layout.scratch = codelets::columns_scratch(layout.where, grid.planes, (grid.a.x.n + blocks - 1) / blocks);
   layout.slabs_in_flight = 2 * workers(machine);
   return layout;
 }
@@ -97,7 +111,8 @@ GemmSolver<T>::GemmSolver(Runtime& runtime, const Problem& problem, const Settin
   make_modes();
   axis_ = one_per_rank(runtime, grid_.planes, kernels::axis_columns);
   for (const Tile<double>& tile : axis_) set_axis_rows(runtime, tile, grid_, 0);
-  work_ = one_per_rank(runtime, 1, layout_.scratch);
+  const Index most_modes = (grid_.a.x.n + block_count() - 1) / block_count();
+  work_ = one_per_rank(runtime, 1, codelets::columns_scratch(layout_.where, grid_.planes, most_modes));
   if (grid_.slow.periodic())
     for (Block& b : blocks_)
       codelets::respond({}, axis_[static_cast<std::size_t>(b.rank)], b.mu, b.response, hints_at(b.worker));
@@ -110,9 +125,11 @@ Hints GemmSolver<T>::hints_at(int worker) const {
 }
 
 template <class T>
-Hints GemmSolver<T>::product_hints(int worker, Index rows, Index modes) const {
+Hints GemmSolver<T>::product_hints(int worker, Slab s, std::size_t p) const {
   Hints hints = hints_at(worker);
-  hints.flops = 2 * static_cast<double>(rows) * static_cast<double>(grid_.a.x.n) * static_cast<double>(modes);
+  hints.flops = 2 * static_cast<double>(planes_of(s.place)) * static_cast<double>(grid_.a.x.n) *
+                static_cast<double>(blocks_[p].modes);
+  hints.label = fmt::format("slab {}, modes {}", s.number, p);
   return hints;
 }
 
@@ -126,10 +143,11 @@ void GemmSolver<T>::make_blocks() {
     for (Index w = 0; w < workers_of_rank[rank]; ++w)
       elements.emplace_back(rank, on_gpus[rank] != 0 && workers_of_rank[rank] > 1 ? w : -1);
 
-  const Index n = grid_.a.x.n, count = std::min(n, static_cast<Index>(elements.size()));
+  const Index n = grid_.a.x.n, count = count_blocks(grid_, static_cast<Index>(elements.size()));
   const std::vector<double> mu = mode_eigenvalues();
   for (Index p = 0; p < count; ++p) {
-    const auto [rank, worker] = elements[static_cast<std::size_t>(p * static_cast<Index>(elements.size()) / count)];
+    const auto [rank, worker] =
+        elements[static_cast<std::size_t>(p * static_cast<Index>(elements.size()) / count)];
     Block b{n * p / count, n * (p + 1) / count - n * p / count, rank, worker, {}, {}, {}, {}, {}};
     b.forward = Tile<T>(*runtime_, n, b.modes, rank);
     codelets::transform_matrix<T>({kind_, n, 0, b.first_mode}, b.forward, hints_at(worker));
@@ -194,7 +212,7 @@ void GemmSolver<T>::make_modes() {
     }
   for (Index number = 0; number < slab_count(); ++number)
     for (const Block& b : blocks_)
-      parts_.push_back(owner(number) == b.rank
+      parts_.push_back(is_at(places_[place_of(slab_number(number))], b)
                            ? Tile<T>()
                            : Tile<T>(*runtime_, planes_of(number % layout_.slabs), b.modes, b.rank));
   if (grid_.has_constants())
@@ -212,7 +230,7 @@ void GemmSolver<T>::transform(Index problem, Tiles<T>& f) {
     for (std::size_t p = 0; p < blocks_.size(); ++p) {
       const Block& b = blocks_[p];
       const Tile<T>& v = modes(problem, p).values;
-      const Hints hints = product_hints(b.worker, rows, b.modes);
+      const Hints hints = product_hints(b.worker, s, p);
       if (place == 0)
         codelets::multiply_anew<T>(product, f[s.number], b.forward, v, hints);
       else
@@ -251,8 +269,9 @@ template <class T>
 void GemmSolver<T>::transform_back(Index problem, Tiles<T>& u) {
   for (Index place = 0; place < layout_.slabs; ++place) {
     const Slab s = slab(problem, place);
+    const Place& at = places_[place_of(s)];
     for (std::size_t p = 0; p < blocks_.size(); ++p)
-      if (blocks_[p].rank != owner(s.number))
+      if (!is_at(at, blocks_[p]))
         codelets::copy_rows<T>(place * layout_.slab_planes, modes(problem, p).values, part(s, p),
                                hints_at(blocks_[p].worker));
   }
@@ -260,17 +279,17 @@ void GemmSolver<T>::transform_back(Index problem, Tiles<T>& u) {
     const Slab s = slab(problem, place);
     const Place& at = places_[place_of(s)];
     const Index rows = planes_of(place);
-    // The rank's own blocks first, while the others are on their way.
-    const auto first = static_cast<std::size_t>(
-        std::find_if(blocks_.begin(), blocks_.end(), [&](const Block& b) { return b.rank == at.rank; }) -
-        blocks_.begin());
+    // What is here first, while the rest is on its way.
+    const auto found =
+        std::find_if(blocks_.begin(), blocks_.end(), [&](const Block& b) { return is_at(at, b); });
+    const auto first = static_cast<std::size_t>(found - blocks_.begin());
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
       const std::size_t p = (first + i) % blocks_.size();
-      const bool here = blocks_[p].rank == at.rank;
+      const bool here = is_at(at, blocks_[p]);
       kernels::Product product{.rows = rows, .from = here ? place * layout_.slab_planes : 0};
       if (i > 0) product.result = kernels::Result::adds;
       const Tile<T>& v = here ? modes(problem, p).values : part(s, p);
-      const Hints hints = product_hints(at.worker, rows, blocks_[p].modes);
+      const Hints hints = product_hints(at.worker, s, p);
       if (i == 0)
         codelets::multiply_anew<T>(product, v, at.inverse[p], u[s.number], hints);
       else

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-// A program that is linked with Asterism may have an Eigen of its own, compiled for other instructions. Under one name the
-// linker would take the functions of either for those of both.
+// A program that is linked with Asterism may have an Eigen of its own, compiled for other instructions. Under
+// one name the linker would take the functions of either for those of both.
 #define Eigen asterism_eigen
 #define EIGEN_DONT_PARALLELIZE  // the workers do
 #include <Eigen/Core>
@@ -19,8 +19,8 @@ template <class Port>
 auto eigen(const Port& port, Index first, Index rows) {
   using Element = typename Port::Element;
   using Matrix = RowMajor<std::remove_const_t<Element>>;
-  using View = Eigen::Map<std::conditional_t<std::is_const_v<Element>, const Matrix, Matrix>, Eigen::Unaligned,
-                          Eigen::OuterStride<>>;
+  using View = Eigen::Map<std::conditional_t<std::is_const_v<Element>, const Matrix, Matrix>,
+                          Eigen::Unaligned, Eigen::OuterStride<>>;
   return View(port.row(first), rows, port.cols, Eigen::OuterStride<>(port.ld));
 }
 
@@ -55,17 +55,18 @@ void set_first_column(In<T> column, InOut<T> matrix) {
 }
 
 template <class T>
-void reduce_columns(double scale, In<T> columns, In<double> axis, In<double> mu, Out<double> shown, double* work) {
+void reduce_columns(double scale, In<T> columns, In<double> axis, In<double> mu, Out<double> shown,
+                    double* work) {
   const InOut<double> state{work, state_rows, columns.cols, columns.cols};
   reduce(columns, axis, mu, scale, state, Segment::start);
   for (Index i = 0; i < shown_rows; ++i) std::copy_n(state.row(i), state.cols, shown.row(i));
 }
 
-#define ASTERISM_INSTANTIATE(T)                                                                     \
-  template void transform_matrix(const TransformPart&, Out<T>);                                     \
-  template void multiply(const Product&, In<T>, In<T>, InOut<T>);                                   \
-  template void copy_rows(const Index&, In<T>, Out<T>);                                                    \
-  template void set_first_column(In<T>, InOut<T>);                                                  \
+#define ASTERISM_INSTANTIATE(T)                                   \
+  template void transform_matrix(const TransformPart&, Out<T>);   \
+  template void multiply(const Product&, In<T>, In<T>, InOut<T>); \
+  template void copy_rows(const Index&, In<T>, Out<T>);           \
+  template void set_first_column(In<T>, InOut<T>);                \
   template void reduce_columns(double, In<T>, In<double>, In<double>, Out<double>, double*);
 ASTERISM_INSTANTIATE(float)
 ASTERISM_INSTANTIATE(double)

@@ -19,7 +19,8 @@ void check(cublasStatus_t status, const char* what) {
     throw Error(std::string(what) + ": cuBLAS says " + cublasGetStatusString(status), Blame::task);
 }
 
-/// cuBLAS on one device. A handle belongs to one thread at a time, from the choice of its stream to the launch.
+/// cuBLAS on one device. A handle belongs to one thread at a time, from the choice of its stream to the
+/// launch.
 class Blas {
  public:
   Blas() {
@@ -31,19 +32,21 @@ class Blas {
   Blas& operator=(const Blas&) = delete;
 
   /// C = A B + beta C, column-major.
-  void multiply(cudaStream_t stream, Index m, Index n, Index k, const float* a, Index lda, const float* b, Index ldb,
-                float beta, float* c, Index ldc) {
+  void multiply(cudaStream_t stream, Index m, Index n, Index k, const float* a, Index lda, const float* b,
+                Index ldb, float beta, float* c, Index ldc) {
     const std::scoped_lock lock(mutex_);
     constexpr float one = 1;
     check(cublasSetStream(handle_, stream), "cuBLAS' stream");
-    check(cublasSgemm_64(handle_, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, a, lda, b, ldb, &beta, c, ldc), "SGEMM");
+    check(cublasSgemm_64(handle_, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, a, lda, b, ldb, &beta, c, ldc),
+          "SGEMM");
   }
-  void multiply(cudaStream_t stream, Index m, Index n, Index k, const double* a, Index lda, const double* b, Index ldb,
-                double beta, double* c, Index ldc) {
+  void multiply(cudaStream_t stream, Index m, Index n, Index k, const double* a, Index lda, const double* b,
+                Index ldb, double beta, double* c, Index ldc) {
     const std::scoped_lock lock(mutex_);
     constexpr double one = 1;
     check(cublasSetStream(handle_, stream), "cuBLAS' stream");
-    check(cublasDgemm_64(handle_, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, a, lda, b, ldb, &beta, c, ldc), "DGEMM");
+    check(cublasDgemm_64(handle_, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, a, lda, b, ldb, &beta, c, ldc),
+          "DGEMM");
   }
 
  private:
@@ -69,7 +72,8 @@ __global__ void __launch_bounds__(threads) transform_matrix_kernel(TransformPart
   const Index j = Index{blockIdx.x} * threads + threadIdx.x;
   if (j >= matrix.cols) return;
   for (Index i = blockIdx.y; i < matrix.rows; i += gridDim.y)
-    matrix.row(i)[j] = static_cast<T>(transform_entry(part.kind, part.n, part.first_row + i, part.first_column + j));
+    matrix.row(i)[j] =
+        static_cast<T>(transform_entry(part.kind, part.n, part.first_row + i, part.first_column + j));
 }
 
 template <class T>
@@ -111,18 +115,18 @@ void set_first_column(Stream stream, In<T> column, InOut<T> matrix) {
 }
 
 template <class T>
-void reduce_columns(Stream stream, double scale, In<T> columns, In<double> axis, In<double> mu, Out<double> shown,
-                    double* work) {
+void reduce_columns(Stream stream, double scale, In<T> columns, In<double> axis, In<double> mu,
+                    Out<double> shown, double* work) {
   const Blocks blocks{work, columns.rows, columns.cols};
   reduce_blocks(stream, columns, 0, axis, mu, scale, blocks);
   join_blocks(stream, blocks, shown);
 }
 
-#define ASTERISM_INSTANTIATE(T)                                                       \
-  template void transform_matrix(Stream, const TransformPart&, Out<T>);               \
-  template void multiply(Stream, const Product&, In<T>, In<T>, InOut<T>);             \
-  template void copy_rows(Stream, const Index&, In<T>, Out<T>);                              \
-  template void set_first_column(Stream, In<T>, InOut<T>);                            \
+#define ASTERISM_INSTANTIATE(T)                                           \
+  template void transform_matrix(Stream, const TransformPart&, Out<T>);   \
+  template void multiply(Stream, const Product&, In<T>, In<T>, InOut<T>); \
+  template void copy_rows(Stream, const Index&, In<T>, Out<T>);           \
+  template void set_first_column(Stream, In<T>, InOut<T>);                \
   template void reduce_columns(Stream, double, In<T>, In<double>, In<double>, Out<double>, double*);
 ASTERISM_INSTANTIATE(float)
 ASTERISM_INSTANTIATE(double)

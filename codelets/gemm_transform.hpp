@@ -1,20 +1,23 @@
 /// \file
-/// Real transforms as products with dense matrices, and what stands between them in the distributed fast Poisson solver.
+/// Real transforms as products with dense matrices, and what stands between them in the distributed fast
+/// Poisson solver.
 ///
-/// A transform of n points (transform.hpp (T1)) is Y_k = sum_j x_j t_{jk}. For lines that are the rows of a matrix X it is
-/// the product Y = X T, T = [t_{jk}], and a block of consecutive modes is the product with those columns of T alone: the
-/// partial transform
+/// A transform of n points (transform.hpp (T1)) is Y_k = sum_j x_j t_{jk}. For lines that are the rows of a
+/// matrix X it is the product Y = X T, T = [t_{jk}], and a block p of consecutive modes is the product with
+/// those columns of T alone: the partial transform
 ///
-///     V_p = X T_p,   T_p = T's columns p (n x n_p).                                                            (G1)
+///     V_p = X T_p,   T_p: the columns p of T (n x n_p).                                    (G1)
 ///
-/// Back from modes that are spread over blocks, U = V T' is a sum of products with rows of the inverse's matrix T',
+/// Back from modes that are spread over blocks, U = V T' is a sum of products with rows of the inverse's
+/// matrix T',
 ///
-///     U = sum_p V_p T'_p,   T'_p = T''s rows p (n_p x n).                                                      (G2)
+///     U = sum_p V_p T'_p,   T'_p: the rows p of T' (n_p x n).                              (G2)
 ///
-/// This is 2 n operations per point and direction where a fast transform has a few log n, but of the kind that machines do
-/// best; and a block needs neither the other modes nor, for its tridiagonal systems, any exchange in between.
+/// This is 2 n operations per point and direction where a fast transform has a few log n, but of the kind
+/// that machines do best; and a block needs no other modes before its tridiagonal systems are solved.
 ///
-/// The rounding error of a sum of n products grows like sqrt(n) (n at the very worst), that of an FFT like log n.
+/// The rounding error of a sum of n products grows like sqrt(n) (n at the very worst), that of an FFT like
+/// log n.
 #pragma once
 
 #include "../runtime/codelet.hpp"
@@ -24,8 +27,8 @@
 
 namespace asterism::kernels {
 
-/// cos(pi a / b) for 0 <= a, 0 < b, to rounding: whole periods, signs and halves are taken off in integers, so that what
-/// is left to round is one division, whose result is at most 1/4.
+/// cos(pi a / b) for 0 <= a, 0 < b, to rounding: whole periods, signs and halves are taken off in integers,
+/// so that what is left to round is one division, whose result is at most 1/4.
 ASTERISM_HOST_DEVICE inline double cos_pi(Index a, Index b) {
   a %= 2 * b;
   if (a > b) a = 2 * b - a;
@@ -68,12 +71,15 @@ ASTERISM_HOST_DEVICE inline double transform_entry(Transform kind, Index n, Inde
     case Transform::dft:  // Im X_{n-k} = sum x_j sin(2 pi j k / n) comes after the real parts
       return 2 * k <= n ? cos_pi(2 * j * k, n) : sin_pi(2 * j * k, n);
     case Transform::idft:  // every X_j but the real ones stands for its conjugate X_{n-j} too
-      return j == 0 ? 1.0 : 2 * j == n ? alternating : 2 * (2 * j < n ? cos_pi(2 * j * k, n) : sin_pi(2 * j * k, n));
+      return j == 0       ? 1.0
+             : 2 * j == n ? alternating
+                          : 2 * (2 * j < n ? cos_pi(2 * j * k, n) : sin_pi(2 * j * k, n));
   }
   return 0;
 }
 
-/// A part of T: its rows from `first_row` on and its columns from `first_column` on, as many as there is room for.
+/// A part of T: its rows from `first_row` on and its columns from `first_column` on, as many as there is room
+/// for.
 struct TransformPart {
   Transform kind;
   Index n;
@@ -112,14 +118,15 @@ void set_first_column(In<T> column, InOut<T> matrix);
 
 /// What the columns show as one segment (2 x n): tridiagonal.hpp. `work`: state_rows n elements.
 template <class T>
-void reduce_columns(double scale, In<T> columns, In<double> axis, In<double> mu, Out<double> shown, double* work);
+void reduce_columns(double scale, In<T> columns, In<double> axis, In<double> mu, Out<double> shown,
+                    double* work);
 
 }  // namespace cpu
 
 namespace cuda {
 
-/// Makes what `multiply` needs on the calling thread's current device, so that no task has to. It lives until the process
-/// ends.
+/// Makes what `multiply` needs on the calling thread's current device, so that no task has to. It lives until
+/// the process ends.
 void plan_multiply();
 
 template <class T>
@@ -137,8 +144,8 @@ void set_first_column(Stream stream, In<T> column, InOut<T> matrix);
 
 /// As cpu::reduce_columns. `work`: blocks_scratch(rows, n) elements.
 template <class T>
-void reduce_columns(Stream stream, double scale, In<T> columns, In<double> axis, In<double> mu, Out<double> shown,
-                    double* work);
+void reduce_columns(Stream stream, double scale, In<T> columns, In<double> axis, In<double> mu,
+                    Out<double> shown, double* work);
 
 }  // namespace cuda
 }  // namespace asterism::kernels
@@ -181,30 +188,32 @@ inline const Codelet<NoArgs, In<T>, InOut<T>> set_first_column{
       kernels::cuda::set_first_column(stream, column, matrix);
     })};
 
-/// Ports: right-hand sides of whole columns (m x n), all AxisRows, mu (1 x n), what the columns show (2 x n), working memory
-/// (columns_scratch). Argument: scale.
+/// Ports: right-hand sides of whole columns (m x n), all AxisRows, mu (1 x n), what the columns show (2 x n),
+/// working memory (columns_scratch). Argument: scale.
 template <class T>
 inline const Codelet<double, In<T>, In<double>, In<double>, Out<double>, Scratch<double>> reduce_columns{
     typed_name<T>("reduce_columns"),
-    [](const double& scale, In<T> columns, In<double> axis, In<double> mu, Out<double> shown, Scratch<double> work) {
-      kernels::cpu::reduce_columns(scale, columns, axis, mu, shown, work.data);
-    },
+    [](const double& scale, In<T> columns, In<double> axis, In<double> mu, Out<double> shown,
+       Scratch<double> work) { kernels::cpu::reduce_columns(scale, columns, axis, mu, shown, work.data); },
     ASTERISM_CUDA_KERNEL([](Stream stream, const double& scale, In<T> columns, In<double> axis, In<double> mu,
                             Out<double> shown, Scratch<double> work) {
       kernels::cuda::reduce_columns(stream, scale, columns, axis, mu, shown, work.data);
     })};
 
-/// Ports: right-hand sides of whole columns (m x n), replaced by solutions, all AxisRows, mu (1 x n), the values before the
-/// first row and after the last (1 x n each), working memory (columns_scratch). Argument: scale.
+/// Ports: right-hand sides of whole columns (m x n), replaced by solutions, all AxisRows, mu (1 x n), the
+/// values before the first row and after the last (1 x n each), working memory (columns_scratch). Argument:
+/// scale.
 template <class T>
-inline const Codelet<double, InOut<T>, In<double>, In<double>, In<double>, In<double>, Scratch<double>> solve_columns{
-    typed_name<T>("solve_columns"),
-    [](const double& scale, InOut<T> columns, In<double> axis, In<double> mu, In<double> before, In<double> after,
-       Scratch<double>) { kernels::cpu::solve(columns, axis, mu, scale, before, after); },
-    ASTERISM_CUDA_KERNEL([](Stream stream, const double& scale, InOut<T> columns, In<double> axis, In<double> mu,
-                            In<double> before, In<double> after, Scratch<double> work) {
-      kernels::cuda::solve(stream, columns, axis, mu, scale, before, after, work.data);
-    })};
+inline const Codelet<double, InOut<T>, In<double>, In<double>, In<double>, In<double>, Scratch<double>>
+    solve_columns{
+        typed_name<T>("solve_columns"),
+        [](const double& scale, InOut<T> columns, In<double> axis, In<double> mu, In<double> before,
+           In<double> after,
+           Scratch<double>) { kernels::cpu::solve(columns, axis, mu, scale, before, after); },
+        ASTERISM_CUDA_KERNEL([](Stream stream, const double& scale, InOut<T> columns, In<double> axis,
+                                In<double> mu, In<double> before, In<double> after, Scratch<double> work) {
+          kernels::cuda::solve(stream, columns, axis, mu, scale, before, after, work.data);
+        })};
 
 /// Elements of working memory of the tasks on whole columns.
 constexpr Index columns_scratch(Where where, Index rows, Index n) {

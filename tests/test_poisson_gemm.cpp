@@ -1,4 +1,5 @@
-// The Poisson solver by dense transforms: its kernels against definitions, its solutions against the solver by fast ones.
+// The Poisson solver by dense transforms: its kernels against definitions, its solutions against the solver
+// by fast ones.
 
 #include "algorithms/poisson_gemm.hpp"
 
@@ -39,33 +40,44 @@ bool shape_is(const std::string& name) {
   return shape != nullptr && std::string(shape).starts_with(name);
 }
 
-constexpr Transform kinds[] = {Transform::dst1, Transform::dst2, Transform::dst3, Transform::dst4, Transform::dct1,
-                               Transform::dct2, Transform::dct3, Transform::dct4, Transform::dft,  Transform::idft};
+constexpr Transform kinds[] = {Transform::dst1, Transform::dst2, Transform::dst3, Transform::dst4,
+                               Transform::dct1, Transform::dct2, Transform::dct3, Transform::dct4,
+                               Transform::dft,  Transform::idft};
 
 /// cos(pi a / b) and sin(pi a / b) in long double.
 long double cosine(Index a, Index b) {
-  return std::cos(std::numbers::pi_v<long double> * static_cast<long double>(a % (2 * b)) / static_cast<long double>(b));
+  return std::cos(std::numbers::pi_v<long double> * static_cast<long double>(a % (2 * b)) /
+                  static_cast<long double>(b));
 }
 long double sine(Index a, Index b) {
-  return std::sin(std::numbers::pi_v<long double> * static_cast<long double>(a % (2 * b)) / static_cast<long double>(b));
+  return std::sin(std::numbers::pi_v<long double> * static_cast<long double>(a % (2 * b)) /
+                  static_cast<long double>(b));
 }
 
 /// What x_j adds to Y_k, read off (T1).
 long double by_definition(Transform kind, Index n, Index j, Index k) {
   const long double alternating = k % 2 == 0 ? 1 : -1;
   switch (kind) {
-    case Transform::dst1: return 2 * sine((j + 1) * (k + 1), n + 1);
-    case Transform::dst2: return 2 * sine((2 * j + 1) * (k + 1), 2 * n);
-    case Transform::dst3: return j < n - 1 ? 2 * sine((j + 1) * (2 * k + 1), 2 * n) : alternating;
-    case Transform::dst4: return 2 * sine((2 * j + 1) * (2 * k + 1), 4 * n);
+    case Transform::dst1:
+      return 2 * sine((j + 1) * (k + 1), n + 1);
+    case Transform::dst2:
+      return 2 * sine((2 * j + 1) * (k + 1), 2 * n);
+    case Transform::dst3:
+      return j < n - 1 ? 2 * sine((j + 1) * (2 * k + 1), 2 * n) : alternating;
+    case Transform::dst4:
+      return 2 * sine((2 * j + 1) * (2 * k + 1), 4 * n);
     case Transform::dct1:
       if (n == 1) return 1;
       return j > 0 && j < n - 1 ? 2 * cosine(j * k, n - 1) : j == 0 ? 1 : alternating;
-    case Transform::dct2: return 2 * cosine((2 * j + 1) * k, 2 * n);
-    case Transform::dct3: return j > 0 ? 2 * cosine(j * (2 * k + 1), 2 * n) : 1;
-    case Transform::dct4: return 2 * cosine((2 * j + 1) * (2 * k + 1), 4 * n);
-    case Transform::dft: return k <= n / 2 ? cosine(2 * j * k, n) : -sine(2 * j * (n - k), n);
-    case Transform::idft: {  // the real part of X_l exp(2 pi i k l / n), for X_l and for its conjugate X_{n-l}
+    case Transform::dct2:
+      return 2 * cosine((2 * j + 1) * k, 2 * n);
+    case Transform::dct3:
+      return j > 0 ? 2 * cosine(j * (2 * k + 1), 2 * n) : 1;
+    case Transform::dct4:
+      return 2 * cosine((2 * j + 1) * (2 * k + 1), 4 * n);
+    case Transform::dft:
+      return k <= n / 2 ? cosine(2 * j * k, n) : -sine(2 * j * (n - k), n);
+    case Transform::idft: {  // Re(X_l exp(2 pi i k l / n)), for X_l and its conjugate X_{n-l}
       if (j == 0) return 1;
       if (2 * j == n) return alternating;
       return j < n - j ? 2 * cosine(2 * j * k, n) : -2 * sine(2 * (n - j) * k, n);
@@ -95,7 +107,8 @@ TEST_CASE("entries of all transforms are those of their definitions, to the last
     }
 }
 
-// With the argument reduced in floating point the entries in the corner would be wrong from the eleventh digit on.
+// With the argument reduced in floating point the entries in the corner would be wrong from the eleventh
+// digit on.
 TEST_CASE("entries of long transforms keep all digits") {
   for (const Transform kind : kinds)
     for (const Index n : {49151, 65535, 65536})
@@ -136,7 +149,8 @@ long double product_at(const Matrix<T>& a, Index i, const Matrix<T>& b, Index j)
   return sum;
 }
 
-/// The largest error of C = from ... A B (+ before) over what the rounding of K products may add up to: K eps sum |a| |b|.
+/// The largest error of C = from ... A B (+ before) over what the rounding of K products may add up to: K eps
+/// sum |a| |b|.
 template <class T>
 double product_error(const Product& p, const Matrix<T>& a, const Matrix<T>& b, const Matrix<T>& before,
                      const Matrix<T>& c) {
@@ -150,12 +164,14 @@ double product_error(const Product& p, const Matrix<T>& a, const Matrix<T>& b, c
       }
       const Index row = p.from + i - p.to;
       long double expected = product_at(a, row, b, j), magnitude = 0;
-      for (Index k = 0; k < b.rows(); ++k) magnitude += std::abs(static_cast<long double>(a(row, k)) * b(k, j));
+      for (Index k = 0; k < b.rows(); ++k)
+        magnitude += std::abs(static_cast<long double>(a(row, k)) * b(k, j));
       if (p.result == Result::adds) {
         expected += before(i, j);
         magnitude += std::abs(before(i, j));
       }
-      const auto error = static_cast<double>(std::abs(c(i, j) - expected) / (static_cast<long double>(b.rows() + 1) * magnitude));
+      const auto error = static_cast<double>(std::abs(c(i, j) - expected) /
+                                             (static_cast<long double>(b.rows() + 1) * magnitude));
       if (!(error <= worst)) worst = error;  // NaN too
     }
   return worst / eps<T>;
@@ -164,7 +180,7 @@ double product_error(const Product& p, const Matrix<T>& a, const Matrix<T>& b, c
 struct Sizes {
   Index rows, inner, cols;
 };
-constexpr Sizes product_sizes[] = {{1, 1, 1},  {2, 3, 1},   {1, 5, 7},   {7, 1, 3},    {13, 11, 17},
+constexpr Sizes product_sizes[] = {{1, 1, 1},   {2, 3, 1},    {1, 5, 7},    {7, 1, 3},     {13, 11, 17},
                                    {16, 32, 8}, {37, 41, 43}, {64, 63, 65}, {5, 300, 129}, {130, 257, 2}};
 
 }  // namespace
@@ -173,17 +189,20 @@ TEST_CASE_TEMPLATE("parts of transforms' matrices", T, float, double) {
   for (const Transform kind : kinds) {
     const Matrix<T> part = part_of<T>(kind, 11, 3, 5, 7, 4);
     for (Index i = 0; i < 7; ++i)
-      for (Index j = 0; j < 4; ++j) CHECK(part(i, j) == static_cast<T>(kernels::transform_entry(kind, 11, 3 + i, 5 + j)));
+      for (Index j = 0; j < 4; ++j)
+        CHECK(part(i, j) == static_cast<T>(kernels::transform_entry(kind, 11, 3 + i, 5 + j)));
   }
 }
 
-TEST_CASE_TEMPLATE("products of dense matrices: strided, of some rows, replacing and adding", T, float, double) {
+TEST_CASE_TEMPLATE("products of dense matrices: strided, of some rows, replacing and adding", T, float,
+                   double) {
   for (const auto& [rows, inner, cols] : product_sizes)
     for (const Result result : {Result::replaces, Result::adds}) {
       CAPTURE(rows);
       CAPTURE(inner);
       CAPTURE(cols);
-      const Matrix<T> a = Matrix<T>(rows + 5, inner).fill_random(1), b = Matrix<T>(inner, cols, 2).fill_random(2);
+      const Matrix<T> a = Matrix<T>(rows + 5, inner).fill_random(1),
+                      b = Matrix<T>(inner, cols, 2).fill_random(2);
       const Matrix<T> a_before = a, b_before = b;
       Matrix<T> c(rows + 3, cols, 4);
       if (result == Result::adds) c.fill_random(3);
@@ -226,9 +245,9 @@ TEST_CASE_TEMPLATE("there and back in blocks is the round trip's factor", T, flo
       Matrix<T> sum(n, n);
       for (Index p = 0; p < blocks; ++p) {
         const Index first = n * p / blocks, modes = n * (p + 1) / blocks - first;
-        kernels::cpu::multiply<T>({n, 0, 0, p == 0 ? Result::replaces : Result::adds},
-                                  part_of<T>(kind, n, 0, first, n, modes).in(),
-                                  part_of<T>(kernels::inverse(kind), n, first, 0, modes, n).in(), sum.inout());
+        kernels::cpu::multiply<T>(
+            {n, 0, 0, p == 0 ? Result::replaces : Result::adds}, part_of<T>(kind, n, 0, first, n, modes).in(),
+            part_of<T>(kernels::inverse(kind), n, first, 0, modes, n).in(), sum.inout());
       }
       const double factor = kernels::round_trip(kind, n);
       double worst = 0;
@@ -289,7 +308,8 @@ Solved<T> solve_by(Runtime& runtime, S solver, const SourceFor<S, T>& source,
 }
 
 template <class T, template <class> class S>
-Solved<T> solve_model(Runtime& runtime, const Problem& problem, Model model, const poisson::Settings& settings = {}) {
+Solved<T> solve_model(Runtime& runtime, const Problem& problem, Model model,
+                      const poisson::Settings& settings = {}) {
   const typename S<T>::Known known{model, 7};
   return solve_by<T, S<T>>(
       runtime, S<T>(runtime, problem, settings),
@@ -315,7 +335,8 @@ const Ends all_ends[] = {
 };
 
 std::string description(const Problem& problem) {
-  std::string text = poisson::to_string(problem.shape) + (problem.centering == Centering::node ? " nodes " : " cells ");
+  std::string text =
+      poisson::to_string(problem.shape) + (problem.centering == Centering::node ? " nodes " : " cells ");
   for (const Ends& e : problem.ends)
     for (const Condition c : {e.lower.condition, e.upper.condition}) text += "DNP"[static_cast<int>(c)];
   return text;
@@ -330,10 +351,11 @@ std::vector<Problem> all_combinations(const std::vector<Index>& shape) {
   return problems;
 }
 
-/// Every number of V is a sum of n products, rounded n times. The roundings add up to at most n eps sum |f t|, and, as they
-/// are independent, to about sqrt(n) eps |f| |t|; the same on the way back. A relative error r of the modes of f is a
-/// residual of r ||f||, one of u a residual of r ||A|| ||u||: both are r of the scaled residual. What else there is
-/// (entries, tridiagonal systems, the rounded u) adds a few eps whatever the size.
+/// Every number of V is a sum of n products, rounded n times. The roundings add up to at most n eps sum |f
+/// t|, and, as they are independent, to about sqrt(n) eps |f| |t|; the same on the way back. A relative error
+/// r of the modes of f is a residual of r ||f||, one of u a residual of r ||A|| ||u||: both are r of the
+/// scaled residual. What else there is (entries, tridiagonal systems, the rounded u) adds a few eps whatever
+/// the size.
 template <class T>
 double residual_bound(Index n) {
   return (1.5 + 0.25 * std::sqrt(static_cast<double>(n))) * eps<T>;
@@ -357,9 +379,10 @@ TEST_CASE_TEMPLATE("every combination of conditions: the solution is the fast so
       }
 }
 
-TEST_CASE_TEMPLATE("scaled residual and the fast solver's solution, any extents, any slabs", T, float, double) {
+TEST_CASE_TEMPLATE("scaled residual and the fast solver's solution, any extents, any slabs", T, float,
+                   double) {
   Runtime runtime;
-  const std::vector<Index> grids[] = {{1, 1},   {1, 2},   {2, 1},   {2, 3},   {1, 31},   {31, 1},
+  const std::vector<Index> grids[] = {{1, 1},   {1, 2},   {2, 1},    {2, 3},     {1, 31},   {31, 1},
                                       {37, 31}, {64, 63}, {97, 101}, {101, 256}, {127, 508}};
   for (const std::vector<Index>& shape : grids)
     for (const Index slab : {Index{0}, Index{1}, (shape[0] + 1) / 2, shape[0]}) {
@@ -368,12 +391,13 @@ TEST_CASE_TEMPLATE("scaled residual and the fast solver's solution, any extents,
       CAPTURE(slab);
       const Problem problem{.shape = shape};
       for (const Model model : {Model::sine, Model::random}) {
-        const auto dense = solve_model<T, poisson::GemmSolver>(runtime, problem, model, {.slab_planes = slab});
+        const auto dense =
+            solve_model<T, poisson::GemmSolver>(runtime, problem, model, {.slab_planes = slab});
         CHECK(dense.check.scaled_residual <= residual_bound<T>(shape[1]));
         if (slab > 0) CHECK(dense.layout.slab_planes <= slab);
         if (model == Model::sine) continue;  // zero where the only column lies on the model's zero
         const auto fast = solve_model<T, poisson::Solver>(runtime, problem, model,
-                                                               {.slab_planes = dense.layout.slab_planes});
+                                                          {.slab_planes = dense.layout.slab_planes});
         const auto n = static_cast<double>(std::max(shape[0], shape[1]));
         CHECK(distance(runtime, dense.u, fast.u) < (8 + 4 * n) * eps<T>);
       }
@@ -385,10 +409,13 @@ TEST_CASE_TEMPLATE("stretched slowest axis, with given values at all ends", T, f
   for (const Centering centering : {Centering::node, Centering::cell})
     for (const Condition lower : {Condition::dirichlet, Condition::neumann}) {
       Problem problem{.shape = {23, 17}, .centering = centering, .lambda = -1};
-      problem.ends = {{{lower, 0.5}, {Condition::dirichlet, -2}}, {{Condition::neumann, 1}, {Condition::dirichlet, 3}}};
+      problem.ends = {{{lower, 0.5}, {Condition::dirichlet, -2}},
+                      {{Condition::neumann, 1}, {Condition::dirichlet, 3}}};
       const Index cells = poisson::discretise(problem).slow.cells();
-      for (Index i = 0; i <= cells; ++i) problem.coordinates.push_back(std::pow(static_cast<double>(i) + 1, 1.5));
-      const auto dense = solve_model<T, poisson::GemmSolver>(runtime, problem, Model::random, {.slab_planes = 5});
+      for (Index i = 0; i <= cells; ++i)
+        problem.coordinates.push_back(std::pow(static_cast<double>(i) + 1, 1.5));
+      const auto dense =
+          solve_model<T, poisson::GemmSolver>(runtime, problem, Model::random, {.slab_planes = 5});
       const auto fast = solve_model<T, poisson::Solver>(runtime, problem, Model::random, {.slab_planes = 5});
       CHECK(dense.check.scaled_residual <= residual_bound<T>(17));
       CHECK(distance(runtime, dense.u, fast.u) < 300 * eps<T>);
@@ -399,7 +426,8 @@ TEST_CASE("a batch is solved as its problems are one by one") {
   Runtime runtime;
   Problem problem{.shape = {14, 11}, .batch = 3};
   problem.ends = {all_ends[4], all_ends[1]};
-  const auto dense = solve_model<double, poisson::GemmSolver>(runtime, problem, Model::random, {.slab_planes = 4});
+  const auto dense =
+      solve_model<double, poisson::GemmSolver>(runtime, problem, Model::random, {.slab_planes = 4});
   const auto fast = solve_model<double, poisson::Solver>(runtime, problem, Model::random, {.slab_planes = 4});
   CHECK(dense.check.scaled_residual <= residual_bound<double>(11));
   CHECK(distance(runtime, dense.u, fast.u) < 100 * eps<double>);
@@ -416,7 +444,8 @@ TEST_CASE_TEMPLATE("no end held: the mean of f must vanish, that of u does", T, 
           const HostView<T> view(f, HostView<T>::Access::write);
           for (Index i = 0; i < view.rows(); ++i)
             for (Index j = 0; j < view.cols(); ++j)
-              view(i, j) = static_cast<T>(1 + std::sin(static_cast<double>(solver.first_plane(c) + i + 3 * j)));
+              view(i, j) =
+                  static_cast<T>(1 + std::sin(static_cast<double>(solver.first_plane(c) + i + 3 * j)));
         };
         using Dense = poisson::GemmSolver<T>;
         using Fast = poisson::Solver<T>;
@@ -461,14 +490,16 @@ TEST_CASE("every worker has a block of modes, unless there are fewer modes") {
   }
 }
 
-TEST_CASE_TEMPLATE("what crosses between ranks: f to every rank, and the modes to those of their rows", T, float, double) {
+TEST_CASE_TEMPLATE("what crosses between ranks: f to every rank, and the modes to those of their rows", T,
+                   float, double) {
   if (!shape_is("mpi")) return;
   Runtime runtime;
   const Index ranks = runtime.ranks(), m = 16 * ranks, n = 12 * ranks;  // one worker each
   const auto bytes = [&](Index batch, Index slab, bool floats) {
     Problem problem{.shape = {m, n}, .batch = batch};
     if (floats) problem.ends = {all_ends[4], all_ends[3]};
-    const auto solved = solve_model<T, poisson::GemmSolver>(runtime, problem, Model::random, {.slab_planes = slab});
+    const auto solved =
+        solve_model<T, poisson::GemmSolver>(runtime, problem, Model::random, {.slab_planes = slab});
     return solved.report.traffic.between_ranks;
   };
   for (const Index slab : {Index{16}, Index{8}, Index{2}})
@@ -483,7 +514,8 @@ TEST_CASE_TEMPLATE("what crosses between ranks: f to every rank, and the modes t
 TEST_CASE("not a number in f is a result, not a crash") {
   Runtime runtime;
   poisson::GemmSolver<double> solver(runtime, {.shape = {20, 20}}, {.slab_planes = 4});
-  std::vector<double> u(static_cast<std::size_t>(solver.plane_count() * 20), std::numeric_limits<double>::quiet_NaN());
+  std::vector<double> u(static_cast<std::size_t>(solver.plane_count() * 20),
+                        std::numeric_limits<double>::quiet_NaN());
   Tiles<double> slabs = solver.borrow(u.data());
   solver.solve(slabs);
   const auto fill = [&](Index c, Tile<double>& f) { solver.fill(c, f, {Model::random, 1}); };
@@ -491,7 +523,7 @@ TEST_CASE("not a number in f is a result, not a crash") {
 }
 
 TEST_CASE("what cannot be is said before anything runs") {
-  Runtime runtime({.cpu_memory = std::size_t{64} << 20});
+  Runtime runtime({.cpu_memory = std::size_t{64} << 20, .gpu_memory = std::size_t{64} << 20});
   const auto message = [&](const Problem& problem, const poisson::Settings& settings = {}) -> std::string {
     try {
       const poisson::GemmSolver<double> solver(runtime, problem, settings);
@@ -506,8 +538,7 @@ TEST_CASE("what cannot be is said before anything runs") {
         "--method gemm needs all of the grid at once and cannot stream it: use --method fft");
   CHECK(message({.shape = {9, 5}}, {.slab_planes = -3}) == "slabs of -3 rows: a slab needs at least 1");
   CHECK(message({.shape = {0, 5}}) == "grid is 0 x 5: every extent must be at least 1");
-  if (!shape_is("gpu"))
-    CHECK(message({.shape = {3000, 3000}}).find("unknowns take") != std::string::npos);
+  CHECK(message({.shape = {3000, 3000}}).find("for 3000 x 3000 unknowns they take") != std::string::npos);
 }
 
 #ifdef ASTERISM_WITH_CUDA
@@ -524,7 +555,8 @@ TEST_CASE_TEMPLATE("gpu: parts of transforms' matrices are the CPU's", T, float,
       double worst = 0;
       for (Index i = 0; i < rows; ++i)
         for (Index j = 0; j < cols; ++j) {
-          const double error = std::abs(static_cast<double>(made(i, j)) - static_cast<double>(expected(i, j)));
+          const double error =
+              std::abs(static_cast<double>(made(i, j)) - static_cast<double>(expected(i, j)));
           if (!(error <= worst)) worst = error;
         }
       CAPTURE(std::string(kernels::name(kind)));
@@ -540,10 +572,12 @@ TEST_CASE_TEMPLATE("gpu: products of dense matrices", T, float, double) {
       CAPTURE(rows);
       CAPTURE(inner);
       CAPTURE(cols);
-      const Matrix<T> a = Matrix<T>(rows + 5, inner).fill_random(1), b = Matrix<T>(inner, cols).fill_random(2);
+      const Matrix<T> a = Matrix<T>(rows + 5, inner).fill_random(1),
+                      b = Matrix<T>(inner, cols).fill_random(2);
       Matrix<T> before(rows + 3, cols);  // NaN
       if (result == Result::adds) before.fill_random(3);
-      const Tile<T> a_tile = upload(runtime, a), b_tile = upload(runtime, b), c_tile = upload(runtime, before);
+      const Tile<T> a_tile = upload(runtime, a), b_tile = upload(runtime, b),
+                    c_tile = upload(runtime, before);
       const Product product{rows, 4, 2, result};
       codelets::multiply<T>(product, a_tile, b_tile, c_tile, {.where = Where::cuda});
       const Product whole{rows + 5, 0, 0, Result::replaces};
@@ -558,7 +592,8 @@ TEST_CASE_TEMPLATE("gpu: products of dense matrices", T, float, double) {
 TEST_CASE_TEMPLATE("gpu: rows and first columns", T, float, double) {
   Runtime runtime({.gpus = 1});
   const Matrix<T> from = Matrix<T>(900, 50).fill_random(1), column = Matrix<T>(900, 1).fill_random(2);
-  const Tile<T> from_tile = upload(runtime, from), column_tile = upload(runtime, column), rows(runtime, 400, 50);
+  const Tile<T> from_tile = upload(runtime, from), column_tile = upload(runtime, column),
+                rows(runtime, 400, 50);
   codelets::copy_rows<T>(300, from_tile, rows, {.where = Where::cuda});
   codelets::set_first_column<T>({}, column_tile, from_tile, {.where = Where::cuda});
   runtime.wait();
@@ -572,7 +607,8 @@ TEST_CASE_TEMPLATE("gpu: rows and first columns", T, float, double) {
 
 TEST_CASE_TEMPLATE("gpu: large grids, as fast transforms solve them", T, float, double) {
   Runtime runtime;
-  for (const Problem& problem : {Problem{.shape = {2000, 1999}}, Problem{.shape = {1000, 2500}, .ends = {all_ends[4], all_ends[2]}}}) {
+  for (const Problem& problem :
+       {Problem{.shape = {2000, 1999}}, Problem{.shape = {1000, 2500}, .ends = {all_ends[4], all_ends[2]}}}) {
     const auto dense = solve_model<T, poisson::GemmSolver>(runtime, problem, Model::random);
     const auto fast = solve_model<T, poisson::Solver>(runtime, problem, Model::random);
     CHECK(dense.layout.where == Where::cuda);
