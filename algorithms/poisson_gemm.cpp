@@ -89,6 +89,7 @@ Layout choose_gemm_layout(const Runtime& runtime, const Machine& machine, const 
   layout.slabs = (grid.planes + layout.slab_planes - 1) / layout.slab_planes;
   layout.planes_at_once = layout.slab_planes;
   layout.slabs_in_flight = 2 * workers(machine);
+  layout.lanes = layout.where == Where::cuda ? workers(machine) : 1;
   return layout;
 }
 

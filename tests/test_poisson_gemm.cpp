@@ -368,16 +368,19 @@ template <class T>
 double difference_bound(const Problem& problem) {
   const poisson::Grid grid = poisson::discretise(problem);
   const Index m = grid.slow.n, n = grid.a.x.n;
-  double smallest = grid.operator_norm();
-  for (Index j = 0; j < m; ++j)
-    for (Index k = 0; k < n; ++k) {
-      const double value =
-          std::abs(kernels::eigenvalue(grid.slow, j) + kernels::eigenvalue(grid.a.x, k) - grid.a.lambda);
-      if (value > 1e-9 * grid.operator_norm())
-        smallest = std::min(smallest, value);  // the mean is found alone
+  const double norm = grid.operator_norm();
+  std::vector<double> along_x;
+  for (Index k = 0; k < n; ++k) along_x.push_back(kernels::eigenvalue(grid.a.x, k));
+  double smallest = norm;
+  for (Index j = 0; j < m; ++j) {
+    const double along_y = kernels::eigenvalue(grid.slow, j);
+    for (const double x : along_x) {
+      const double value = std::abs(along_y + x - grid.a.lambda);
+      if (value > 1e-9 * norm) smallest = std::min(smallest, value);  // the mean is found alone
     }
+  }
   const double modes = std::sqrt(static_cast<double>(m) * static_cast<double>(n));
-  return 4 * eps<T> + 2 * residual_bound<T>(n) * grid.operator_norm() / (smallest * modes);
+  return 4 * eps<T> + 2 * residual_bound<T>(n) * norm / (smallest * modes);
 }
 
 }  // namespace
@@ -472,6 +475,7 @@ TEST_CASE_TEMPLATE("no end held: the mean of f must vanish, that of u does", T, 
         const poisson::Settings settings{.slab_planes = 4, .mean = poisson::Mean::project};
         const auto dense = solve_by<T, Dense>(runtime, Dense(runtime, problem, settings), one);
         const auto fast = solve_by<T, Fast>(runtime, Fast(runtime, problem, settings), one);
+        CHECK(dense.check.scaled_residual <= residual_bound<T>(15));
         CHECK(distance(runtime, dense.u, fast.u) < difference_bound<T>(problem));
       }
 }
