@@ -57,8 +57,11 @@ std::optional<Index> checked_product(Index size, const std::vector<Index>& exten
   return size;
 }
 
-std::string shape_text(const std::vector<Index>& shape) {
-  return shape.size() == 1 ? fmt::format("({},)", shape[0]) : fmt::format("({})", fmt::join(shape, ", "));
+/// Where the number `element`, counted through the file, is in an array of that shape.
+std::vector<Index> indices(const std::vector<Index>& shape, Index element) {
+  std::vector<Index> at(shape.size());
+  for (std::size_t axis = shape.size(); axis-- > 0; element /= shape[axis]) at[axis] = element % shape[axis];
+  return at;
 }
 
 /// The Python literal of a header, {'descr': '<f8', 'fortran_order': False, 'shape': (3, 5), }: strict in
@@ -396,9 +399,19 @@ void read_piece(int file, const fs::path& path, std::size_t offset, Index begin,
 
 std::string to_string(Precision precision) { return precision == Precision::f32 ? "f32" : "f64"; }
 
+std::string shape_text(const std::vector<Index>& shape) {
+  return shape.size() == 1 ? fmt::format("({},)", shape[0]) : fmt::format("({})", fmt::join(shape, ", "));
+}
+
+Index NpyHeader::rows() const {
+  Index rows = 1;
+  for (std::size_t i = 0; i < leading; ++i) rows *= shape[i];
+  return rows;
+}
+
 Index NpyHeader::cols() const {
   Index cols = 1;
-  for (std::size_t i = 1; i < shape.size(); ++i) cols *= shape[i];
+  for (std::size_t i = leading; i < shape.size(); ++i) cols *= shape[i];
   return cols;
 }
 
@@ -406,15 +419,19 @@ std::size_t NpyHeader::file_bytes() const {
   return data_offset + static_cast<std::size_t>(rows() * cols()) * bytes_of(precision);
 }
 
-NpyReader::NpyReader(fs::path path, std::size_t dimensions, int threads)
+NpyReader::NpyReader(fs::path path, Dimensions dimensions, int threads)
     : path_(std::move(path)), threads_(default_threads(threads)) {
   // Non-blocking: a named pipe without a writer would wait for ever instead of being refused.
   file_ = Descriptor(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file_.number() < 0) throw Error(fmt::format("{}: cannot be opened: {}", path_.string(), reason()));
   header_ = read_header(file_.number(), path_);
-  if (header_.shape.size() != dimensions)
-    throw Error(fmt::format("{}: an array of {} dimensions, its shape is {}; {} dimensions are wanted",
-                            path_.string(), header_.shape.size(), shape_text(header_.shape), dimensions));
+  const auto [least, most] = dimensions;
+  const std::size_t axes = header_.shape.size();
+  if (axes < least || axes > most)
+    throw Error(fmt::format("{}: an array of {} dimension{}, its shape is {}; {} dimension{} wanted",
+                            path_.string(), axes, axes == 1 ? "" : "s", shape_text(header_.shape),
+                            least == most ? std::to_string(least) : fmt::format("{} to {}", least, most),
+                            most == 1 ? " is" : "s are"));
 }
 
 template <class T>
@@ -432,16 +449,17 @@ void NpyReader::read_rows(Index first_row, Index count, T* into, Index ld, Value
     for_runs(begin, end, into, cols, ld, [&](Index element, const T* run, Index length) {
       if (const auto bad = first_not_finite(run, 1, length, length)) {
         const Index at = element + bad->col;
-        throw Error(fmt::format("{}: byte {}: the number at [{}, {}] is {}: every number must be finite",
+        throw Error(fmt::format("{}: byte {}: the number at [{}] is {}: every number must be finite",
                                 path_.string(), offset + static_cast<std::size_t>(at) * number,
-                                first_row + at / cols, at % cols, run[bad->col]));
+                                fmt::join(indices(header_.shape, first_row * cols + at), ", "),
+                                run[bad->col]));
       }
     });
   });
 }
 
 NpyWriter::NpyWriter(const fs::path& target, Precision precision, std::vector<Index> shape, int threads)
-    : NpyWriter(OutputFile(target), NpyHeader{precision, std::move(shape), 0}, threads) {
+    : NpyWriter(OutputFile(target), NpyHeader{precision, std::move(shape)}, threads) {
   const std::string text = header_text(header_);
   header_.data_offset = text.size();
   write_all(file_.descriptor(), target, text.data(), text.size(), 0);

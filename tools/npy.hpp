@@ -35,11 +35,24 @@ struct NpyHeader {
   Precision precision = Precision::f64;
   std::vector<Index> shape;     ///< extents, all at least 1; the last one is contiguous
   std::size_t data_offset = 0;  ///< bytes before the first number
+  std::size_t leading = 1;      ///< so many axes, from the first on, count rows; the others make up a row
 
-  [[nodiscard]] Index rows() const { return shape.front(); }
-  /// Numbers per row: the product of all extents but the first.
+  /// The product of the leading extents.
+  [[nodiscard]] Index rows() const;
+  /// Numbers per row: the product of the other extents.
   [[nodiscard]] Index cols() const;
   [[nodiscard]] std::size_t file_bytes() const;
+};
+
+/// "(3, 5)": as Python writes it.
+std::string shape_text(const std::vector<Index>& shape);
+
+/// How many axes an array may have.
+struct Dimensions {
+  std::size_t least, most;
+  // NOLINTNEXTLINE(google-explicit-constructor): a number is what is meant
+  constexpr Dimensions(std::size_t exactly) : least(exactly), most(exactly) {}
+  constexpr Dimensions(std::size_t at_least, std::size_t at_most) : least(at_least), most(at_most) {}
 };
 
 /// Whether numbers that are read may be NaN or infinite.
@@ -49,10 +62,13 @@ enum class Values { any, finite };
 class NpyReader {
  public:
   /// Opens the file and checks its header, and its size against its shape.
-  /// \param dimensions  how many extents the caller wants.
+  /// \param dimensions  how many axes the caller wants.
   /// \param threads     how many read at a time; 0: as many as there are cores, at most 8.
   /// @throw Error that names the file, the byte and what stands there.
-  explicit NpyReader(std::filesystem::path path, std::size_t dimensions = 2, int threads = 0);
+  explicit NpyReader(std::filesystem::path path, Dimensions dimensions = 2, int threads = 0);
+
+  /// From now on the first `leading` axes count rows: at first only one does.
+  void set_leading(std::size_t leading) { header_.leading = leading; }
 
   [[nodiscard]] const NpyHeader& header() const { return header_; }
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
@@ -83,6 +99,9 @@ class NpyWriter {
   /// Joins a file that another process created, to write some of its rows; `temporary` is the creator's
   /// temporary(). This writer has to end before the creator commits.
   static NpyWriter attach(const std::filesystem::path& temporary, int threads = 0);
+
+  /// As NpyReader::set_leading.
+  void set_leading(std::size_t leading) { header_.leading = leading; }
 
   [[nodiscard]] const NpyHeader& header() const { return header_; }
   [[nodiscard]] const std::filesystem::path& temporary() const { return file_.temporary(); }

@@ -1,8 +1,8 @@
 #include "options.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <iostream>
@@ -16,12 +16,17 @@
 namespace asterism::tools {
 namespace {
 
-/// "AxB" in its two halves; the sign between them may be x, X or the multiplication sign.
-std::optional<std::pair<std::string_view, std::string_view>> halves(std::string_view text) {
-  for (const std::string_view sign : {"x", "X", "\xc3\x97"})
-    if (const auto at = text.find(sign); at != std::string_view::npos)
-      return std::pair(text.substr(0, at), text.substr(at + sign.size()));
-  return std::nullopt;
+/// "AxBxC" in its parts; the sign between them may be x, X or the multiplication sign.
+std::vector<std::string_view> factors(std::string_view text) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    std::size_t at = text.size(), length = 0;
+    for (const std::string_view sign : {"x", "X", "\xc3\x97"})
+      if (const auto found = text.find(sign); found < at) at = found, length = sign.size();
+    parts.push_back(text.substr(0, at));
+    if (length == 0) return parts;
+    text.remove_prefix(at + length);
+  }
 }
 
 /// Reads all of `text` as one number.
@@ -105,42 +110,61 @@ std::size_t parse_size(const std::string& text) {
   return static_cast<std::size_t>(value);
 }
 
-GridShape parse_grid(const std::string& text) {
-  const auto sides = halves(text);
-  const auto fail = [&](std::string_view token, std::string_view what) {
-    return Error(fmt::format("grid '{}': '{}' {}: write rows x columns, like 4095x1023", text, token, what));
-  };
-  if (!sides) throw fail(text, "has no 'x'");
-  std::array<Index, 2> extents{};
-  for (std::size_t i = 0; i < 2; ++i) {
-    const std::string_view token = i == 0 ? sides->first : sides->second;
-    const std::errc status = parse_number(token, extents[i]);
-    if (status == std::errc::result_out_of_range) throw fail(token, "is too large");
-    if (status != std::errc{}) throw fail(token, "is not a whole number");
-  }
-  const auto [rows, cols] = extents;
-  if (rows < 1 || cols < 1)
-    throw Error(fmt::format("grid is {} x {}: every extent must be at least 1", rows, cols));
-  // The bytes of a float64 grid have to be countable, with room for its padding.
-  if (rows > std::numeric_limits<Index>::max() / 16 / cols)
-    throw Error(fmt::format("grid is {} x {}: more points than can be counted", rows, cols));
-  return {rows, cols};
-}
-
-Lengths parse_lengths(const std::string& text) {
-  const auto sides = halves(text);
+std::vector<Index> parse_grid(const std::string& text) {
   const auto fail = [&](std::string_view token, std::string_view what) {
     return Error(
-        fmt::format("lengths '{}': '{}' {}: write the lengths along y and x, like 1x2.5", text, token, what));
+        fmt::format("grid '{}': '{}' {}: write rows x columns, like 4095x1023, or planes x rows x "
+                    "columns, like 255x511x127",
+                    text, token, what));
   };
-  if (!sides) throw fail(text, "has no 'x'");
-  std::array<double, 2> lengths{};
-  for (std::size_t i = 0; i < 2; ++i) {
-    const std::string_view token = i == 0 ? sides->first : sides->second;
-    if (parse_number(token, lengths[i]) != std::errc{}) throw fail(token, "is not a number");
-    if (!(lengths[i] > 0) || !std::isfinite(lengths[i])) throw fail(token, "is not positive and finite");
+  const std::vector<std::string_view> parts = factors(text);
+  if (parts.size() < 2) throw fail(text, "has no 'x'");
+  if (parts.size() > 3) throw fail(text, fmt::format("has {} extents", parts.size()));
+  std::vector<Index> extents;
+  for (const std::string_view token : parts) {
+    Index extent = 0;
+    const std::errc status = parse_number(token, extent);
+    if (status == std::errc::result_out_of_range) throw fail(token, "is too large");
+    if (status != std::errc{}) throw fail(token, "is not a whole number");
+    extents.push_back(extent);
   }
-  return {lengths[0], lengths[1]};
+  const auto refuse = [&](const char* what) {
+    return Error(fmt::format("grid is {}: {}", fmt::join(extents, " x "), what));
+  };
+  for (const Index extent : extents)
+    if (extent < 1) throw refuse("every extent must be at least 1");
+  // The bytes of a float64 grid have to be countable, with room for its padding.
+  Index room = std::numeric_limits<Index>::max() / 16;
+  for (const Index extent : extents) room /= extent;
+  if (room < 1) throw refuse("more points than can be counted");
+  return extents;
+}
+
+std::vector<double> parse_lengths(const std::string& text) {
+  const auto fail = [&](std::string_view token, std::string_view what) {
+    return Error(
+        fmt::format("lengths '{}': '{}' {}: write the lengths along y and x, like 1x2.5, or along z, y "
+                    "and x, like 1x1x2.5",
+                    text, token, what));
+  };
+  const std::vector<std::string_view> parts = factors(text);
+  if (parts.size() < 2) throw fail(text, "has no 'x'");
+  if (parts.size() > 3) throw fail(text, fmt::format("has {} lengths", parts.size()));
+  std::vector<double> lengths;
+  for (const std::string_view token : parts) {
+    double length = 0;
+    if (parse_number(token, length) != std::errc{}) throw fail(token, "is not a number");
+    if (!(length > 0) || !std::isfinite(length)) throw fail(token, "is not positive and finite");
+    lengths.push_back(length);
+  }
+  return lengths;
+}
+
+double parse_real(const std::string& text) {
+  double value = 0;
+  if (parse_number(text, value) != std::errc{}) throw Error(fmt::format("'{}' is not a number", text));
+  if (!std::isfinite(value)) throw Error(fmt::format("'{}' is not finite", text));
+  return value;
 }
 
 template <class T>

@@ -21,19 +21,16 @@ namespace asterism::tools {
 /// "4G", "512M", "1.5GiB", "123" in bytes; K, M, G, T are powers of 1024. @throw Error
 std::size_t parse_size(const std::string& text);
 
-struct GridShape {
-  Index rows, cols;
-};
+/// "4095x1023" or "255x511x127": the extents of a grid, slowest axis first: rows x columns, planes x rows x
+/// columns.
+/// @throw Error
+std::vector<Index> parse_grid(const std::string& text);
 
-/// "4095x1023": rows x columns. @throw Error
-GridShape parse_grid(const std::string& text);
+/// "1x2.5" or "1x1x2.5": the lengths of a rectangle or box along the same axes. @throw Error
+std::vector<double> parse_lengths(const std::string& text);
 
-struct Lengths {
-  double y, x;
-};
-
-/// "1x2.5": the lengths of a rectangle along y and x. @throw Error
-Lengths parse_lengths(const std::string& text);
+/// A number that is finite. @throw Error
+double parse_real(const std::string& text);
 
 /// A whole number that is at least `least`: an int, an Index or an unsigned 64-bit number. @throw Error
 template <class T>

@@ -1,166 +1,108 @@
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
-#include "../algorithms/poisson.hpp"
 #include "commands.hpp"
 #include "npy.hpp"
+#include "poisson_report.hpp"
 #include "poisson_slabs.hpp"
 #include "progress.hpp"
 
 namespace asterism::tools {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-/// The wall time of the parts of a run, in the order they happen.
-class Stopwatch {
- public:
-  /// Ends the part that runs now and gives it its name.
-  void lap(const std::string& part) {
-    const auto now = Clock::now();
-    laps_.emplace_back(part, std::chrono::duration<double>(now - last_).count());
-    last_ = now;
-  }
-  [[nodiscard]] const std::vector<std::pair<std::string, double>>& laps() const { return laps_; }
-  [[nodiscard]] double total() const { return std::chrono::duration<double>(last_ - start_).count(); }
-
- private:
-  Clock::time_point start_ = Clock::now(), last_ = start_;
-  std::vector<std::pair<std::string, double>> laps_;
-};
-
 struct PoissonOptions {
   CommonOptions common;
   std::string input;
-  std::optional<GridShape> shape;
-  std::optional<kernels::Model> model;
-  std::optional<Lengths> lengths;
+  ProblemOptions problem;
   poisson::Settings settings;
   bool check = true;
 };
 
-/// A problem as the options state it, complete and consistent.
-struct Problem {
-  std::optional<NpyReader> reader;  ///< f comes from here, or else from the model
-  kernels::ModelProblem model;
-  poisson::Grid grid;
-  Precision precision;
-};
-
-Problem state_problem(const PoissonOptions& o) {
-  Problem p;
-  GridShape shape = o.shape.value_or(GridShape{4095, 4095});
-  p.precision = o.common.precision.value_or(Precision::f64);
-  if (!o.input.empty()) {
-    if (o.model) throw Error(fmt::format("{} and --model: f comes from either, leave one away", o.input));
-    p.reader.emplace(o.input);
-    const NpyHeader& header = p.reader->header();
-    if (o.shape && (o.shape->rows != header.rows() || o.shape->cols != header.cols()))
-      throw Error(fmt::format("{} holds {} x {} values, --grid says {} x {}; leave --grid away", o.input,
-                              header.rows(), header.cols(), o.shape->rows, o.shape->cols));
-    shape = {header.rows(), header.cols()};
-    p.precision = o.common.precision.value_or(header.precision);
-  }
-  const kernels::Model model = o.model.value_or(kernels::Model::sine);
-  const bool sine = !p.reader && model == kernels::Model::sine;
-  if (sine && o.lengths)
-    throw Error(
-        "--lengths does not go with the model sine, which lives on (-1,1)^2; --model random takes lengths");
-  const Lengths lengths = o.lengths.value_or(sine ? Lengths{2, 2} : Lengths{1, 1});
-  p.grid = {shape.rows, shape.cols, lengths.y, lengths.x};
-  const double corner = sine ? -1 : 0;
-  p.model = {model, o.common.seed, shape.rows, shape.cols, corner, corner, p.grid.hx(), p.grid.hy()};
-  return p;
-}
-
 /// The output file, which all ranks write into and rank 0 makes and commits.
-std::optional<NpyWriter> open_output(const Runtime& runtime, const PoissonOptions& o, const Problem& p) {
-  if (o.common.output.empty()) return std::nullopt;
+std::optional<NpyWriter> open_output(const Runtime& runtime, const std::filesystem::path& output,
+                                     const StatedProblem& stated, Precision precision) {
+  if (output.empty()) return std::nullopt;
   std::optional<NpyWriter> writer;
-  if (runtime.rank() == 0)
-    writer.emplace(o.common.output, p.precision, std::vector<Index>{p.grid.rows, p.grid.cols});
+  if (runtime.rank() == 0) writer.emplace(output, precision, stated.array);
   const std::string temporary = runtime.from_first_rank(writer ? writer->temporary().string() : "");
   if (!writer) writer.emplace(NpyWriter::attach(temporary));
+  writer->set_leading(stated.array.size() - stated.dimensions() + 1);
   return writer;
 }
 
-struct Outcome {
-  poisson::Layout layout;
-  Report report;
-  std::optional<poisson::Check> check;
-  int cpus = 0, gpus = 0, ranks = 1;
-};
-
 /// What this rank knows of its own only, summed over all ranks.
-void sum_over_ranks(const Runtime& runtime, Outcome& outcome) {
+void sum_over_ranks(const Runtime& runtime, PoissonOutcome& outcome) {
   const Machine machine = runtime.machine();
   Traffic& traffic = outcome.report.traffic;
-  double sums[] = {static_cast<double>(traffic.to_device), static_cast<double>(traffic.from_device),
-                   static_cast<double>(machine.count(WorkerKind::cpu)),
-                   static_cast<double>(machine.count(WorkerKind::cuda))};
-  runtime.sum_over_ranks(sums, std::size(sums));
-  traffic.to_device = static_cast<std::int64_t>(sums[0]);
-  traffic.from_device = static_cast<std::int64_t>(sums[1]);
-  outcome.cpus = static_cast<int>(sums[2]);
-  outcome.gpus = static_cast<int>(sums[3]);
+  std::int64_t* const bytes[] = {&traffic.to_device, &traffic.from_device, &traffic.to_disk,
+                                 &traffic.from_disk, &traffic.between_ranks};
+  std::vector<double> sums{static_cast<double>(machine.count(WorkerKind::cpu)),
+                           static_cast<double>(machine.count(WorkerKind::cuda))};
+  for (const std::int64_t* count : bytes) sums.push_back(static_cast<double>(*count));
+  runtime.sum_over_ranks(sums.data(), static_cast<Index>(sums.size()));
+  outcome.cpus = static_cast<int>(sums[0]);
+  outcome.gpus = static_cast<int>(sums[1]);
+  for (std::size_t i = 0; i < std::size(bytes); ++i) *bytes[i] = static_cast<std::int64_t>(sums[i + 2]);
   outcome.ranks = runtime.ranks();
 }
 
 template <class T>
-Outcome solve(Runtime& runtime, const PoissonOptions& o, const Problem& p, Stopwatch& stopwatch) {
-  Progress progress(runtime.rank() == 0 ? o.common.verbosity : Verbosity::quiet);
-  const auto show = [&](const char* what, Index row) {
-    progress.update(static_cast<double>(row) / static_cast<double>(p.grid.rows), what);
-  };
-  require_room<T>(runtime, p.grid);
-  poisson::Solver<T> solver(runtime, p.grid, o.settings);
-  std::optional<NpyWriter> writer = open_output(runtime, o, p);
+PoissonOutcome solve(Runtime& runtime, const PoissonOptions& o, const StatedProblem& stated,
+                     Stopwatch& stopwatch) {
+  require_room<T>(runtime, stated.problem);
+  poisson::Solver<T> solver(runtime, stated.problem, o.settings);
+  std::optional<NpyWriter> writer = open_output(runtime, o.common.output, stated, precision_of<T>);
   stopwatch.lap("setup");
 
   Slabs<T> slabs(runtime, solver);
   stopwatch.lap("allocate");
 
+  Progress progress(runtime.rank() == 0 ? o.common.verbosity : Verbosity::quiet);
+  const auto show = [&](const char* what, Index slab) {
+    progress.update(static_cast<double>(slab) / static_cast<double>(solver.slab_count()), what);
+  };
   using Access = typename HostView<T>::Access;
-  const auto read = [&](const HostView<T>& f, Index first_row) {
-    p.reader->read_rows(first_row, f.rows(), f.row(0), f.ld(), Values::finite);
+  const typename poisson::Solver<T>::Known known{stated.model, o.common.seed};
+  const auto read = [&](Index slab, const HostView<T>& f) {
+    stated.reader->read_rows(solver.first_plane(slab), f.rows(), f.row(0), f.ld(), Values::finite);
   };
-  const auto rhs = [&](Index first_row, Tile<T>& f) {
-    if (p.reader)
-      read(HostView<T>(f, Access::write), first_row);
+  const auto rhs = [&](Index slab, Tile<T>& f) {
+    if (stated.reader)
+      read(slab, HostView<T>(f, Access::write));
     else
-      codelets::model_rhs<T>({p.model, first_row}, f, {.where = solver.layout().where});
+      solver.fill(slab, f, known);
   };
-  if (p.reader)
-    slabs.each_on_host(Access::write, [&](const HostView<T>& f, Index first_row) {
-      show("reading f", first_row);
-      read(f, first_row);
+  if (stated.reader)
+    slabs.each_on_host(Access::write, [&](Index slab, const HostView<T>& f) {
+      show("reading f", slab);
+      read(slab, f);
     });
   else
     slabs.fill(rhs);
   stopwatch.lap("fill");
 
   show("solving", 0);
-  Outcome outcome{solver.layout(), solver.solve(slabs.tiles()), {}};
+  PoissonOutcome outcome{.layout = solver.layout(),
+                         .slabs = solver.slab_count(),
+                         .report = solver.solve(slabs.tiles()),
+                         .check = {}};
   stopwatch.lap("solve");
 
   if (o.check) {
-    outcome.check = solver.check(
-        slabs.tiles(),
-        [&](Index first_row, Tile<T>& f) {
-          show("checking the residual", first_row);
-          rhs(first_row, f);
-        },
-        p.reader ? nullptr : &p.model);
+    const auto shown_rhs = [&](Index slab, Tile<T>& f) {
+      show("checking the residual", slab);
+      rhs(slab, f);
+    };
+    outcome.check =
+        solver.check(slabs.tiles(), shown_rhs, stated.model_is_exact ? std::optional(known) : std::nullopt);
     if (!std::isfinite(outcome.check->scaled_residual)) outcome.report.reason = Reason::not_finite;
     stopwatch.lap("check");
   }
   if (writer && outcome.report.reason == Reason::solved) {
-    slabs.each_on_host(Access::read, [&](const HostView<T>& u, Index first_row) {
-      show("writing u", first_row);
-      writer->write_rows(first_row, u.rows(), u.row(0), u.ld());
+    slabs.each_on_host(Access::read, [&](Index slab, const HostView<T>& u) {
+      show("writing u", slab);
+      writer->write_rows(solver.first_plane(slab), u.rows(), u.row(0), u.ld());
     });
     if (runtime.rank() > 0) writer.reset();
     runtime.barrier();
@@ -171,70 +113,19 @@ Outcome solve(Runtime& runtime, const PoissonOptions& o, const Problem& p, Stopw
   return outcome;
 }
 
-void print_json(const Problem& p, const Outcome& r, const Stopwatch& stopwatch) {
-  nlohmann::ordered_json j;
-  j["solver"] = "fast Poisson, two passes";
-  j["mode"] = name(r.layout.mode);
-  j["grid"] = {p.grid.rows, p.grid.cols};
-  j["precision"] = to_string(p.precision);
-  j["unknowns"] = p.grid.rows * p.grid.cols;
-  for (const auto& [part, seconds] : stopwatch.laps()) j["seconds"][part] = seconds;
-  j["seconds"]["total"] = stopwatch.total();
-  if (r.check) {  // NaN and infinity, which JSON has not, become null
-    j["scaled_residual"] = r.check->scaled_residual;
-    if (r.check->error) j["error"] = *r.check->error;
-  }
-  j["workers"] = {{"cpu", r.cpus}, {"cuda", r.gpus}, {"ranks", r.ranks}};
-  j["bytes"] = {{"to_device", r.report.traffic.to_device}, {"from_device", r.report.traffic.from_device}};
-  j["slabs"] = r.layout.slabs;
-  j["reason"] = to_string(r.report.reason);
-  fmt::print("{}\n", j.dump(2));
-}
-
-void print_text(const PoissonOptions& o, const Problem& p, const Outcome& r, const Stopwatch& stopwatch) {
-  const bool sine = p.model.model == kernels::Model::sine;
-  const double millions = static_cast<double>(p.grid.rows) * static_cast<double>(p.grid.cols) / 1e6;
-  const auto bytes = [](std::int64_t count) { return human_bytes(static_cast<double>(count)); };
-  const auto plural = [](auto count) { return count == 1 ? "" : "s"; };
-
-  fmt::print("problem    u_xx + u_yy = f, {}: {} x {} unknowns ({:.4g} million) in {}\n",
-             p.reader ? o.input
-             : sine   ? "model sine"
-                      : "model random",
-             p.grid.rows, p.grid.cols, millions, to_string(p.precision));
-  fmt::print("method     fast Poisson, two passes, {}: {} slab{} of {} row{}\n", name(r.layout.mode),
-             r.layout.slabs, plural(r.layout.slabs), r.layout.slab_rows, plural(r.layout.slab_rows));
-  fmt::print("workers    {} CPU, {} CUDA, {} rank{}\n", r.cpus, r.gpus, r.ranks, plural(r.ranks));
-  fmt::print("seconds    ");
-  for (const auto& [part, seconds] : stopwatch.laps()) fmt::print("{} {:.3f}, ", part, seconds);
-  fmt::print("total {:.3f}\n", stopwatch.total());
-  fmt::print("speed      {:.1f} million unknowns per second of solving\n",
-             millions / r.report.seconds.at("solve"));
-  const Traffic& moved = r.report.traffic;
-  if (moved.to_device + moved.from_device > 0)
-    fmt::print("moved      {} to GPUs, {} back\n", bytes(moved.to_device), bytes(moved.from_device));
-  if (r.check)
-    fmt::print("residual   {:.2e} scaled, {:.2f} eps\n", r.check->scaled_residual,
-               r.check->scaled_residual / roundoff(p.precision));
-  if (r.check && r.check->error)
-    fmt::print("error      {:.2e} relative to the exact solution of the {} equation\n", *r.check->error,
-               sine ? "differential" : "difference");
-  if (!o.common.output.empty() && r.report.reason == Reason::solved)
-    fmt::print("written    {}\n", o.common.output.string());
-  fmt::print("result     {}\n", to_string(r.report.reason));
-}
-
 int run(const PoissonOptions& o) {
   Stopwatch stopwatch;
-  const Problem problem = state_problem(o);
+  const StatedProblem stated = state_problem(o.problem, o.input);
+  const Precision precision =
+      o.common.precision.value_or(stated.reader ? stated.reader->header().precision : Precision::f64);
   return with_runtime(o.common.runtime, [&](Runtime& runtime) {
-    const Outcome outcome = problem.precision == Precision::f32
-                                ? solve<float>(runtime, o, problem, stopwatch)
-                                : solve<double>(runtime, o, problem, stopwatch);
+    const PoissonOutcome outcome = precision == Precision::f32 ? solve<float>(runtime, o, stated, stopwatch)
+                                                               : solve<double>(runtime, o, stated, stopwatch);
+    const PoissonRun all{o.common, stated, precision, outcome, stopwatch};
     if (runtime.rank() == 0 && o.common.json)
-      print_json(problem, outcome, stopwatch);
+      print_json(all);
     else if (runtime.rank() == 0 && o.common.verbosity == Verbosity::normal)
-      print_text(o, problem, outcome, stopwatch);
+      print_text(all, o.input);
     return outcome.report.reason == Reason::solved ? 0 : 1;
   });
 }
@@ -242,29 +133,17 @@ int run(const PoissonOptions& o) {
 }  // namespace
 
 Command add_poisson(CLI::App& program) {
-  using kernels::Model;
   auto options = std::make_shared<PoissonOptions>();
-  CLI::App* app =
-      program.add_subcommand("poisson", "solve u_xx + u_yy = f on a rectangle, u = 0 on its border");
-  app->add_option(
-         "F.npy", options->input,
-         "f at the interior nodes, rows along y, columns along x, as numpy.save writes it; without a file: "
-         "--model")
+  CLI::App* app = program.add_subcommand(
+      "poisson",
+      "solve u_xx + u_yy (+ u_zz) + lambda u = f on a rectangle or box; ends Dirichlet, Neumann or periodic");
+  app->add_option("F.npy", options->input,
+                  "f at the unknowns, as numpy.save writes it: rows x columns, or planes x rows x columns, x "
+                  "along the "
+                  "last axis; without a file: --model")
       ->type_name("");
-  add_choice_option<std::optional<Model>, Model>(*app, "--model", options->model,
-                                                 {{"sine", Model::sine}, {"random", Model::random}},
-                                                 "a problem whose solution is known: sine (f = -2 pi^2 "
-                                                 "sin(pi x) sin(pi y) on (-1,1)^2) or random (u drawn from "
-                                                 "--seed, f its discrete Laplacian); default: sine")
-      ->group("Problem");
-  add_parsed_option(*app, "--grid", options->shape, parse_grid,
-                    "interior nodes of a model, rows x columns; default: 4095x4095")
-      ->type_name("MxN")
-      ->group("Problem");
-  add_parsed_option(*app, "--lengths", options->lengths, parse_lengths,
-                    "sides of the rectangle along y and x; spacings are length / (nodes + 1); default: 1x1")
-      ->type_name("LYxLX")
-      ->group("Problem");
+  add_model_option(*app, options->problem);
+  add_poisson_options(*app, options->problem);
   add_method_options(*app, options->settings);
   app->add_flag_callback(
          "--no-check", [options] { options->check = false; },
@@ -275,10 +154,13 @@ Command add_poisson(CLI::App& program) {
       "Examples:\n"
       "  asterism poisson --model sine --grid 4095x4095\n"
       "  asterism poisson F.npy -o U.npy\n"
+      "  asterism poisson F.npy -o U.npy --bc neumann --bc-y periodic --centering cell --project-mean\n"
+      "  asterism poisson F.npy -o U.npy --bc-x dirichlet,neumann --value-x 1.5,SIDE.npy --lambda -2\n"
       "  asterism poisson F.npy -o U.npy --gpu-memory 4G --mode streaming --json\n"
       "  asterism poisson F.npy -o U.npy --memory 8G --spill /scratch\n"
-      "  mpirun -np 4 asterism poisson --model random --grid 16383x16383\n\n"
-      "Extents n with n + 1 a product of small primes (4095, 49151) are transformed fastest.");
+      "  mpirun -np 4 asterism poisson --model random --grid 511x511x511\n\n"
+      "Extents are transformed fastest where the number of intervals between the ends (nodes + 1 for\n"
+      "Dirichlet, node-centred: 4095, 49151) or of cells is a product of small primes.");
   return {app, [options] { return run(*options); }};
 }
 

@@ -8,38 +8,18 @@
 
 #include "../algorithms/poisson.hpp"
 #include "../runtime/pause.hpp"
-#include "options.hpp"
+#include "poisson_options.hpp"
 
 namespace asterism::tools {
-
-inline const char* name(poisson::Mode mode) {
-  return mode == poisson::Mode::streaming ? "streaming" : mode == poisson::Mode::incore ? "incore" : "auto";
-}
-
-/// --mode and --slab
-inline void add_method_options(CLI::App& app, poisson::Settings& settings) {
-  using poisson::Mode;
-  add_choice_option<Mode, Mode>(
-      app, "--mode", settings.mode,
-      {{"auto", Mode::automatic}, {"incore", Mode::incore}, {"streaming", Mode::streaming}},
-      "incore keeps the grid where it is worked on, streaming passes it through slab by slab, auto decides "
-      "from the "
-      "memories; default: auto")
-      ->group("Method");
-  add_parsed_option(
-      app, "--slab", settings.slab_rows, [](const std::string& text) { return parse_whole<Index>(text, 1); },
-      "rows of a slab, the piece of the grid that a task works on; default: from the memories")
-      ->type_name("ROWS")
-      ->group("Method");
-}
 
 /// Refuses a grid that has no place to be in, before anything is made for it.
 /// @throw Error
 template <class T>
-void require_room(const Runtime& runtime, const poisson::Grid& grid) {
+void require_room(const Runtime& runtime, const poisson::Problem& problem) {
   const Options& options = runtime.options();
-  const Index rows = (grid.rows + runtime.ranks() - 1) / runtime.ranks();
-  const double bytes = static_cast<double>(rows) * static_cast<double>(grid.cols) * sizeof(T);
+  const Index unknowns = count_unknowns(problem), planes = problem.batch * problem.shape.front();
+  const Index mine = (planes + runtime.ranks() - 1) / runtime.ranks();
+  const double bytes = static_cast<double>(mine * (unknowns / planes)) * sizeof(T);
   const auto require = [&](std::size_t room, const char* where, const char* suggestion) {
     if (bytes > static_cast<double>(room))
       throw Error(fmt::format("the grid takes {}{}, {} {}; {}", human_bytes(bytes),
@@ -57,63 +37,64 @@ void require_room(const Runtime& runtime, const poisson::Grid& grid) {
 }
 
 /// The grid of a solver as slabs, with the memory behind them: one piece of main memory, or, where there is a
-/// folder to spill to, whatever the runtime makes of it.
+/// folder to spill to, whatever the runtime makes of it. Slabs are counted through the whole batch.
 template <class T>
 class Slabs {
  public:
-  Slabs(Runtime& runtime, const poisson::Solver<T>& solver) : runtime_(&runtime), layout_(solver.layout()) {
+  /// \param solver outlives this.
+  Slabs(Runtime& runtime, const poisson::Solver<T>& solver) : runtime_(&runtime), solver_(&solver) {
     if (!runtime.options().spill.empty()) {
       tiles_ = solver.own();
       return;
     }
-    memory_ =
-        PinnedBuffer(runtime, static_cast<std::size_t>(solver.row_count() * solver.grid().cols) * sizeof(T));
+    memory_ = PinnedBuffer(
+        runtime, static_cast<std::size_t>(solver.plane_count() * solver.grid().columns()) * sizeof(T));
     tiles_ = solver.borrow(memory_.as<T>());
   }
 
   [[nodiscard]] Tiles<T>& tiles() { return tiles_; }
 
-  /// Calls body(slab, its first row) for the slabs of this rank, from the first row of the grid to the last.
+  /// Calls body(number, slab) for the slabs of this rank, in order.
   template <class Body>
   void each(const Body& body) {
-    for (Index c = 0; c < layout_.slabs; ++c)
-      if (tiles_[c].owner() == runtime_->rank()) body(tiles_[c], c * layout_.slab_rows);
+    for (Index number = 0; number < solver_->slab_count(); ++number)
+      if (tiles_[number].owner() == runtime_->rank()) body(number, tiles_[number]);
   }
 
-  /// Calls body(view, its first row) for the same slabs, to read or write them from this thread. Where all of
-  /// them are in main memory at a time, the workers sleep meanwhile.
+  /// Calls body(number, view) for the same slabs, to read or write them from this thread. Where all of them
+  /// are in main memory at a time, the workers sleep meanwhile.
   template <class Body>
   void each_on_host(typename HostView<T>::Access access, const Body& body) {
     if (memory_.bytes() == 0) {
-      each([&](Tile<T>& slab, Index first_row) {
-        body(HostView<T>(slab, access), first_row);
+      each([&](Index number, Tile<T>& slab) {
+        body(number, HostView<T>(slab, access));
         slab.wont_use();
       });
       return;
     }
     std::deque<HostView<T>> views;
-    each([&](Tile<T>& slab, Index) { views.emplace_back(slab, access); });
+    each([&](Index, Tile<T>& slab) { views.emplace_back(slab, access); });
     const Pause pause;
     auto view = views.begin();
-    each([&](Tile<T>&, Index first_row) { body(*view++, first_row); });
+    each([&](Index number, Tile<T>&) { body(number, *view++); });
   }
 
   /// Puts f into the slabs by tasks; a solve then starts from main memory, wherever f was made.
-  template <class Source>
-  void fill(const Source& f) {
-    each([&](Tile<T>& slab, Index first_row) {
-      runtime_->wait_for_room(static_cast<std::size_t>(layout_.slabs_in_flight));
-      if (layout_.mode == poisson::Mode::streaming) slab.write_through();
-      f(first_row, slab);
+  void fill(const typename poisson::Solver<T>::Source& f) {
+    const poisson::Layout& layout = solver_->layout();
+    each([&](Index number, Tile<T>& slab) {
+      runtime_->wait_for_room(static_cast<std::size_t>(layout.slabs_in_flight));
+      if (layout.mode == poisson::Mode::streaming) slab.write_through();
+      f(number, slab);
       slab.wont_use();
     });
     runtime_->wait();
-    if (memory_.bytes() > 0) each([](const Tile<T>& slab, Index) { slab.return_home(); });
+    if (memory_.bytes() > 0) each([](Index, const Tile<T>& slab) { slab.return_home(); });
   }
 
  private:
   Runtime* runtime_;
-  poisson::Layout layout_;
+  const poisson::Solver<T>* solver_;
   PinnedBuffer memory_;  // outlives the tiles over it
   Tiles<T> tiles_;
 };

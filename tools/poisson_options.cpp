@@ -1,0 +1,274 @@
+#include "poisson_options.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <string_view>
+
+namespace asterism::tools {
+namespace {
+
+namespace fs = std::filesystem;
+using poisson::Centering;
+using poisson::Condition;
+using poisson::Mode;
+
+constexpr const char* axis_names[] = {"z", "y", "x"};
+
+/// "A,B" in its halves; what has no comma stands for both.
+std::pair<std::string, std::string> lower_and_upper(const std::string& text) {
+  const auto comma = text.find(',');
+  if (comma == std::string::npos) return {text, text};
+  return {text.substr(0, comma), text.substr(comma + 1)};
+}
+
+Condition parse_condition(const std::string& text) {
+  for (const Condition condition : {Condition::dirichlet, Condition::neumann, Condition::periodic})
+    if (const std::string_view word = name(condition); text == word || text == word.substr(0, 1))
+      return condition;
+  throw Error(
+      fmt::format("'{}' is unknown; choose dirichlet, neumann or periodic for both ends of an axis, or "
+                  "LOWER,UPPER such as dirichlet,neumann",
+                  text));
+}
+
+GivenValue parse_value(const std::string& text) {
+  if (text.ends_with(".npy")) return {0, text};
+  try {
+    return {parse_real(text)};
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}, nor the name of a .npy file", error.what()));
+  }
+}
+
+/// The first axis of options for z, y and x.
+std::size_t first_axis(const poisson::Problem& problem) { return 3 - problem.shape.size(); }
+
+/// Shape and batch from the file, or from --grid and --batch.
+void state_shape(const ProblemOptions& o, StatedProblem& p) {
+  if (!p.reader) {
+    p.problem.shape = o.grid.value_or(std::vector<Index>{4095, 4095});
+    p.problem.batch = o.batch.value_or(1);
+    p.array = p.problem.shape;
+    if (o.batch) p.array.insert(p.array.begin(), *o.batch);
+    return;
+  }
+  const std::string file = p.reader->path().string();
+  p.array = p.reader->header().shape;
+  const std::size_t axes = p.array.size() - (o.batch ? 1 : 0);
+  if (axes < 2 || axes > 3)
+    throw Error(fmt::format("{}: an array of {} dimensions, its shape is {}; {}", file, p.array.size(),
+                            shape_text(p.array),
+                            o.batch ? "with --batch 3 or 4 are wanted, of which the first counts the problems"
+                                    : "2 or 3 dimensions are wanted, one more with --batch"));
+  p.problem.shape.assign(p.array.end() - static_cast<std::ptrdiff_t>(axes), p.array.end());
+  if (o.batch) p.problem.batch = p.array.front();
+  if (o.batch && *o.batch != p.problem.batch)
+    throw Error(fmt::format("{}: its shape is {}, {} problems; --batch says {}", file, shape_text(p.array),
+                            p.problem.batch, *o.batch));
+  if (o.grid && *o.grid != p.problem.shape)
+    throw Error(fmt::format("{} holds {} values, --grid says {}; leave --grid away", file,
+                            poisson::to_string(p.problem.shape), poisson::to_string(*o.grid)));
+  p.reader->set_leading(p.array.size() - axes + 1);
+}
+
+std::vector<double> read_array(const NpyReader& reader) {
+  const Index rows = reader.header().rows(), cols = reader.header().cols();
+  std::vector<double> values(static_cast<std::size_t>(rows * cols));
+  reader.read_rows(0, rows, values.data(), cols, Values::finite);
+  return values;
+}
+
+/// The values at one end of axis `a`, into `end`.
+void state_value(const GivenValue& given, const poisson::Problem& problem, std::size_t a, poisson::End& end) {
+  end.value = given.number;
+  if (given.file.empty()) return;
+  const NpyReader reader(given.file, {1, std::numeric_limits<std::size_t>::max()});
+  std::vector<Index> side = problem.shape;
+  side.erase(side.begin() + static_cast<std::ptrdiff_t>(a));
+  if (reader.header().shape != side)
+    throw Error(fmt::format(
+        "{}: its shape is {}; values at an end of the {} axis of a grid of {} nodes have the shape {}",
+        given.file.string(), shape_text(reader.header().shape), axis_name(problem, a),
+        poisson::to_string(problem.shape), shape_text(side)));
+  end.values = read_array(reader);
+}
+
+/// Conditions and values at all ends.
+void state_ends(const ProblemOptions& o, poisson::Problem& problem) {
+  if (first_axis(problem) == 1)
+    for (const auto& [given, option] :
+         {std::pair{o.axis_conditions[0].has_value(), "--bc-z"}, {o.values[0].has_value(), "--value-z"}})
+      if (given)
+        throw Error(fmt::format("{}: the problem has two dimensions; its axes are y (from row to row) and x",
+                                option));
+  problem.ends.resize(problem.shape.size());
+  for (std::size_t a = 0; a < problem.shape.size(); ++a) {
+    poisson::Ends& ends = problem.ends[a];
+    const std::size_t option = a + first_axis(problem);
+    const Conditions conditions = o.axis_conditions[option].value_or(o.conditions);
+    ends.lower.condition = conditions.lower;
+    ends.upper.condition = conditions.upper;
+    if (!o.values[option]) continue;
+    state_value(o.values[option]->lower, problem, a, ends.lower);
+    state_value(o.values[option]->upper, problem, a, ends.upper);
+  }
+}
+
+void state_lengths(const ProblemOptions& o, bool sine, poisson::Problem& problem) {
+  const std::size_t axes = problem.shape.size();
+  if (!o.coordinates.empty()) problem.coordinates = read_array(NpyReader(o.coordinates, 1));
+  if (o.lengths && o.lengths->size() != axes)
+    throw Error(fmt::format("--lengths gives {} lengths, the problem has {} axes", o.lengths->size(), axes));
+  if (o.lengths) problem.lengths = *o.lengths;
+  if (o.lengths || !sine) return;
+  problem.lengths.assign(axes, 2.0);
+  if (problem.coordinates.empty()) return;
+  const double span = problem.coordinates.back() - problem.coordinates.front();
+  if (span > 0) problem.lengths[0] = span;  // else they do not increase, which is found soon
+}
+
+bool are_zero(const std::vector<poisson::Ends>& ends) {
+  for (const poisson::Ends& axis : ends)
+    for (const poisson::End* end : {&axis.lower, &axis.upper})
+      if (end->value != 0 || !end->values.empty()) return false;
+  return true;
+}
+
+}  // namespace
+
+const char* name(Mode mode) {
+  return mode == Mode::streaming ? "streaming" : mode == Mode::incore ? "incore" : "auto";
+}
+
+const char* name(Condition condition) {
+  return condition == Condition::dirichlet ? "dirichlet"
+         : condition == Condition::neumann ? "neumann"
+                                           : "periodic";
+}
+
+const char* name(Centering centering) { return centering == Centering::node ? "node" : "cell"; }
+
+const char* axis_name(const poisson::Problem& problem, std::size_t a) {
+  return axis_names[a + first_axis(problem)];
+}
+
+Conditions parse_conditions(const std::string& text) {
+  const auto [lower, upper] = lower_and_upper(text);
+  return {parse_condition(lower), parse_condition(upper)};
+}
+
+GivenValues parse_values(const std::string& text) {
+  const auto [lower, upper] = lower_and_upper(text);
+  return {parse_value(lower), parse_value(upper)};
+}
+
+StatedProblem state_problem(const ProblemOptions& o, const std::string& input) {
+  StatedProblem p;
+  if (!input.empty()) {
+    if (o.model) throw Error(fmt::format("{} and --model: f comes from either, leave one away", input));
+    p.reader.emplace(input, Dimensions(1, std::numeric_limits<std::size_t>::max()));
+  }
+  p.model = o.model.value_or(kernels::Model::sine);
+  state_shape(o, p);
+  state_ends(o, p.problem);
+  state_lengths(o, !p.reader && p.model == kernels::Model::sine, p.problem);
+  p.problem.centering = o.centering;
+  p.problem.lambda = o.lambda;
+  p.model_is_exact = !p.reader && are_zero(p.problem.ends);
+  count_unknowns(p.problem);
+  return p;
+}
+
+Index count_unknowns(const poisson::Problem& problem) {
+  // The bytes of a float64 grid have to be countable, with room for its padding.
+  Index count = 16;
+  bool overflow = __builtin_mul_overflow(count, problem.batch, &count);
+  for (const Index extent : problem.shape)
+    overflow = overflow || __builtin_mul_overflow(count, extent, &count);
+  if (overflow)
+    throw Error(fmt::format("{} problems of {}: more points than can be counted", problem.batch,
+                            poisson::to_string(problem.shape)));
+  return count / 16;
+}
+
+void add_poisson_options(CLI::App& app, ProblemOptions& options) {
+  const auto add = [&](const std::string& option, auto& target, auto parser, const char* type,
+                       const std::string& help) {
+    add_parsed_option(app, option, target, parser, help)->type_name(type)->group("Problem");
+  };
+  add("--grid", options.grid, parse_grid, "[L x]MxN",
+      "unknowns of a model along each axis: rows x columns, or planes x rows x columns; default: 4095x4095");
+  add("--lengths", options.lengths, parse_lengths, "[LZ x]LYxLX",
+      "of the rectangle or box, along the same axes; default: 1 each, for the model sine 2");
+  add("--bc", options.conditions, parse_conditions, "SPEC",
+      "conditions at the ends of all axes: dirichlet, neumann, periodic (or d, n, p), or LOWER,UPPER such as "
+      "dirichlet,neumann; default: dirichlet");
+  const char* const ends[] = {"from plane to plane (3D)", "from row to row", "along the rows"};
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    add(fmt::format("--bc-{}", axis_names[axis]), options.axis_conditions[axis], parse_conditions, "SPEC",
+        fmt::format("the same for the ends of {} alone, {}", axis_names[axis], ends[axis]));
+  for (std::size_t axis = 0; axis < 3; ++axis)
+    add(fmt::format("--value-{}", axis_names[axis]), options.values[axis], parse_values, "VALUES",
+        axis == 0 ? "what is given at the ends of z: u where Dirichlet; where Neumann the derivative of u "
+                    "along the "
+                    "axis, in its direction at both ends (not outwards). A number or a .npy file of the "
+                    "side's values "
+                    "(the grid's shape without this axis), for both ends or LOWER,UPPER; default: 0"
+                  : fmt::format("the same at the ends of {}", axis_names[axis]));
+  add_choice_option<Centering, Centering>(
+      app, "--centering", options.centering, {{"node", Centering::node}, {"cell", Centering::cell}},
+      "node: unknowns at the nodes, and at Neumann ends, which are nodes; cell: in "
+      "the middle of cells, which end at the ends of the axes; default: node")
+      ->group("Problem");
+  add("--lambda", options.lambda, parse_real, "L", "adds L u to the left-hand side (Helmholtz); default: 0");
+  app.add_option(
+         "--coordinates", options.coordinates,
+         "increasing numbers, one axis, where nodes lie along the slowest axis if not equally spaced; "
+         "node-centred: of all nodes, Dirichlet ends included, and both ends if periodic; cell-centred: of "
+         "the "
+         "faces between cells, both ends included")
+      ->type_name("Z.npy")
+      ->group("Problem");
+  add(
+      "--batch", options.batch, [](const std::string& text) { return parse_whole<Index>(text, 1); }, "B",
+      "B independent problems, which the first axis of the file counts (so it has 3 or 4), or that a model "
+      "makes, "
+      "from seeds one after the other");
+}
+
+void add_model_option(CLI::App& app, ProblemOptions& options) {
+  using kernels::Model;
+  add_choice_option<std::optional<Model>, Model>(app, "--model", options.model,
+                                                 {{"sine", Model::sine}, {"random", Model::random}},
+                                                 "a problem whose solution is known: sine (u a product of "
+                                                 "sines, sin(pi x) sin(pi y) on (-1,1)^2 unless there "
+                                                 "are other lengths or conditions) or random (u drawn from "
+                                                 "--seed, f its discrete Laplacian); default: sine")
+      ->group("Problem");
+}
+
+void add_method_options(CLI::App& app, poisson::Settings& settings) {
+  add_choice_option<Mode, Mode>(
+      app, "--mode", settings.mode,
+      {{"auto", Mode::automatic}, {"incore", Mode::incore}, {"streaming", Mode::streaming}},
+      "incore keeps the grid where it is worked on, streaming passes it through slab by slab, auto decides "
+      "from the "
+      "memories; default: auto")
+      ->group("Method");
+  add_parsed_option(
+      app, "--slab", settings.slab_planes,
+      [](const std::string& text) { return parse_whole<Index>(text, 1); },
+      "planes (in 2D: rows) of a slab, the piece of the grid that a task works on; default: from the "
+      "memories")
+      ->type_name("PLANES")
+      ->group("Method");
+  app.add_flag_callback(
+         "--project-mean", [&settings] { settings.mean = poisson::Mean::project; },
+         "where no end is Dirichlet and lambda is 0, subtract from f its mean, which has to vanish there; "
+         "the "
+         "solution's mean always does")
+      ->group("Method");
+}
+
+}  // namespace asterism::tools

@@ -1,0 +1,123 @@
+#include "poisson_report.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace asterism::tools {
+namespace {
+
+const char* plural(Index count) { return count == 1 ? "" : "s"; }
+
+/// "u_xx + u_yy - 2 u = f"
+std::string equation(const poisson::Problem& problem) {
+  std::string text = problem.shape.size() == 3 ? "u_xx + u_yy + u_zz" : "u_xx + u_yy";
+  const double lambda = problem.lambda;
+  if (lambda != 0) text += fmt::format(" {} {:g} u", lambda < 0 ? '-' : '+', std::abs(lambda));
+  return text + " = f";
+}
+
+/// "z periodic, y dirichlet to neumann, x neumann; cell-centred"; empty where all is as it is by default.
+std::string conditions(const poisson::Problem& problem) {
+  using enum poisson::Condition;
+  std::vector<std::string> axes;
+  bool usual = problem.centering == poisson::Centering::node;
+  for (std::size_t a = 0; a < problem.ends.size(); ++a) {
+    const poisson::Condition lower = problem.ends[a].lower.condition, upper = problem.ends[a].upper.condition;
+    usual = usual && lower == dirichlet && upper == dirichlet;
+    axes.push_back(fmt::format("{} {}{}{}", axis_name(problem, a), name(lower), lower == upper ? "" : " to ",
+                               lower == upper ? "" : name(upper)));
+  }
+  return usual ? "" : fmt::format("{}; {}-centred", fmt::join(axes, ", "), name(problem.centering));
+}
+
+/// "1.0 GiB to GPUs, 512.0 MiB back, 3.0 MiB between ranks": what there is.
+std::string moved(const Traffic& traffic) {
+  std::vector<std::string> parts;
+  const auto add = [&](std::int64_t bytes, const char* way) {
+    if (bytes > 0) parts.push_back(human_bytes(static_cast<double>(bytes)) + way);
+  };
+  add(traffic.to_device, " to GPUs");
+  add(traffic.from_device, " from GPUs");
+  add(traffic.to_disk, " to disk");
+  add(traffic.from_disk, " from disk");
+  add(traffic.between_ranks, " between ranks");
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+}  // namespace
+
+void print_json(const PoissonRun& run) {
+  const poisson::Problem& problem = run.stated.problem;
+  const PoissonOutcome& outcome = run.outcome;
+  nlohmann::ordered_json j;
+  j["solver"] = "fast Poisson, two passes";
+  j["mode"] = name(outcome.layout.mode);
+  j["dimensions"] = run.stated.dimensions();
+  j["grid"] = problem.shape;
+  if (problem.batch > 1) j["batch"] = problem.batch;
+  for (std::size_t a = 0; a < problem.ends.size(); ++a)
+    j["conditions"][axis_name(problem, a)] = {name(problem.ends[a].lower.condition),
+                                              name(problem.ends[a].upper.condition)};
+  j["centering"] = name(problem.centering);
+  j["lambda"] = problem.lambda;
+  j["precision"] = to_string(run.precision);
+  j["unknowns"] = count_unknowns(problem);
+  for (const auto& [part, seconds] : run.stopwatch.laps()) j["seconds"][part] = seconds;
+  j["seconds"]["total"] = run.stopwatch.total();
+  if (outcome.check) {  // NaN and infinity, which JSON has not, become null
+    j["scaled_residual"] = outcome.check->scaled_residual;
+    if (outcome.check->error) j["error"] = *outcome.check->error;
+  }
+  j["workers"] = {{"cpu", outcome.cpus}, {"cuda", outcome.gpus}, {"ranks", outcome.ranks}};
+  const Traffic& traffic = outcome.report.traffic;
+  j["bytes"] = {{"to_device", traffic.to_device},
+                {"from_device", traffic.from_device},
+                {"to_disk", traffic.to_disk},
+                {"from_disk", traffic.from_disk},
+                {"between_ranks", traffic.between_ranks}};
+  j["slabs"] = outcome.slabs;
+  j["reason"] = to_string(outcome.report.reason);
+  fmt::print("{}\n", j.dump(2));
+}
+
+void print_text(const PoissonRun& run, const std::string& input) {
+  const poisson::Problem& problem = run.stated.problem;
+  const PoissonOutcome& outcome = run.outcome;
+  const bool sine = run.stated.model == kernels::Model::sine;
+  const double millions = static_cast<double>(count_unknowns(problem)) / 1e6;
+  const Index planes = outcome.layout.slab_planes;
+
+  fmt::print("problem    {}, {}: {}{} unknowns ({:.4g} million) in {}\n", equation(problem),
+             run.stated.reader ? input
+             : sine            ? "model sine"
+                               : "model random",
+             problem.batch > 1 ? fmt::format("{} problems of ", problem.batch) : "",
+             poisson::to_string(problem.shape), millions, to_string(run.precision));
+  if (const std::string text = conditions(problem); !text.empty()) fmt::print("conditions {}\n", text);
+  fmt::print("method     fast Poisson, two passes, {}: {} slab{} of {} {}{}\n", name(outcome.layout.mode),
+             outcome.slabs, plural(outcome.slabs), planes, run.stated.dimensions() == 3 ? "plane" : "row",
+             plural(planes));
+  fmt::print("workers    {} CPU, {} CUDA, {} rank{}\n", outcome.cpus, outcome.gpus, outcome.ranks,
+             plural(outcome.ranks));
+  fmt::print("seconds    ");
+  for (const auto& [part, seconds] : run.stopwatch.laps()) fmt::print("{} {:.3f}, ", part, seconds);
+  fmt::print("total {:.3f}\n", run.stopwatch.total());
+  fmt::print("speed      {:.1f} million unknowns per second of solving\n",
+             millions / outcome.report.seconds.at("solve"));
+  if (const std::string text = moved(outcome.report.traffic); !text.empty())
+    fmt::print("moved      {}\n", text);
+  if (outcome.check)
+    fmt::print("residual   {:.2e} scaled, {:.2f} eps\n", outcome.check->scaled_residual,
+               outcome.check->scaled_residual / roundoff(run.precision));
+  if (outcome.check && outcome.check->error)
+    fmt::print("error      {:.2e} relative to the exact solution of the {} equation\n", *outcome.check->error,
+               sine ? "differential" : "difference");
+  if (!run.options.output.empty() && outcome.report.reason == Reason::solved)
+    fmt::print("written    {}\n", run.options.output.string());
+  fmt::print("result     {}\n", to_string(outcome.report.reason));
+}
+
+}  // namespace asterism::tools
