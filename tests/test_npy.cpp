@@ -151,16 +151,58 @@ TEST_CASE("order of the keys, white space and quotes do not matter") {
 
 TEST_CASE("other numbers of dimensions, when they are asked for") {
   const Folder folder;
+  const auto refused_by = [&](Dimensions dimensions, const char* words) {
+    const std::string message = message_of([&] { NpyReader(folder / "f.npy", dimensions); });
+    CAPTURE(message);
+    CHECK(message.find(words) != std::string::npos);
+  };
   store(folder / "f.npy", npy("{'descr': '<f8', 'fortran_order': False, 'shape': (6,), }", six_numbers));
-  CHECK(NpyReader(folder / "f.npy", 1).header().shape == std::vector<Index>{6});
-  CHECK(message_of([&] { NpyReader(folder / "f.npy"); }).find("1 dimensions, its shape is (6,); 2") !=
-        std::string::npos);
+  const NpyReader line(folder / "f.npy", 1);
+  CHECK(line.header().shape == std::vector<Index>{6});
+  CHECK(line.header().rows() == 6);
+  CHECK(line.header().cols() == 1);
+  refused_by(2, "1 dimension, its shape is (6,); 2 dimensions are wanted");
   store(folder / "f.npy", npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 2, 3), }", six_numbers));
-  const NpyReader solid(folder / "f.npy", 3);
+  const NpyReader solid(folder / "f.npy", {2, 4});
   CHECK(solid.header().rows() == 1);
   CHECK(solid.header().cols() == 6);
-  CHECK(message_of([&] { NpyReader(folder / "f.npy"); }).find("(1, 2, 3); 2 dimensions are wanted") !=
-        std::string::npos);
+  refused_by(2, "3 dimensions, its shape is (1, 2, 3); 2 dimensions are wanted");
+  refused_by(1, "(1, 2, 3); 1 dimension is wanted");
+  refused_by({4, 5}, "(1, 2, 3); 4 to 5 dimensions are wanted");
+}
+
+TEST_CASE("several leading axes count rows") {
+  const Folder folder;
+  const auto numbers = random_numbers<double>(2 * 3 * 5 * 7);
+  NpyWriter writer(folder / "f.npy", Precision::f64, {2, 3, 5, 7});
+  writer.set_leading(2);
+  CHECK(writer.header().rows() == 6);
+  CHECK(writer.header().cols() == 35);
+  {
+    NpyWriter other = NpyWriter::attach(writer.temporary());
+    other.set_leading(3);
+    other.write_rows(25, 5, numbers.data() + 175, 7);
+  }
+  writer.write_rows(0, 5, numbers.data(), 35);
+  writer.commit();
+
+  NpyReader reader(folder / "f.npy", 4);
+  CHECK(reader.header().file_bytes() == fs::file_size(folder / "f.npy"));
+  std::vector<double> target(35);
+  reader.set_leading(2);
+  reader.read_rows(4, 1, target.data(), 35);
+  CHECK(target == std::vector<double>(numbers.begin() + 140, numbers.begin() + 175));
+  CHECK_THROWS_AS(reader.read_rows(6, 1, target.data(), 35), Error);
+  reader.set_leading(4);
+  reader.read_rows(209, 1, target.data(), 1);
+  CHECK(target[0] == numbers.back());
+
+  std::fstream(folder / "f.npy", std::ios::binary | std::ios::in | std::ios::out).seekp(128 + 8 * 150)
+      << bytes<double>({std::numeric_limits<double>::infinity()});
+  reader.set_leading(2);
+  const std::string message = message_of([&] { reader.read_rows(4, 1, target.data(), 35, Values::finite); });
+  CAPTURE(message);
+  CHECK(message.find("byte 1328: the number at [1, 1, 1, 3] is inf") != std::string::npos);
 }
 
 TEST_CASE_TEMPLATE("round trips", T, float, double) {

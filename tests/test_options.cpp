@@ -9,6 +9,7 @@
 
 #include "runtime/error.hpp"
 #include "tools/options.hpp"
+#include "tools/poisson_options.hpp"
 
 using namespace asterism;
 using namespace asterism::tools;
@@ -76,36 +77,78 @@ TEST_CASE("sizes") {
 }
 
 TEST_CASE("grids") {
+  using Extents = std::vector<Index>;
   for (const char* text : {"4095x1023", "4095X1023",
                            "4095\xc3\x97"
-                           "1023"}) {
-    CHECK(parse_grid(text).rows == 4095);
-    CHECK(parse_grid(text).cols == 1023);
-  }
-  CHECK(parse_grid("1x1").rows == 1);
+                           "1023"})
+    CHECK(parse_grid(text) == Extents{4095, 1023});
+  CHECK(parse_grid("1x1") == Extents{1, 1});
+  CHECK(parse_grid("2x3x4") == Extents{2, 3, 4});
+  CHECK(parse_grid("2X3\xc3\x97"
+                   "4") == Extents{2, 3, 4});
   CHECK(message_of([] { parse_grid("0x5"); }) == "grid is 0 x 5: every extent must be at least 1");
   CHECK(message_of([] { parse_grid("5x-3"); }) == "grid is 5 x -3: every extent must be at least 1");
+  CHECK(message_of([] { parse_grid("5x3x0"); }) == "grid is 5 x 3 x 0: every extent must be at least 1");
   has(message_of([] { parse_grid("4095"); }), {"grid '4095'", "has no 'x'", "4095x1023"});
   has(message_of([] { parse_grid(""); }), {"grid ''", "has no 'x'"});
   has(message_of([] { parse_grid("4kx5"); }), {"grid '4kx5'", "'4k' is not a whole number"});
   has(message_of([] { parse_grid("x5"); }), {"'' is not a whole number"});
   has(message_of([] { parse_grid("5x"); }), {"'' is not a whole number"});
+  has(message_of([] { parse_grid("5xx5"); }), {"'' is not a whole number"});
   has(message_of([] { parse_grid("5 x 5"); }), {"'5 ' is not a whole number"});
   has(message_of([] { parse_grid("5.0x5"); }), {"'5.0' is not a whole number"});
-  has(message_of([] { parse_grid("2x3x4"); }), {"grid '2x3x4'", "'3x4' is not a whole number"});
+  has(message_of([] { parse_grid("2x3x4x5"); }), {"grid '2x3x4x5'", "has 4 extents"});
   has(message_of([] { parse_grid("99999999999999999999x5"); }), {"'99999999999999999999' is too large"});
   has(message_of([] { parse_grid("4294967296x4294967296"); }), {"more points than can be counted"});
+  has(message_of([] { parse_grid("2000000x2000000x2000000"); }), {"more points than can be counted"});
 }
 
 TEST_CASE("lengths") {
-  CHECK(parse_lengths("1x2.5").y == 1);
-  CHECK(parse_lengths("1x2.5").x == 2.5);
-  CHECK(parse_lengths("1e-3X.5").y == 1e-3);
-  for (const char* text : {"0x1", "-1x1", "infx1", "nanx1"})
+  using Lengths = std::vector<double>;
+  CHECK(parse_lengths("1x2.5") == Lengths{1, 2.5});
+  CHECK(parse_lengths("1e-3X.5") == Lengths{1e-3, 0.5});
+  CHECK(parse_lengths("3x1x2.5") == Lengths{3, 1, 2.5});
+  for (const char* text : {"0x1", "-1x1", "infx1", "nanx1", "1x1x0"})
     has(message_of([&] { parse_lengths(text); }), {"lengths '", text, "is not positive and finite"});
-  for (const char* text : {"ax1", "x1", "1m x1", "1e999x1", "1x2x3"})
+  for (const char* text : {"ax1", "x1", "1m x1", "1e999x1", "1x2x"})
     has(message_of([&] { parse_lengths(text); }), {"lengths '", text, "is not a number"});
   has(message_of([] { parse_lengths("1"); }), {"lengths '1'", "has no 'x'"});
+  has(message_of([] { parse_lengths("1x2x3x4"); }), {"lengths '1x2x3x4'", "has 4 lengths"});
+}
+
+TEST_CASE("conditions") {
+  using enum poisson::Condition;
+  const auto is = [](const char* text, poisson::Condition lower, poisson::Condition upper) {
+    CAPTURE(text);
+    const Conditions conditions = parse_conditions(text);
+    CHECK(conditions.lower == lower);
+    CHECK(conditions.upper == upper);
+  };
+  is("dirichlet", dirichlet, dirichlet);
+  is("n", neumann, neumann);
+  is("periodic", periodic, periodic);
+  is("dirichlet,neumann", dirichlet, neumann);
+  is("n,d", neumann, dirichlet);
+  is("p,n", periodic, neumann);  // what goes together is for the solver to say
+  for (const char* text : {"", "robin", "Dirichlet", "d,", ",d", "d,n,p", "dn", "d n"})
+    has(message_of([&] { parse_conditions(text); }),
+        {"is unknown", "dirichlet, neumann or periodic", "LOWER,UPPER"});
+}
+
+TEST_CASE("values given at the ends") {
+  const GivenValues one = parse_values("-1.5"), two = parse_values("2,side.npy"),
+                    files = parse_values("a.npy");
+  CHECK(one.lower.number == -1.5);
+  CHECK(one.upper.number == -1.5);
+  CHECK(one.lower.file.empty());
+  CHECK(two.lower.number == 2);
+  CHECK(two.lower.file.empty());
+  CHECK(two.upper.file == "side.npy");
+  CHECK(files.lower.file == "a.npy");
+  CHECK(files.upper.file == "a.npy");
+  for (const char* text : {"", "x", "1,", "1,2,3", "side.txt"})
+    has(message_of([&] { parse_values(text); }), {"is not a number, nor the name of a .npy file"});
+  has(message_of([] { parse_values("nan"); }), {"'nan' is not finite"});
 }
 
 TEST_CASE("the common options reach the runtime") {
