@@ -362,7 +362,7 @@ TEST_CASE(
 
 TEST_CASE("ranks: the same solution in 3D; what they tell each other is small") {
   const fs::path folder = fresh_folder("ranks");
-  const Index planes = 192, extent = 24, unknowns = planes * extent * extent;
+  const Index planes = 480, extent = 16, unknowns = planes * extent * extent;
   save(folder / "f.npy", random_array({planes, extent, extent}));
   for (const Words& options : {Words{"--bc-y", "d,n", "--bc-x", "p"}, {"--bc-z", "p", "--value-y", "2"}}) {
     const auto problem = [&](const std::string& output) {
@@ -377,7 +377,7 @@ TEST_CASE("ranks: the same solution in 3D; what they tell each other is small") 
       CHECK(difference(folder / "u1.npy", folder / "u.npy") < 1e-13);
       CHECK(j["bytes"]["between_ranks"] > 0);
       MESSAGE(ranks << " ranks: " << j["bytes"]["between_ranks"] << " of " << 8 * unknowns << " bytes");
-      CHECK(j["bytes"]["between_ranks"] < 8 * unknowns / 8);
+      CHECK(j["bytes"]["between_ranks"] < 8 * unknowns / 10);
     }
   }
   CHECK(temporaries(folder) == 0);
@@ -515,7 +515,7 @@ TEST_CASE("bad input: an exit status, a message, no output touched") {
       {poisson({good, "--bc-z", "neumann"}), 2, {"--bc-z", "two dimensions", "y (from row to row) and x"}},
       {poisson({good, "--value-z", "1"}), 2, {"--value-z", "two dimensions"}},
       {poisson({good, "--value-x", "hot"}), 2, {"--value-x: 'hot' is not a number", ".npy"}},
-      {poisson({good, "--value-x", "0,1", "--bc-x", "periodic"}), 2, {"x axis, lower end", "periodic"}},
+      {poisson({good, "--value-x", "0,1", "--bc-x", "periodic"}), 2, {"x axis, upper end", "periodic"}},
       {poisson({good, "--value-x", bad / "five.npy"}), 2, {"five.npy", "(5,)", "x axis", "40 x 30", "(40,)"}},
       {poisson({good, "--value-y", "1," + (bad / "five.npy")}), 2, {"five.npy", "(5,)", "y axis", "(30,)"}},
       {poisson({bad / "cube.npy", "--value-y", bad / "five.npy"}),

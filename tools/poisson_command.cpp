@@ -134,9 +134,8 @@ int run(const PoissonOptions& o) {
 
 Command add_poisson(CLI::App& program) {
   auto options = std::make_shared<PoissonOptions>();
-  CLI::App* app = program.add_subcommand(
-      "poisson",
-      "solve u_xx + u_yy (+ u_zz) + lambda u = f on a rectangle or box; ends Dirichlet, Neumann or periodic");
+  CLI::App* app =
+      program.add_subcommand("poisson", "solve u_xx + u_yy (+ u_zz) + lambda u = f on a rectangle or box");
   app->add_option("F.npy", options->input,
                   "f at the unknowns, as numpy.save writes it: rows x columns, or planes x rows x columns, x "
                   "along the "

@@ -197,9 +197,9 @@ void add_poisson_options(CLI::App& app, ProblemOptions& options) {
                        const std::string& help) {
     add_parsed_option(app, option, target, parser, help)->type_name(type)->group("Problem");
   };
-  add("--grid", options.grid, parse_grid, "[L x]MxN",
+  add("--grid", options.grid, parse_grid, "[Lx]MxN",
       "unknowns of a model along each axis: rows x columns, or planes x rows x columns; default: 4095x4095");
-  add("--lengths", options.lengths, parse_lengths, "[LZ x]LYxLX",
+  add("--lengths", options.lengths, parse_lengths, "[LZx]LYxLX",
       "of the rectangle or box, along the same axes; default: 1 each, for the model sine 2");
   add("--bc", options.conditions, parse_conditions, "SPEC",
       "conditions at the ends of all axes: dirichlet, neumann, periodic (or d, n, p), or LOWER,UPPER such as "
@@ -242,8 +242,8 @@ void add_model_option(CLI::App& app, ProblemOptions& options) {
   add_choice_option<std::optional<Model>, Model>(app, "--model", options.model,
                                                  {{"sine", Model::sine}, {"random", Model::random}},
                                                  "a problem whose solution is known: sine (u a product of "
-                                                 "sines, sin(pi x) sin(pi y) on (-1,1)^2 unless there "
-                                                 "are other lengths or conditions) or random (u drawn from "
+                                                 "sines and cosines, a whole wave along every axis, 3/4 of "
+                                                 "one between unlike conditions) or random (u drawn from "
                                                  "--seed, f its discrete Laplacian); default: sine")
       ->group("Problem");
 }
