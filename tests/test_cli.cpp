@@ -50,6 +50,12 @@ double difference(const fs::path& a, const fs::path& b) {
   return std::sqrt(difference2 / norm2);
 }
 
+std::string line_of(const Words& words) {
+  std::string line;
+  for (const std::string& word : words) line += (line.empty() ? "" : " ") + word;
+  return line;
+}
+
 void has(const std::string& text, const Words& words) {
   CAPTURE(text);
   for (const std::string& word : words) {
@@ -285,7 +291,7 @@ TEST_CASE_TEMPLATE(
       {{18, 5}, {"--coordinates", file("around.npy"), "--bc-y", "p"}, {{{"pp", 1, {}, {}, around}, {"dd"}}}},
   };
   for (const Stated& stated : problems) {
-    CAPTURE(stated.options);
+    CAPTURE(line_of(stated.options));
     const Array f = random_array(stated.shape);
     save<T>(folder / "f.npy", f);
     for (const Words& method : {Words{"--slab", "5"}, {"--slab", "3", "--mode", "streaming"}}) {
@@ -341,12 +347,13 @@ TEST_CASE(
       {{7, 8, 9}, {"--bc", "n", "--bc-z", "p"}, {{{"pp"}, {"nn"}, {"nn"}}}},
   };
   for (const Floating& problem : problems) {
-    CAPTURE(problem.options);
+    CAPTURE(line_of(problem.options));
     Array f = random_array(problem.shape);
     save(folder / "f.npy", f);
     const double mean = residual_of(problem.equation, f, f).mean_f;
     CHECK(std::abs(mean) > 1e-4);
-    poisson(files + problem.options + Words{"--project-mean", "--slab", "5"});
+    const json with_mean = poisson(files + problem.options + Words{"--project-mean", "--slab", "5"});
+    CHECK(with_mean["scaled_residual"].get<double>() <= 4 * eps);  // that of f without its mean
     const Array projected = read_array(folder / "u.npy");
     const Residual residual = residual_of(problem.equation, f, projected, mean);
     CHECK(residual.scaled <= 4 * eps);
@@ -410,6 +417,22 @@ TEST_CASE("the error of the sine model falls with the square of the spacing") {
     const double coarse = error("16x16x16", options), fine = error("32x32x32", options);
     CHECK(coarse / fine == doctest::Approx(4).epsilon(0.1));
   }
+  // Lengths and coordinates scale the model; with values given at an end its solution is not that of the
+  // problem.
+  CHECK(error("63x63", {"--lengths", "3x0.5"}) == doctest::Approx(error("63x63", {})));
+  const fs::path folder = fresh_folder("sine");
+  Array line({65});
+  for (std::size_t i = 0; i < 65; ++i) {
+    const double t = static_cast<double>(i) / 64;
+    line.values[i] = 7 + 2 * (t + 0.05 * std::sin(6.283185307179586 * t));
+  }
+  save(folder / "z.npy", line);
+  const double unequal = error("63x63", {"--coordinates", (folder / "z.npy").string()});
+  CHECK(unequal > error("63x63", {}) / 4);
+  CHECK(unequal < error("63x63", {}) * 4);
+  const json lifted = poisson({"--grid", "63x63", "--value-x", "1"});
+  CHECK(!lifted.contains("error"));
+  CHECK(lifted["scaled_residual"].get<double>() <= 2 * eps);
 }
 
 namespace {
@@ -445,9 +468,7 @@ struct BadInputs {
 
   /// Runs, expects the status and the words, and looks at what it left.
   void refused(const Words& command, int status, const Words& words) const {
-    std::string line;
-    for (const std::string& word : command) line += word + " ";
-    CAPTURE(line);
+    CAPTURE(line_of(command));
     const Result result = run(command, 30);
     CHECK(result.status == status);
     CHECK(result.out.empty());

@@ -17,18 +17,6 @@ struct PoissonBenchOptions {
   int repeats = 3;
 };
 
-/// What all ranks moved.
-Traffic sum_over_ranks(const Runtime& runtime, Traffic traffic) {
-  std::int64_t* const counts[] = {&traffic.to_device, &traffic.from_device, &traffic.to_disk,
-                                  &traffic.from_disk, &traffic.between_ranks};
-  for (std::int64_t* count : counts) {
-    double sum = static_cast<double>(*count);
-    runtime.sum_over_ranks(&sum, 1);
-    *count = static_cast<std::int64_t>(sum);
-  }
-  return traffic;
-}
-
 /// Bytes that crossed links, in grids.
 void add_traffic(Figures& figures, const Traffic& traffic, double grid_bytes) {
   const auto add = [&](const char* key, const char* what, std::int64_t bytes) {
@@ -108,7 +96,7 @@ int bench_poisson(Runtime& runtime, const PoissonBenchOptions& o, const StatedPr
                           solver.slab_count(), o.repeats),
               best, "s");
   figures.add("gcells_per_second", "speed", cells / best / 1e9, "Gcell/s");
-  add_traffic(figures, sum_over_ranks(runtime, report.traffic), grid_bytes);
+  add_traffic(figures, traffic_of_all_ranks(runtime, report.traffic), grid_bytes);
   if (layout.where == Where::cuda && !o.resident) {
     add_link_bounds(figures, raw, grid_bytes / runtime.ranks(), best);
   } else {

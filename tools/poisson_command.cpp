@@ -34,16 +34,12 @@ std::optional<NpyWriter> open_output(const Runtime& runtime, const std::filesyst
 /// What this rank knows of its own only, summed over all ranks.
 void sum_over_ranks(const Runtime& runtime, PoissonOutcome& outcome) {
   const Machine machine = runtime.machine();
-  Traffic& traffic = outcome.report.traffic;
-  std::int64_t* const bytes[] = {&traffic.to_device, &traffic.from_device, &traffic.to_disk,
-                                 &traffic.from_disk, &traffic.between_ranks};
-  std::vector<double> sums{static_cast<double>(machine.count(WorkerKind::cpu)),
-                           static_cast<double>(machine.count(WorkerKind::cuda))};
-  for (const std::int64_t* count : bytes) sums.push_back(static_cast<double>(*count));
-  runtime.sum_over_ranks(sums.data(), static_cast<Index>(sums.size()));
-  outcome.cpus = static_cast<int>(sums[0]);
-  outcome.gpus = static_cast<int>(sums[1]);
-  for (std::size_t i = 0; i < std::size(bytes); ++i) *bytes[i] = static_cast<std::int64_t>(sums[i + 2]);
+  double workers[] = {static_cast<double>(machine.count(WorkerKind::cpu)),
+                      static_cast<double>(machine.count(WorkerKind::cuda))};
+  runtime.sum_over_ranks(workers, std::size(workers));
+  outcome.cpus = static_cast<int>(workers[0]);
+  outcome.gpus = static_cast<int>(workers[1]);
+  outcome.report.traffic = traffic_of_all_ranks(runtime, outcome.report.traffic);
   outcome.ranks = runtime.ranks();
 }
 
