@@ -11,6 +11,7 @@
 
 namespace asterism::tools {
 
+/// Wall time that the body takes.
 double seconds_of(const std::function<void()>& body);
 
 /// Figures for people (line by line) or for programs (one object at the end); from rank 0 only.
