@@ -101,8 +101,11 @@ Command add_bench(CLI::App& program) {
   add_machine_options(*stream_app, stream->common);
   add_trace_option(*stream_app, stream->common);
 
-  const Command poisson = add_bench_poisson(*app);
-  return {app, [=] { return stream_app->parsed() ? bench_stream(*stream) : poisson.run(); }};
+  const Command poisson = add_bench_poisson(*app), methods = add_bench_methods(*app);
+  return {app, [=] {
+            if (stream_app->parsed()) return bench_stream(*stream);
+            return methods.app->parsed() ? methods.run() : poisson.run();
+          }};
 }
 
 }  // namespace asterism::tools

@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "../algorithms/poisson.hpp"
+#include "../algorithms/poisson_gemm.hpp"
 #include "commands.hpp"
 #include "figures.hpp"
 #include "poisson_slabs.hpp"
@@ -12,7 +14,7 @@ namespace {
 struct PoissonBenchOptions {
   CommonOptions common;
   ProblemOptions problem;
-  poisson::Settings settings;
+  MethodOptions method;
   bool resident = false;
   int repeats = 3;
 };
@@ -48,19 +50,19 @@ void add_link_bounds(Figures& figures, const Bandwidth& raw, double bytes, doubl
   figures.add("pipeline_share", "that pipeline's time over the solve's", pipeline / solve, "");
 }
 
-template <class T>
-int bench_poisson(Runtime& runtime, const PoissonBenchOptions& o, const StatedProblem& stated) {
+template <template <class> class Solver, class T>
+int bench_solver(Runtime& runtime, const PoissonBenchOptions& o, const StatedProblem& stated) {
   const poisson::Problem& problem = stated.problem;
   Figures figures(runtime, o.common);
-  poisson::Settings settings = o.settings;
+  poisson::Settings settings = o.method.settings;
   settings.fetch_result = !o.resident;
   require_room<T>(runtime, problem);
   const Bandwidth raw = measure_ceilings(runtime);
-  poisson::Solver<T> solver(runtime, problem, settings);
+  Solver<T> solver(runtime, problem, settings);
   const poisson::Layout& layout = solver.layout();
   std::optional<Slabs<T>> slabs;
   const double allocate = seconds_of([&] { slabs.emplace(runtime, solver); });
-  const typename poisson::Solver<T>::Known known{kernels::Model::random, o.common.seed};
+  const typename Solver<T>::Known known{kernels::Model::random, o.common.seed};
   const auto rhs = [&](Index slab, Tile<T>& f) { solver.fill(slab, f, known); };
 
   double best = std::numeric_limits<double>::infinity();
@@ -84,16 +86,17 @@ int bench_poisson(Runtime& runtime, const PoissonBenchOptions& o, const StatedPr
   figures.note("grid", problem.shape);
   if (problem.batch > 1) figures.note("batch", problem.batch);
   figures.note("precision", to_string(precision));
+  figures.note("method", name(o.method.method));
   figures.note("mode", name(layout.mode));
   figures.note("slabs", solver.slab_count());
   figures.note("slab_planes", layout.slab_planes);
   add_ceilings(figures, raw);
   figures.add("allocate_seconds", "allocation of the grid in main memory", allocate, "s");
   figures.add("solve_seconds",
-              fmt::format("solve {}{}, {}, {}, {} slabs, best of {}",
+              fmt::format("solve {}{}, {}, {}, {}, {} slabs, best of {}",
                           problem.batch > 1 ? fmt::format("{} problems of ", problem.batch) : "",
-                          poisson::to_string(problem.shape), to_string(precision), name(layout.mode),
-                          solver.slab_count(), o.repeats),
+                          poisson::to_string(problem.shape), to_string(precision), name(o.method.method),
+                          name(layout.mode), solver.slab_count(), o.repeats),
               best, "s");
   figures.add("gcells_per_second", "speed", cells / best / 1e9, "Gcell/s");
   add_traffic(figures, traffic_of_all_ranks(runtime, report.traffic), grid_bytes);
@@ -107,6 +110,12 @@ int bench_poisson(Runtime& runtime, const PoissonBenchOptions& o, const StatedPr
   figures.add("scaled_residual_eps", "scaled residual", check.scaled_residual / roundoff(precision), "eps");
   figures.finish();
   return 0;
+}
+
+template <class T>
+int bench_poisson(Runtime& runtime, const PoissonBenchOptions& o, const StatedProblem& stated) {
+  return o.method.method == Method::gemm ? bench_solver<poisson::GemmSolver, T>(runtime, o, stated)
+                                         : bench_solver<poisson::Solver, T>(runtime, o, stated);
 }
 
 int run(const PoissonBenchOptions& o) {
@@ -123,10 +132,10 @@ int run(const PoissonBenchOptions& o) {
 Command add_bench_poisson(CLI::App& bench) {
   auto options = std::make_shared<PoissonBenchOptions>();
   options->problem.model = kernels::Model::random;
-  CLI::App* app = bench.add_subcommand("poisson", "the fast Poisson solver beside what link or memory allow");
+  CLI::App* app = bench.add_subcommand("poisson", "a fast Poisson solver beside what link or memory allow");
   add_poisson_options(*app, options->problem);
   add_problem_options(*app, options->common);
-  add_method_options(*app, options->settings);
+  add_method_options(*app, options->method);
   app->add_flag("--resident", options->resident,
                 "f and u stay in the workers' memory: time per solve without transfers")
       ->group("Method");

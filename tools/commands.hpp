@@ -20,6 +20,7 @@ struct Command {
 Command add_poisson(CLI::App& program);
 Command add_info(CLI::App& program);
 Command add_bench(CLI::App& program);
+Command add_bench_methods(CLI::App& bench);  ///< `bench methods`
 Command add_bench_poisson(CLI::App& bench);  ///< `bench poisson`
 
 /// Says on standard error what went wrong. @return the exit status that belongs to it.

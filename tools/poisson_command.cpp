@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "../algorithms/poisson.hpp"
+#include "../algorithms/poisson_gemm.hpp"
 #include "commands.hpp"
 #include "npy.hpp"
 #include "poisson_report.hpp"
@@ -15,7 +17,7 @@ struct PoissonOptions {
   CommonOptions common;
   std::string input;
   ProblemOptions problem;
-  poisson::Settings settings;
+  MethodOptions method;
   bool check = true;
 };
 
@@ -43,11 +45,11 @@ void sum_over_ranks(const Runtime& runtime, PoissonOutcome& outcome) {
   outcome.ranks = runtime.ranks();
 }
 
-template <class T>
-PoissonOutcome solve(Runtime& runtime, const PoissonOptions& o, const StatedProblem& stated,
-                     Stopwatch& stopwatch) {
+template <template <class> class Solver, class T>
+PoissonOutcome solve_by(Runtime& runtime, const PoissonOptions& o, const StatedProblem& stated,
+                        Stopwatch& stopwatch) {
   require_room<T>(runtime, stated.problem);
-  poisson::Solver<T> solver(runtime, stated.problem, o.settings);
+  Solver<T> solver(runtime, stated.problem, o.method.settings);
   std::optional<NpyWriter> writer = open_output(runtime, o.common.output, stated, precision_of<T>);
   stopwatch.lap("setup");
 
@@ -59,7 +61,7 @@ PoissonOutcome solve(Runtime& runtime, const PoissonOptions& o, const StatedProb
     progress.update(static_cast<double>(slab) / static_cast<double>(solver.slab_count()), what);
   };
   using Access = typename HostView<T>::Access;
-  const typename poisson::Solver<T>::Known known{stated.model, o.common.seed};
+  const typename Solver<T>::Known known{stated.model, o.common.seed};
   const auto read = [&](Index slab, const HostView<T>& f) {
     stated.reader->read_rows(solver.first_plane(slab), f.rows(), f.row(0), f.ld(), Values::finite);
   };
@@ -83,6 +85,7 @@ PoissonOutcome solve(Runtime& runtime, const PoissonOptions& o, const StatedProb
                          .slabs = solver.slab_count(),
                          .report = solver.solve(slabs.tiles()),
                          .check = {}};
+  if constexpr (requires { solver.block_count(); }) outcome.blocks = solver.block_count();
   stopwatch.lap("solve");
 
   if (o.check) {
@@ -109,6 +112,13 @@ PoissonOutcome solve(Runtime& runtime, const PoissonOptions& o, const StatedProb
   return outcome;
 }
 
+template <class T>
+PoissonOutcome solve(Runtime& runtime, const PoissonOptions& o, const StatedProblem& stated,
+                     Stopwatch& stopwatch) {
+  return o.method.method == Method::gemm ? solve_by<poisson::GemmSolver, T>(runtime, o, stated, stopwatch)
+                                         : solve_by<poisson::Solver, T>(runtime, o, stated, stopwatch);
+}
+
 int run(const PoissonOptions& o) {
   Stopwatch stopwatch;
   const StatedProblem stated = state_problem(o.problem, o.input);
@@ -117,7 +127,7 @@ int run(const PoissonOptions& o) {
   return with_runtime(o.common.runtime, [&](Runtime& runtime) {
     const PoissonOutcome outcome = precision == Precision::f32 ? solve<float>(runtime, o, stated, stopwatch)
                                                                : solve<double>(runtime, o, stated, stopwatch);
-    const PoissonRun all{o.common, stated, precision, outcome, stopwatch};
+    const PoissonRun all{o.common, stated, o.method.method, precision, outcome, stopwatch};
     if (runtime.rank() == 0 && o.common.json)
       print_json(all);
     else if (runtime.rank() == 0 && o.common.verbosity == Verbosity::normal)
@@ -139,7 +149,7 @@ Command add_poisson(CLI::App& program) {
       ->type_name("");
   add_model_option(*app, options->problem);
   add_poisson_options(*app, options->problem);
-  add_method_options(*app, options->settings);
+  add_method_options(*app, options->method);
   app->add_flag_callback(
          "--no-check", [options] { options->check = false; },
          "do not compute the residual, which reads f once more")
@@ -153,6 +163,7 @@ Command add_poisson(CLI::App& program) {
       "  asterism poisson F.npy -o U.npy --bc-x dirichlet,neumann --value-x 1.5,SIDE.npy --lambda -2\n"
       "  asterism poisson F.npy -o U.npy --gpu-memory 4G --mode streaming --json\n"
       "  asterism poisson F.npy -o U.npy --memory 8G --spill /scratch\n"
+      "  asterism poisson --model random --grid 1020x1020 --method gemm\n"
       "  mpirun -np 4 asterism poisson --model random --grid 511x511x511\n\n"
       "Extents are transformed fastest where the number of intervals between the ends (nodes + 1 for\n"
       "Dirichlet, node-centred: 4095, 49151) or of cells is a product of small primes.");

@@ -137,6 +137,8 @@ bool are_zero(const std::vector<poisson::Ends>& ends) {
 
 }  // namespace
 
+const char* name(Method method) { return method == Method::gemm ? "gemm" : "fft"; }
+
 const char* name(Mode mode) {
   return mode == Mode::streaming ? "streaming" : mode == Mode::incore ? "incore" : "auto";
 }
@@ -248,7 +250,14 @@ void add_model_option(CLI::App& app, ProblemOptions& options) {
       ->group("Problem");
 }
 
-void add_method_options(CLI::App& app, poisson::Settings& settings) {
+void add_method_options(CLI::App& app, MethodOptions& options) {
+  poisson::Settings& settings = options.settings;
+  add_choice_option<Method, Method>(
+      app, "--method", options.method, {{"fft", Method::fft}, {"gemm", Method::gemm}},
+      "fft: transforms by FFT, streams; gemm: in two dimensions, transforms as dense matrix products shared "
+      "among all workers [DFPS], may win where lines are short or their FFTs poor (see asterism bench "
+      "methods); default: fft")
+      ->group("Method");
   add_choice_option<Mode, Mode>(
       app, "--mode", settings.mode,
       {{"auto", Mode::automatic}, {"incore", Mode::incore}, {"streaming", Mode::streaming}},

@@ -74,10 +74,21 @@ void add_poisson_options(CLI::App& app, ProblemOptions& options);
 /// --model
 void add_model_option(CLI::App& app, ProblemOptions& options);
 
-/// --mode, --slab, --project-mean
-void add_method_options(CLI::App& app, poisson::Settings& settings);
+enum class Method {
+  fft,   ///< poisson::Solver
+  gemm,  ///< poisson::GemmSolver
+};
+
+struct MethodOptions {
+  Method method = Method::fft;
+  poisson::Settings settings;
+};
+
+/// --method, --mode, --slab, --project-mean
+void add_method_options(CLI::App& app, MethodOptions& options);
 
 // Values of options as they are written.
+const char* name(Method method);
 const char* name(poisson::Mode mode);
 const char* name(poisson::Condition condition);
 const char* name(poisson::Centering centering);

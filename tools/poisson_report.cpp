@@ -11,6 +11,10 @@ namespace {
 
 const char* plural(Index count) { return count == 1 ? "" : "s"; }
 
+const char* solver_name(Method method) {
+  return method == Method::gemm ? "fast Poisson, dense transforms (DFPS)" : "fast Poisson, two passes";
+}
+
 /// "u_xx + u_yy - 2 u = f"
 std::string equation(const poisson::Problem& problem) {
   std::string text = problem.shape.size() == 3 ? "u_xx + u_yy + u_zz" : "u_xx + u_yy";
@@ -53,7 +57,8 @@ void print_json(const PoissonRun& run) {
   const poisson::Problem& problem = run.stated.problem;
   const PoissonOutcome& outcome = run.outcome;
   nlohmann::ordered_json j;
-  j["solver"] = "fast Poisson, two passes";
+  j["solver"] = solver_name(run.method);
+  j["method"] = name(run.method);
   j["mode"] = name(outcome.layout.mode);
   j["dimensions"] = run.stated.dimensions();
   j["grid"] = problem.shape;
@@ -79,6 +84,7 @@ void print_json(const PoissonRun& run) {
                 {"from_disk", traffic.from_disk},
                 {"between_ranks", traffic.between_ranks}};
   j["slabs"] = outcome.slabs;
+  if (outcome.blocks > 0) j["blocks"] = outcome.blocks;
   j["reason"] = to_string(outcome.report.reason);
   fmt::print("{}\n", j.dump(2));
 }
@@ -97,9 +103,11 @@ void print_text(const PoissonRun& run, const std::string& input) {
              problem.batch > 1 ? fmt::format("{} problems of ", problem.batch) : "",
              poisson::to_string(problem.shape), millions, to_string(run.precision));
   if (const std::string text = conditions(problem); !text.empty()) fmt::print("conditions {}\n", text);
-  fmt::print("method     fast Poisson, two passes, {}: {} slab{} of {} {}{}\n", name(outcome.layout.mode),
-             outcome.slabs, plural(outcome.slabs), planes, run.stated.dimensions() == 3 ? "plane" : "row",
-             plural(planes));
+  const std::string blocks =
+      outcome.blocks > 0 ? fmt::format(", {} block{} of modes", outcome.blocks, plural(outcome.blocks)) : "";
+  fmt::print("method     {}, {}: {} slab{} of {} {}{}{}\n", solver_name(run.method),
+             name(outcome.layout.mode), outcome.slabs, plural(outcome.slabs), planes,
+             run.stated.dimensions() == 3 ? "plane" : "row", plural(planes), blocks);
   fmt::print("workers    {} CPU, {} CUDA, {} rank{}\n", outcome.cpus, outcome.gpus, outcome.ranks,
              plural(outcome.ranks));
   fmt::print("seconds    ");

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "../algorithms/poisson.hpp"
+#include "../algorithms/poisson_slabs.hpp"
 #include "options.hpp"
 #include "poisson_options.hpp"
 
@@ -35,8 +35,9 @@ class Stopwatch {
 
 struct PoissonOutcome {
   poisson::Layout layout;
-  Index slabs = 0;  ///< of the whole batch
-  Report report;    ///< traffic: of all ranks
+  Index slabs = 0;   ///< of the whole batch
+  Index blocks = 0;  ///< of modes, each with a worker of its own; 0: the method has none
+  Report report;     ///< traffic: of all ranks
   std::optional<poisson::Check> check;
   int cpus = 0, gpus = 0, ranks = 1;  ///< workers of all ranks
 };
@@ -45,6 +46,7 @@ struct PoissonOutcome {
 struct PoissonRun {
   const CommonOptions& options;
   const StatedProblem& stated;
+  Method method;
   Precision precision;
   const PoissonOutcome& outcome;
   const Stopwatch& stopwatch;

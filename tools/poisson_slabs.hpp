@@ -1,12 +1,12 @@
 /// \file
-/// What the subcommands that run the Poisson solver share.
+/// What the subcommands that run the Poisson solvers share.
 #pragma once
 
 #include <fmt/format.h>
 
 #include <deque>
 
-#include "../algorithms/poisson.hpp"
+#include "../algorithms/poisson_slabs.hpp"
 #include "../runtime/pause.hpp"
 #include "poisson_options.hpp"
 
@@ -52,7 +52,7 @@ template <class T>
 class Slabs {
  public:
   /// \param solver outlives this.
-  Slabs(Runtime& runtime, const poisson::Solver<T>& solver) : runtime_(&runtime), solver_(&solver) {
+  Slabs(Runtime& runtime, const poisson::SlabbedProblem<T>& solver) : runtime_(&runtime), solver_(&solver) {
     if (!runtime.options().spill.empty()) {
       tiles_ = solver.own();
       return;
@@ -90,7 +90,7 @@ class Slabs {
   }
 
   /// Puts f into the slabs by tasks; a solve then starts from main memory, wherever f was made.
-  void fill(const typename poisson::Solver<T>::Source& f) {
+  void fill(const typename poisson::SlabbedProblem<T>::Source& f) {
     const poisson::Layout& layout = solver_->layout();
     each([&](Index number, Tile<T>& slab) {
       runtime_->wait_for_room(static_cast<std::size_t>(layout.slabs_in_flight));
@@ -104,7 +104,7 @@ class Slabs {
 
  private:
   Runtime* runtime_;
-  const poisson::Solver<T>* solver_;
+  const poisson::SlabbedProblem<T>* solver_;
   PinnedBuffer memory_;  // outlives the tiles over it
   Tiles<T> tiles_;
 };
