@@ -1,100 +1,16 @@
-// The command-line program as its users meet it: results, reports, exit statuses, and what it leaves behind.
+// The command-line program as its users meet it: options, reports, exit statuses, and what it leaves behind.
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
-#include <functional>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "array.hpp"
-#include "process.hpp"
-#include "tools/npy.hpp"
+#include "command_line.hpp"
 
 using namespace asterism;
 using namespace asterism::test;
-using namespace asterism::tools;
-using nlohmann::json;
 namespace fs = std::filesystem;
-
-namespace {
-
-constexpr double eps = 0x1p-53, eps32 = 0x1p-24;
-
-Array random_array(std::vector<Index> shape) { return Array(std::move(shape)).fill_random(7); }
-
-/// A .npy file by hand, with whatever header.
-void save_raw(const fs::path& path, const std::string& header, std::size_t bytes) {
-  std::string text = std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size()) + '\0' + header;
-  text.append(bytes, '\0');
-  std::ofstream(path, std::ios::binary) << text;
-}
-
-/// (P1) on a rectangle or box, zero on its border.
-Equation dirichlet(const std::vector<double>& lengths) {
-  Equation equation;
-  for (const double length : lengths) equation.axes.push_back({.length = length});
-  return equation;
-}
-
-double difference(const fs::path& a, const fs::path& b) {
-  const Array left = read_array(a), right = read_array(b);
-  REQUIRE(left.shape == right.shape);
-  double difference2 = 0, norm2 = 0;
-  for (std::size_t i = 0; i < left.values.size(); ++i) {
-    difference2 += (left.values[i] - right.values[i]) * (left.values[i] - right.values[i]);
-    norm2 += left.values[i] * left.values[i];
-  }
-  return std::sqrt(difference2 / norm2);
-}
-
-std::string line_of(const Words& words) {
-  std::string line;
-  for (const std::string& word : words) line += (line.empty() ? "" : " ") + word;
-  return line;
-}
-
-void has(const std::string& text, const Words& words) {
-  CAPTURE(text);
-  for (const std::string& word : words) {
-    CAPTURE(word);
-    CHECK(text.find(word) != std::string::npos);
-  }
-}
-
-std::vector<std::string> keys(const json& object) {
-  std::vector<std::string> names;
-  for (const auto& [key, value] : object.items()) names.push_back(key);
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-std::vector<std::string> sorted(std::vector<std::string> names) {
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-/// The report of a run that succeeds and prints nothing but one JSON object.
-json report_of(const Words& command) {
-  const Result result = run(command);
-  CAPTURE(result.err);
-  REQUIRE(result.status == 0);
-  CHECK(result.err.empty());
-  return json::parse(result.out);
-}
-
-json poisson(const Words& arguments) {
-  return report_of(one_process(Words{"poisson", "--json"} + arguments));
-}
-
-long temporaries(const fs::path& folder) {
-  return std::count_if(fs::directory_iterator(folder), fs::directory_iterator(),
-                       [](const fs::directory_entry& entry) { return entry.path().extension() == ".part"; });
-}
-
-}  // namespace
 
 TEST_CASE("both models, both precisions: the documented report and nothing else") {
   for (const std::string model : {"sine", "random"})
@@ -102,9 +18,9 @@ TEST_CASE("both models, both precisions: the documented report and nothing else"
       CAPTURE(model);
       CAPTURE(precision);
       const json j = poisson({"--model", model, "--precision", precision, "--grid", "61x83"});
-      CHECK(keys(j) == sorted({"solver", "mode", "dimensions", "grid", "conditions", "centering", "lambda",
-                               "precision", "unknowns", "seconds", "scaled_residual", "error", "workers",
-                               "bytes", "slabs", "reason"}));
+      CHECK(keys(j) == sorted({"solver", "method", "mode", "dimensions", "grid", "conditions", "centering",
+                               "lambda", "precision", "unknowns", "seconds", "scaled_residual", "error",
+                               "workers", "bytes", "slabs", "reason"}));
       CHECK(j["mode"] == "incore");
       CHECK(j["dimensions"] == 2);
       CHECK(j["grid"] == json{61, 83});
@@ -169,273 +85,14 @@ TEST_CASE("the report for people, and silence") {
   CHECK((quiet.out + quiet.err).empty());
 }
 
-TEST_CASE_TEMPLATE("f from a file, u to a file", T, float, double) {
-  const fs::path folder = fresh_folder("file");
-  const Array f = random_array({157, 202});
-  save<T>(folder / "f.npy", f);
-  const double limit = 2 * (sizeof(T) == 4 ? eps32 : eps);
-  const Words files{(folder / "f.npy").string(), "-o", (folder / "u.npy").string()};
-  for (const Words& method : {Words{}, {"--slab", "10"}, {"--slab", "10", "--mode", "streaming"}}) {
-    const json j = poisson(files + method);
-    CHECK(j["precision"] == (sizeof(T) == 4 ? "f32" : "f64"));
-    CHECK(!j.contains("error"));
-    CHECK(j["scaled_residual"].get<double>() <= limit);
-    CHECK(j["seconds"]["write"] >= 0);
-    CHECK(residual_of(dirichlet({1, 1}), f, read_array(folder / "u.npy")).scaled <=
-          1.5 * limit);  // u is rounded
-  }
-  poisson(files + Words{"--lengths", "2x0.5", "--no-check"});
-  CHECK(residual_of(dirichlet({2, 0.5}), f, read_array(folder / "u.npy")).scaled <= 1.5 * limit);
-  // The other precision, over the file that is read.
-  fs::copy_file(folder / "f.npy", folder / "same.npy");
-  poisson({(folder / "same.npy").string(), "-o", (folder / "same.npy").string(), "--precision",
-           sizeof(T) == 4 ? "f64" : "f32"});
-  CHECK(NpyReader(folder / "same.npy").header().precision ==
-        (sizeof(T) == 4 ? Precision::f64 : Precision::f32));
-  CHECK(temporaries(folder) == 0);
-}
-
-TEST_CASE("every way of running gives the same solution") {
-  const fs::path folder = fresh_folder("same");
-  const std::string extent = "3000", disk = fresh_folder("spill").string();
-  const Words problem{"poisson", "--json", "--model", "random", "--grid", extent + "x" + extent, "-o"};
-  const auto solve = [&](const std::string& name, const std::function<Words(const Words&)>& how) {
-    CAPTURE(name);
-    const json j = report_of(how(problem + Words{(folder / name).string()}));
-    CHECK(j["scaled_residual"].get<double>() <= 2 * eps);
-    // Rounding leaves a residual of eps ||A|| ||u||, white noise, and A^-1 makes of it a difference in u of
-    // that times
-    // ||A^-1||_F / n. For n x n points on the unit square the norms are 8 n^2 and 0.066: eps n / 2 in all.
-    if (name != "incore") CHECK(difference(folder / "incore", folder / name) < eps * 3000 / 2);
-    return j;
-  };
-  const auto with = [](const Words& more) {
-    return [=](const Words& words) { return one_process(words + more); };
-  };
-  CHECK(solve("incore", with({}))["mode"] == "incore");
-  CHECK(solve("streaming", with({"--mode", "streaming"}))["mode"] == "streaming");
-  CHECK(solve("one slab", with({"--slab", extent}))["slabs"] == 1);
-  CHECK(solve("spill", with({"--spill", disk, "--memory", "32M"}))["mode"] == "streaming");
-  CHECK(fs::is_empty(disk));
-  for (const int ranks : {2, 4}) {
-    const json j =
-        solve(std::to_string(ranks) + " ranks", [=](const Words& words) { return on_ranks(ranks, words); });
-    CHECK(j["workers"] == json{{"cpu", ranks}, {"cuda", 0}, {"ranks", ranks}});
-  }
-  CHECK(temporaries(folder) == 0);
-  fs::remove_all(folder);
-}
-
 namespace {
 
-/// A problem on f.npy, as the options and as the definition state it.
-struct Stated {
-  std::vector<Index> shape;
-  Words options;
-  Equation equation;
-};
-
-}  // namespace
-
-TEST_CASE_TEMPLATE(
-    "conditions, given values, centerings, lambda, coordinates: u satisfies what the options say", T, float,
-    double) {
-  const fs::path folder = fresh_folder("stated");
-  const double limit = 3 * (sizeof(T) == 4 ? eps32 : eps);
-  // Files of the sides of the grids below, and coordinates.
-  const auto side = [&](const std::string& name, const std::vector<Index>& shape) {
-    const Array values = random_array(shape);
-    save(folder / name, values);
-    return values.values;
-  };
-  const auto file = [&](const std::string& name) { return (folder / name).string(); };
-  const std::vector<double> y_side = side("y.npy", {23}), z_side = side("z.npy", {8, 9}),
-                            y_of_3d = side("y3.npy", {7, 9}), x_of_3d = side("x3.npy", {7, 8});
-  const auto all = [](std::size_t nodes, double value) { return std::vector<double>(nodes, value); };
-  const auto stretched = [&](const std::string& name, std::size_t count) {
-    Array line({static_cast<Index>(count)});
-    double position = -3;
-    for (std::size_t i = 0; i < count; ++i)
-      line.values[i] = position, position += 0.0625 * static_cast<double>(1 + i % 3);
-    save(folder / name, line);
-    return line.values;
-  };
-  const std::vector<double> nodes = stretched("nodes.npy", 19), faces = stretched("faces.npy", 8),
-                            around = stretched("around.npy", 19);
-  const std::vector<Stated> problems{
-      {{18, 23}, {"--bc-y", "n", "--bc-x", "p", "--lambda", "-1"}, {{{"nn"}, {"pp"}}, false, -1}},
-      {{18, 23},
-       {"--bc", "d,n", "--value-x", "1.5,-0.5", "--value-y", "-2," + file("y.npy")},
-       {{{"dn", 1, all(23, -2), y_side}, {"dn", 1, all(18, 1.5), all(18, -0.5)}}}},
-      {{18, 23},
-       {"--bc-x", "neumann,dirichlet", "--value-y", file("y.npy"), "--centering", "cell", "--lengths",
-        "2x0.5"},
-       {{{"dd", 2, y_side, y_side}, {"nd", 0.5}}, true}},
-      {{7, 8, 9}, {"--lengths", "1x2x0.5"}, {{{"dd", 1}, {"dd", 2}, {"dd", 0.5}}}},
-      {{7, 8, 9},
-       {"--value-z", file("z.npy") + ",2", "--bc-y", "n", "--value-y", file("y3.npy") + ",-1", "--bc-x",
-        "n,d", "--value-x", "0.5," + file("x3.npy")},
-       {{{"dd", 1, z_side, all(72, 2)}, {"nn", 1, y_of_3d, all(63, -1)}, {"nd", 1, all(56, 0.5), x_of_3d}}}},
-      {{7, 8, 9},
-       {"--bc-z", "p", "--bc-y", "d,n", "--bc-x", "n", "--centering", "cell", "--lambda", "7", "--lengths",
-        "3x1x1", "--value-y", file("y3.npy")},
-       {{{"pp", 3}, {"dn", 1, y_of_3d, y_of_3d}, {"nn"}}, true, 7}},
-      {{17, 5}, {"--coordinates", file("nodes.npy")}, {{{"dd", 1, {}, {}, nodes}, {"dd"}}}},
-      {{18, 5, 4},
-       {"--coordinates", file("nodes.npy"), "--bc-z", "d,n", "--value-z", "3", "--bc-x", "p"},
-       {{{"dn", 1, all(20, 3), all(20, 3), nodes}, {"dd"}, {"pp"}}}},
-      {{7, 8, 9},
-       {"--coordinates", file("faces.npy"), "--bc-z", "n,d", "--value-z", "1," + file("z.npy"), "--centering",
-        "cell"},
-       {{{"nd", 1, all(72, 1), z_side, faces}, {"dd"}, {"dd"}}, true}},
-      {{18, 5}, {"--coordinates", file("around.npy"), "--bc-y", "p"}, {{{"pp", 1, {}, {}, around}, {"dd"}}}},
-  };
-  for (const Stated& stated : problems) {
-    CAPTURE(line_of(stated.options));
-    const Array f = random_array(stated.shape);
-    save<T>(folder / "f.npy", f);
-    for (const Words& method : {Words{"--slab", "5"}, {"--slab", "3", "--mode", "streaming"}}) {
-      const json j = poisson(Words{file("f.npy"), "-o", file("u.npy")} + stated.options + method);
-      CHECK(j["scaled_residual"].get<double>() <= limit);
-      const Array u = read_array(folder / "u.npy");
-      REQUIRE(u.shape == f.shape);
-      CHECK(residual_of(stated.equation, f, u).scaled <= limit);
-      CHECK(j["lambda"] == stated.equation.lambda);
-      CHECK(j["centering"] == (stated.equation.cells ? "cell" : "node"));
-      CHECK(j["dimensions"] == stated.shape.size());
-    }
-  }
+/// A .npy file by hand, with whatever header.
+void save_raw(const fs::path& path, const std::string& header, std::size_t bytes) {
+  std::string text = std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size()) + '\0' + header;
+  text.append(bytes, '\0');
+  std::ofstream(path, std::ios::binary) << text;
 }
-
-TEST_CASE("batches: every problem is solved by itself, in its place") {
-  const fs::path folder = fresh_folder("batch");
-  const Words files{(folder / "f.npy").string(), "-o", (folder / "u.npy").string(), "--bc-x", "p"};
-  for (const std::vector<Index>& shape : {std::vector<Index>{3, 18, 23}, {2, 7, 8, 9}, {1, 18, 23}}) {
-    const Array f = random_array(shape);
-    save(folder / "f.npy", f);
-    const json j = poisson(files + Words{"--batch", std::to_string(shape[0]), "--slab", "5"});
-    CHECK(j["slabs"] == shape[0] * ((shape[1] + 4) / 5));
-    CHECK(j["unknowns"] == f.values.size());
-    CHECK(j["grid"] == std::vector<Index>(shape.begin() + 1, shape.end()));
-    CHECK((shape[0] > 1 ? j["batch"] == shape[0] : !j.contains("batch")));
-    const Array u = read_array(folder / "u.npy");
-    REQUIRE(u.shape == shape);
-    Equation equation = dirichlet(std::vector<double>(shape.size() - 1, 1.0));
-    equation.axes.back().ends = "pp";
-    for (Index problem = 0; problem < shape[0]; ++problem)
-      CHECK(residual_of(equation, f.part(problem), u.part(problem)).scaled <= 3 * eps);
-  }
-  // A model's problems differ.
-  poisson({"--model", "random", "--grid", "18x23", "--batch", "2", "-o", (folder / "u.npy").string()});
-  const Array u = read_array(folder / "u.npy");
-  REQUIRE(u.shape == std::vector<Index>{2, 18, 23});
-  CHECK(u.part(0).values != u.part(1).values);
-}
-
-TEST_CASE(
-    "where constants solve the homogeneous problem the mean of f is taken away on demand, that of u always") {
-  const fs::path folder = fresh_folder("mean");
-  const Words files{(folder / "f.npy").string(), "-o", (folder / "u.npy").string()};
-  struct Floating {
-    std::vector<Index> shape;
-    Words options;
-    Equation equation;
-  };
-  const std::vector<Floating> problems{
-      {{18, 23}, {"--bc", "n"}, {{{"nn"}, {"nn"}}}},
-      {{18, 23}, {"--bc", "p", "--bc-x", "n", "--centering", "cell"}, {{{"pp"}, {"nn"}}, true}},
-      {{7, 8, 9}, {"--bc", "n", "--bc-z", "p"}, {{{"pp"}, {"nn"}, {"nn"}}}},
-  };
-  for (const Floating& problem : problems) {
-    CAPTURE(line_of(problem.options));
-    Array f = random_array(problem.shape);
-    save(folder / "f.npy", f);
-    const double mean = residual_of(problem.equation, f, f).mean_f;
-    CHECK(std::abs(mean) > 1e-4);
-    const json with_mean = poisson(files + problem.options + Words{"--project-mean", "--slab", "5"});
-    CHECK(with_mean["scaled_residual"].get<double>() <= 4 * eps);  // that of f without its mean
-    const Array projected = read_array(folder / "u.npy");
-    const Residual residual = residual_of(problem.equation, f, projected, mean);
-    CHECK(residual.scaled <= 4 * eps);
-    CHECK(std::abs(residual.mean_u) <= 1e-14);
-    // The same f without its mean needs no projection, and gives the same u.
-    for (double& value : f.values) value -= mean;
-    save(folder / "f.npy", f);
-    const json j = poisson(files + problem.options + Words{"--slab", "4"});
-    CHECK(j["scaled_residual"].get<double>() <= 4 * eps);
-    CHECK(residual_of(problem.equation, f, read_array(folder / "u.npy")).scaled <= 4 * eps);
-  }
-}
-
-TEST_CASE("ranks: the same solution in 3D; what they tell each other is small") {
-  const fs::path folder = fresh_folder("ranks");
-  const Index planes = 480, extent = 16, unknowns = planes * extent * extent;
-  save(folder / "f.npy", random_array({planes, extent, extent}));
-  for (const Words& options : {Words{"--bc-y", "d,n", "--bc-x", "p"}, {"--bc-z", "p", "--value-y", "2"}}) {
-    const auto problem = [&](const std::string& output) {
-      return Words{"poisson", "--json", (folder / "f.npy").string(), "-o", (folder / output).string(),
-                   "--slab",  "8"} +
-             options;
-    };
-    CHECK(report_of(one_process(problem("u1.npy")))["bytes"]["between_ranks"] == 0);
-    for (const int ranks : {2, 4}) {
-      const json j = report_of(on_ranks(ranks, problem("u.npy")));
-      CHECK(j["scaled_residual"].get<double>() <= 3 * eps);
-      CHECK(difference(folder / "u1.npy", folder / "u.npy") < 1e-13);
-      CHECK(j["bytes"]["between_ranks"] > 0);
-      MESSAGE(ranks << " ranks: " << j["bytes"]["between_ranks"] << " of " << 8 * unknowns << " bytes");
-      CHECK(j["bytes"]["between_ranks"] < 8 * unknowns / 10);
-    }
-  }
-  CHECK(temporaries(folder) == 0);
-}
-
-TEST_CASE("a 3D grid four times as large as the memory allowed streams from a disk") {
-  const fs::path folder = fresh_folder("spill3"), disk = fresh_folder("spill");
-  const json j = poisson({"--model", "random", "--grid", "3000x54x54", "--bc-x", "n", "--spill",
-                          disk.string(), "--memory", "16M"});
-  CHECK(8 * j["unknowns"].get<double>() > 4.0 * (16 << 20));
-  CHECK(j["mode"] == "streaming");
-  CHECK(j["bytes"]["to_disk"].get<double>() > 8 * j["unknowns"].get<double>() / 2);
-  CHECK(j["bytes"]["from_disk"].get<double>() > 8 * j["unknowns"].get<double>() / 2);
-  CHECK(j["scaled_residual"].get<double>() <= 3 * eps);
-  CHECK(fs::is_empty(disk));
-}
-
-TEST_CASE("the error of the sine model falls with the square of the spacing") {
-  double last = 0;
-  for (const char* grid : {"31x31", "63x63", "127x127", "255x255"}) {
-    const double error = poisson({"--grid", grid})["error"];
-    if (last > 0) CHECK(last / error == doctest::Approx(4).epsilon(0.02));
-    last = error;
-  }
-  const auto error = [](const std::string& grid, const Words& options) {
-    return poisson(Words{"--grid", grid} + options)["error"].get<double>();
-  };
-  for (const Words& options :
-       {Words{}, {"--bc-z", "n,d", "--bc-y", "p", "--bc-x", "n", "--centering", "cell"}}) {
-    const double coarse = error("16x16x16", options), fine = error("32x32x32", options);
-    CHECK(coarse / fine == doctest::Approx(4).epsilon(0.1));
-  }
-  // Lengths and coordinates scale the model; with values given at an end its solution is not that of the
-  // problem.
-  CHECK(error("63x63", {"--lengths", "3x0.5"}) == doctest::Approx(error("63x63", {})));
-  const fs::path folder = fresh_folder("sine");
-  Array line({65});
-  for (std::size_t i = 0; i < 65; ++i) {
-    const double t = static_cast<double>(i) / 64;
-    line.values[i] = 7 + 2 * (t + 0.05 * std::sin(6.283185307179586 * t));
-  }
-  save(folder / "z.npy", line);
-  const double unequal = error("63x63", {"--coordinates", (folder / "z.npy").string()});
-  CHECK(unequal > error("63x63", {}) / 4);
-  CHECK(unequal < error("63x63", {}) * 4);
-  const json lifted = poisson({"--grid", "63x63", "--value-x", "1"});
-  CHECK(!lifted.contains("error"));
-  CHECK(lifted["scaled_residual"].get<double>() <= 2 * eps);
-}
-
-namespace {
 
 /// Bad files in a folder, and an output that is there already.
 struct BadInputs {
@@ -493,7 +150,9 @@ TEST_CASE("bad input: an exit status, a message, no output touched") {
   const std::vector<Case> cases{
       {{}, 2, {"subcommand", "poisson, info, bench", "--help"}},
       {{"poison"}, 2, {"'poison'", "poisson, info, bench"}},
-      {{"bench"}, 2, {"subcommand", "stream, poisson"}},
+      {{"bench"}, 2, {"subcommand", "stream, poisson, methods"}},
+      {{"bench", "methods", "--columns", "63,,127"}, 2, {"--columns: ''", "from 1 on"}},
+      {{"bench", "methods", "--columns", "63,x"}, 2, {"--columns: 'x'", "from 1 on"}},
       {{"bench", "stream", "--chunks", "0"}, 2, {"--chunks: '0'", "from 1 on"}},
       {{"bench", "stream", "--chunk", "5"}, 2, {"--chunk: 5 bytes", "1K"}},
       {{"info", "-o", "x"}, 2, {"-o"}},
@@ -507,6 +166,12 @@ TEST_CASE("bad input: an exit status, a message, no output touched") {
       {poisson({"--lengths", "1x1x1"}), 2, {"--lengths", "3 lengths", "2 axes"}},
       {poisson({"--model", "cosine"}), 2, {"--model", "'cosine'", "sine|random"}},
       {poisson({"--mode", "fast"}), 2, {"--mode", "'fast'", "auto|incore|streaming"}},
+      {poisson({"--method", "magic"}), 2, {"--method", "'magic'", "fft|gemm"}},
+      {poisson({"--method", "gemm", "--grid", "8x9x10"}),
+       2,
+       {"two dimensions", "8 x 9 x 10", "--method fft"}},
+      {poisson({"--method", "gemm", "--mode", "streaming"}), 2, {"cannot stream", "--method fft"}},
+      {poisson({good, "--method", "gemm", "--bc", "neumann"}), 2, {"the mean of f is ", "--project-mean"}},
       {poisson({"--slab", "0"}), 2, {"--slab", "'0'", "from 1 on"}},
       {poisson({"--memory", "4X"}), 2, {"--memory", "'4X'", "512M"}},
       {poisson({"--precision", "f16"}), 2, {"--precision", "'f16'", "f32|f64"}},
@@ -572,6 +237,9 @@ TEST_CASE("bad input: an exit status, a message, no output touched") {
        3,
        {"slab of 3000 planes (68.7 MiB each)", "20.0 MiB", "--slab"}},
       {poisson({"--grid", "3000x3000", "--memory", "20M"}), 3, {"68.7 MiB", "20.0 MiB", "--spill"}},
+      {poisson({"--grid", "1000x1000", "--memory", "20M", "--method", "gemm"}),
+       3,
+       {"matrices", "20.0 MiB", "--method fft"}},
       {poisson({"--grid", "3000000x1000000"}), 3, {"21.8 TiB", "main memory", "more ranks"}},
   };
   for (const Case& c : cases) bad.refused(one_process(c.arguments), c.status, c.words);
@@ -593,6 +261,7 @@ TEST_CASE("bad input under mpirun: all ranks end") {
       {{"--grid", "3000x3000", "--memory", "20M"}, 3, {"--spill"}},
       {{bad / "good.npy", "--bc", "neumann"}, 2, {"the mean of f is "}},
       {{"--grid", "9x9", "--bc-x", "d,p"}, 2, {"x axis", "periodic"}},
+      {{"--grid", "9x9x9", "--method", "gemm"}, 2, {"two dimensions", "9 x 9 x 9"}},
   };
   for (const Case& c : cases) {
     const bool output = c.arguments.front() == "-o";
@@ -629,21 +298,6 @@ TEST_CASE("an interrupted run leaves the old output and nothing else") {
   }
 }
 
-TEST_CASE("a solve from a file takes the grid's memory and little more") {
-  const fs::path folder = fresh_folder("large");
-  constexpr Index extent = 6000;
-  save(folder / "f.npy", random_array({extent, extent}));
-  // The CUDA libraries take a quarter of a gigabyte merely by being there: what they and the program take is
-  // told apart.
-  const double libraries = run(one_process({"--version"})).peak_bytes;
-  const Result result =
-      run(one_process({"poisson", (folder / "f.npy").string(), "-o", (folder / "u.npy").string()}));
-  CHECK(result.status == 0);
-  MESSAGE("peak " << result.peak_bytes / 1e6 << " MB, of which libraries " << libraries / 1e6 << " MB");
-  CHECK(result.peak_bytes - libraries <= 1.1 * 8 * extent * extent + 64e6);
-  fs::remove_all(folder);
-}
-
 TEST_CASE("info shows the machine") {
   const json j = report_of(one_process({"info", "--json"}));
   CHECK(keys(j) ==
@@ -671,6 +325,12 @@ TEST_CASE("bench measures beside the machine's ceilings") {
   CHECK(solid["grid"] == json{31, 32, 33});
   CHECK(solid["batch"] == 2);
   CHECK(solid["scaled_residual_eps"] < 4);
+  const json dense = report_of(one_process(
+      {"bench", "poisson", "--grid", "63x66", "--method", "gemm", "--resident", "--repeats", "1", "--json"}));
+  CHECK(dense["method"] == "gemm");
+  CHECK(solver["method"] == "fft");
+  CHECK(dense["solve_seconds"] > 0);
+  CHECK(dense["scaled_residual_eps"] < 4);
   const json stream = report_of(one_process({"bench", "stream", "--chunk", "1M", "--chunks", "4", "--json"}));
   for (const char* figure : {"host_copy", "tasks_to_device", "tasks_both_ways"}) CHECK(stream[figure] > 0);
   const Result text = run(one_process({"bench", "stream", "--chunk", "1M", "--chunks", "4"}));
@@ -678,9 +338,53 @@ TEST_CASE("bench measures beside the machine's ceilings") {
   has(text.out, {"GB/s", "4 chunks of 1.0 MiB"});
 }
 
+TEST_CASE("bench compares the methods on lines with good FFTs and poor ones") {
+  const Words command{"bench", "methods", "--columns", "15,36", "--rows", "9", "--repeats", "1"};
+  const json j = report_of(one_process(command + Words{"--precision", "f32", "--json"}));
+  CHECK(keys(j) == sorted({"precision", "workers", "lengths", "gemm_faster_up_to", "verdict"}));
+  CHECK(j["precision"] == "f32");
+  REQUIRE(j["lengths"].size() == 2);
+  for (const json& length : j["lengths"]) {
+    CHECK(keys(length) == sorted({"columns", "rows", "intervals", "good_fft", "fft_seconds", "gemm_seconds",
+                                  "ratio", "fft_residual_eps", "gemm_residual_eps"}));
+    const auto number = [&](const char* key) { return length[key].get<double>(); };
+    CHECK(number("fft_seconds") > 0);
+    CHECK(number("ratio") == doctest::Approx(number("fft_seconds") / number("gemm_seconds")));
+    CHECK(number("fft_residual_eps") < 4);
+    CHECK(number("gemm_residual_eps") < 4);
+    CHECK(length["rows"] == 9);
+    // Only one length of each kind: gemm was faster up to it, or never.
+    const bool good = length["good_fft"];
+    const json faster = j["gemm_faster_up_to"][good ? "good_fft" : "poor_fft"];
+    CHECK((number("ratio") > 1 ? faster == length["columns"] : faster.is_null()));
+  }
+  CHECK(j["lengths"][0]["columns"] == 15);
+  CHECK(j["lengths"][0]["intervals"] == "2^4");
+  CHECK(j["lengths"][0]["good_fft"] == true);
+  CHECK(j["lengths"][1]["columns"] == 36);
+  CHECK(j["lengths"][1]["intervals"] == "37");
+  CHECK(j["lengths"][1]["good_fft"] == false);
+  const json smooth = report_of(
+      one_process({"bench", "methods", "--columns", "15,16,59", "--rows", "9", "--repeats", "1", "--json"}));
+  CHECK(smooth["precision"] == "f64");
+  CHECK(smooth["lengths"][1]["intervals"] == "17");
+  CHECK(smooth["lengths"][2]["intervals"] == "2^2 * 3 * 5");
+  CHECK(smooth["gemm_faster_up_to"]["poor_fft"].is_null());
+  has(smooth["verdict"], {"gemm was ", "not measured where it is poor."});
+  const Result text = run(one_process(command));
+  CHECK(text.status == 0);
+  CHECK(text.err.empty());
+  has(text.out, {"9 x n unknowns in f64", "fft / gemm", "15  2^4 ", "36  37 ", "gemm was "});
+}
+
 TEST_CASE("help explains every option of every subcommand") {
-  for (const Words& subcommand :
-       {Words{}, {"poisson"}, {"info"}, {"bench"}, {"bench", "stream"}, {"bench", "poisson"}}) {
+  for (const Words& subcommand : {Words{},
+                                  {"poisson"},
+                                  {"info"},
+                                  {"bench"},
+                                  {"bench", "stream"},
+                                  {"bench", "poisson"},
+                                  {"bench", "methods"}}) {
     const Result result = run(one_process(subcommand + Words{"--help"}));
     CHECK(result.status == 0);
     CHECK(result.err.empty());

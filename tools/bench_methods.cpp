@@ -125,10 +125,10 @@ int bench_methods(Runtime& runtime, const MethodsBenchOptions& o) {
   const bool table = runtime.rank() == 0 && !o.common.json;
   const Machine machine = runtime.machine();
   if (table) {
-    fmt::print("{}, {}, resident, best of {}; each of {} rank{}: {} CPU, {} CUDA\n",
-               o.rows > 0 ? fmt::format("{} x n unknowns", o.rows) : "n x n unknowns",
-               to_string(precision_of<T>), o.repeats, runtime.ranks(), runtime.ranks() == 1 ? "" : "s",
-               machine.count(WorkerKind::cpu), machine.count(WorkerKind::cuda));
+    fmt::print("{} x n unknowns in {}, resident with {} CPU, {} CUDA workers{}; best of {}\n",
+               o.rows > 0 ? fmt::format("{}", o.rows) : "n", to_string(precision_of<T>),
+               machine.count(WorkerKind::cpu), machine.count(WorkerKind::cuda),
+               runtime.ranks() > 1 ? fmt::format(" on each of {} ranks", runtime.ranks()) : "", o.repeats);
     fmt::print("{:>9}  {:<24} {:>12} {:>13} {:>11} {:>20}\n", "n", "n + 1", "fft, seconds", "gemm, seconds",
                "fft / gemm", "residuals, in eps");
   }
@@ -173,11 +173,11 @@ int run(const MethodsBenchOptions& o) {
 Command add_bench_methods(CLI::App& bench) {
   auto options = std::make_shared<MethodsBenchOptions>();
   CLI::App* app = bench.add_subcommand(
-      "methods",
-      "from which line length on transforms by FFT beat those by matrix products, in two dimensions");
-  add_parsed_option(*app, "--columns", options->columns, parse_columns,
-                    "line lengths n; an FFT is good where n + 1 is a product of small primes; default: pairs "
-                    "of a good and a poor one, 63,66 to 4095,4092")
+      "methods", "the 2D solvers by FFT and by matrix products beside each other, by line length");
+  add_parsed_option(
+      *app, "--columns", options->columns, parse_columns,
+      "line lengths n; an FFT is good where n + 1 is a product of primes below 37; default: pairs "
+      "of a good and a poor one, 63,66 to 4095,4092")
       ->type_name("N,N,...")
       ->group("Problem");
   add_parsed_option(
