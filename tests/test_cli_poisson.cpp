@@ -70,8 +70,7 @@ TEST_CASE("every way of running gives the same solution") {
     const json j = report_of(how(problem + Words{(folder / name).string()}));
     CHECK(j["scaled_residual"].get<double>() <= 2 * eps);
     // Rounding leaves a residual of eps ||A|| ||u||, white noise, and A^-1 makes of it a difference in u of
-    // that times
-    // ||A^-1||_F / n. For n x n points on the unit square the norms are 8 n^2 and 0.066: eps n / 2 in all.
+    // that times ||A^-1||_F / n. For n x n points on the unit square the norms are 8 n^2 and 0.066: eps n / 2 in all.
     if (name != "incore") CHECK(difference(folder / "incore", folder / name) < eps * 3000 / 2);
     return j;
   };
