@@ -4,15 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 
 #include "../codelets/transform.hpp"
 
 namespace asterism::poisson {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 kernels::SlabArgs slab_args(const Grid& grid) {
   kernels::SlabArgs args{grid.a.y, grid.a.x, 1, 1, grid.has_constants()};
@@ -106,8 +103,7 @@ void Solver<T>::set_means(const Tiles<T>& f) {
 
 template <class T>
 Report Solver<T>::solve(Tiles<T>& f) {
-  const auto start = Clock::now();
-  const Traffic traffic_before = runtime_->traffic();
+  const Begun begun = begin();
   const bool streaming = layout_.mode == Mode::streaming, periodic = grid_.slow.periodic();
   const Index last = layout_.slabs - 1;
   const auto prefix_before = [&](Slab s) -> const Tile<double>& {
@@ -188,15 +184,7 @@ Report Solver<T>::solve(Tiles<T>& f) {
       }
     }
   }
-  runtime_->wait();
-  if (layout_.where == Where::cuda && settings_.fetch_result)
-    for (Index number = 0; number < slab_count(); ++number)
-      if (owner(number) == runtime_->rank()) HostView<T>(f[number], HostView<T>::Access::read);
-
-  Report report;
-  report.seconds["solve"] = std::chrono::duration<double>(Clock::now() - start).count();
-  report.traffic = runtime_->traffic() - traffic_before;
-  return report;
+  return finish(begun, f);
 }
 
 template <class T>

@@ -40,7 +40,7 @@ class Solver : public SlabbedProblem<T> {
  private:
   using typename Base::Slab;
   using Base::slab, Base::slab_number, Base::heights, Base::owner, Base::hints, Base::per_slab, Base::mine;
-  using Base::mode_eigenvalues, Base::lift, Base::solution_means;
+  using Base::begin, Base::finish, Base::mode_eigenvalues, Base::lift, Base::solution_means, typename Base::Begun;
   using Base::runtime_, Base::grid_, Base::settings_, Base::layout_, Base::axis_, Base::front_, Base::back_;
 
   /// Whether slabs have anything to tell each other, or themselves.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -14,8 +13,6 @@
 
 namespace asterism::poisson {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// One number of every rank, on every rank.
 std::vector<Index> of_ranks(const Runtime& runtime, Index mine) {
@@ -304,8 +301,7 @@ void GemmSolver<T>::transform_back(Index problem, Tiles<T>& u) {
 
 template <class T>
 Report GemmSolver<T>::solve(Tiles<T>& f) {
-  const auto start = Clock::now();
-  const Traffic traffic_before = runtime_->traffic();
+  const Begun begun = begin();
   lift(f);
   const std::vector<double> means = grid_.has_constants() ? solution_means(f) : std::vector<double>{};
   for (Index problem = 0; problem < grid_.batch; ++problem) {
@@ -313,15 +309,7 @@ Report GemmSolver<T>::solve(Tiles<T>& f) {
     solve_modes(problem, means);
     transform_back(problem, f);
   }
-  runtime_->wait();
-  if (layout_.where == Where::cuda && settings_.fetch_result)
-    for (Index number = 0; number < slab_count(); ++number)
-      if (owner(number) == runtime_->rank()) HostView<T>(f[number], HostView<T>::Access::read);
-
-  Report report;
-  report.seconds["solve"] = std::chrono::duration<double>(Clock::now() - start).count();
-  report.traffic = runtime_->traffic() - traffic_before;
-  return report;
+  return finish(begun, f);
 }
 
 template class GemmSolver<float>;

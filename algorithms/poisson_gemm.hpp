@@ -51,7 +51,7 @@ class GemmSolver : public SlabbedProblem<T> {
   [[nodiscard]] Index block_count() const { return static_cast<Index>(blocks_.size()); }
 
  private:
-  using Base::mode_eigenvalues, Base::lift, Base::solution_means;
+  using Base::begin, Base::finish, Base::mode_eigenvalues, Base::lift, Base::solution_means, typename Base::Begun;
   using Base::runtime_, Base::grid_, Base::settings_, Base::layout_, Base::front_, Base::back_;
   using Base::slab, Base::slab_number, Base::planes_of, Base::owner;
   using typename Base::Slab;

@@ -180,6 +180,18 @@ std::vector<Index> SlabbedProblem<T>::heights() const {
 }
 
 template <class T>
+Report SlabbedProblem<T>::finish(const Begun& begun, const Tiles<T>& u) {
+  runtime_->wait();
+  if (layout_.where == Where::cuda && settings_.fetch_result)
+    for (Index number = 0; number < slab_count(); ++number)
+      if (owner(number) == runtime_->rank()) HostView<T>(u[number], HostView<T>::Access::read);
+  Report report;
+  report.seconds["solve"] = seconds_since(begun.time);
+  report.traffic = runtime_->traffic() - begun.traffic;
+  return report;
+}
+
+template <class T>
 void SlabbedProblem<T>::make_side_values(const Problem& problem) {
   const auto any = [](const Ends& ends) { return is_given(ends.lower) || is_given(ends.upper); };
   if (std::none_of(problem.ends.begin(), problem.ends.end(), any)) return;

@@ -3,12 +3,14 @@
 /// values, means, models and the check of a solution, slab by slab.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <vector>
 
 #include "../codelets/laplacian.hpp"
 #include "../runtime/pinned_buffer.hpp"
+#include "../runtime/report.hpp"
 #include "../runtime/runtime.hpp"
 #include "../runtime/tile.hpp"
 #include "poisson_layout.hpp"
@@ -99,6 +101,15 @@ class SlabbedProblem {
   /// constants solve the homogeneous problem, mode 0 is solved on its own (solution_means): here it gets any
   /// system that can be solved.
   [[nodiscard]] std::vector<double> mode_eigenvalues() const;
+  /// When a solve began, and what had crossed links by then.
+  struct Begun {
+    std::chrono::steady_clock::time_point time;
+    Traffic traffic;
+  };
+  [[nodiscard]] Begun begin() const { return {std::chrono::steady_clock::now(), runtime_->traffic()}; }
+  /// Waits until u is there, in main memory where Settings::fetch_result wants it.
+  [[nodiscard]] Report finish(const Begun& begun, const Tiles<T>& u);
+
   /// Lifts what is given at the ends of axes into f, by tasks.
   void lift(Tiles<T>& f) const;
   /// Where constants solve the homogeneous problem: the means of all planes of u, known on every rank, with

@@ -15,10 +15,10 @@ In<T> read(const InOut<T>& tile) {
 /// Planes to modes or back, one after the other, so that a plane stays in the cache between its axes.
 template <class T>
 void transform_planes(const SlabArgs& args, InOut<T> planes, Transform (*direction)(const Axis&)) {
-  for (Index i = 0; i < planes.rows; ++i) {
-    if (is_transformed(args.x)) transform(direction(args.x), lines_along_x(planes.row(i), 1, args));
-    if (is_transformed(args.y)) transform(direction(args.y), lines_along_y(planes.row(i), 1, args));
-  }
+  for (Index i = 0; i < planes.rows; ++i)
+    for_each_transformed_axis(args, planes.row(i), 1, [&](const Axis& axis, const Lines<T>& lines) {
+      transform(direction(axis), lines);
+    });
 }
 
 template <class T>
@@ -35,13 +35,6 @@ void from_modes(const SlabArgs& args, InOut<T> planes) {
 template <class Port>
 Port part(const Port& tile, Index first, Index count) {
   return {tile.data + first * tile.ld, count, tile.cols, tile.ld};
-}
-
-/// Calls body(first, count) for groups of at most planes_at_once planes.
-template <class Body>
-void for_each_group(const SlabArgs& args, Index rows, Body body) {
-  for (Index first = 0; first < rows; first += args.planes_at_once)
-    body(first, std::min(args.planes_at_once, rows - first));
 }
 
 /// The state of the elimination of a slab, at the beginning of the working memory.
@@ -99,13 +92,10 @@ Index slab_scratch(const SlabArgs& args, Index rows) {
 
 template <class T>
 void plan_slabs(const SlabArgs& args) {
-  const auto plan = [](const Axis& axis, const Lines<T>& lines) {
-    if (!is_transformed(axis)) return;
+  for_each_transformed_axis<T>(args, nullptr, 1, [](const Axis& axis, const Lines<T>& lines) {
     plan_transform(transform_to_modes(axis), lines);
     plan_transform(inverse(transform_to_modes(axis)), lines);
-  };
-  plan(args.x, lines_along_x<T>(nullptr, 1, args));
-  plan(args.y, lines_along_y<T>(nullptr, 1, args));
+  });
 }
 
 #define ASTERISM_INSTANTIATE(T)                                                                                    \

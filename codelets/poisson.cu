@@ -25,13 +25,10 @@ struct Workspace {
 
   static Index transform_size(const SlabArgs& args) {
     Index elements = 0;
-    const auto want = [&](const Axis& axis, const Lines<T>& lines) {
-      if (!is_transformed(axis)) return;
+    for_each_transformed_axis<T>(args, nullptr, args.planes_at_once, [&](const Axis& axis, const Lines<T>& lines) {
       const Transform kind = transform_to_modes(axis);
       elements = std::max({elements, transform_scratch(kind, lines), transform_scratch(inverse(kind), lines)});
-    };
-    want(args.x, lines_along_x<T>(nullptr, args.planes_at_once, args));
-    want(args.y, lines_along_y<T>(nullptr, args.planes_at_once, args));
+    });
     return aligned(doubles(elements));
   }
 
@@ -75,13 +72,6 @@ void from_modes(Stream stream, const SlabArgs& args, T* data, Index planes, cons
   if (is_transformed(args.x))
     transform<T>(stream, inverse(transform_to_modes(args.x)), lines_along_x(from, planes, args),
                  lines_along_x(data, planes, args), work);
-}
-
-/// Calls body(first, count) for groups of at most planes_at_once planes.
-template <class Body>
-void for_each_group(const SlabArgs& args, Index rows, Body body) {
-  for (Index first = 0; first < rows; first += args.planes_at_once)
-    body(first, std::min(args.planes_at_once, rows - first));
 }
 
 In<double> part(const In<double>& tile, Index first, Index count) {
@@ -154,13 +144,10 @@ Index slab_scratch(const SlabArgs& args, Index rows) {
 
 template <class T>
 void plan_slabs(const SlabArgs& args) {
-  const auto plan = [](const Axis& axis, const Lines<T>& lines) {
-    if (!is_transformed(axis)) return;
+  for_each_transformed_axis<T>(args, nullptr, args.planes_at_once, [](const Axis& axis, const Lines<T>& lines) {
     plan_transform(transform_to_modes(axis), lines);
     plan_transform(inverse(transform_to_modes(axis)), lines);
-  };
-  plan(args.x, lines_along_x<T>(nullptr, args.planes_at_once, args));
-  plan(args.y, lines_along_y<T>(nullptr, args.planes_at_once, args));
+  });
 }
 
 #define ASTERISM_INSTANTIATE(T)                                                                                    \

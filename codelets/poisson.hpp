@@ -6,6 +6,8 @@
 /// tridiagonal system of mode k (tridiagonal.hpp).
 #pragma once
 
+#include <algorithm>
+
 #include "../runtime/codelet.hpp"
 #include "axis.hpp"
 #include "tridiagonal.hpp"
@@ -40,6 +42,20 @@ Lines<T> lines_along_y(T* data, Index planes, const SlabArgs& args) {
 
 /// Whether an axis is transformed: a single node is its own mode.
 constexpr bool is_transformed(const Axis& axis) { return axis.n > 1; }
+
+/// Calls body(axis, its lines) for the transformed axes of `planes` planes: x, which then lies in the cache for y.
+template <class T, class Body>
+void for_each_transformed_axis(const SlabArgs& args, T* data, Index planes, Body body) {
+  if (is_transformed(args.x)) body(args.x, lines_along_x(data, planes, args));
+  if (is_transformed(args.y)) body(args.y, lines_along_y(data, planes, args));
+}
+
+/// Calls body(first, count) for groups of at most planes_at_once planes.
+template <class Body>
+void for_each_group(const SlabArgs& args, Index rows, Body body) {
+  for (Index first = 0; first < rows; first += args.planes_at_once)
+    body(first, std::min(args.planes_at_once, rows - first));
+}
 
 /// The factor by which the transforms of a plane, there and back, multiply it.
 inline double round_trip(const SlabArgs& args) {

@@ -255,8 +255,8 @@ void add_method_options(CLI::App& app, MethodOptions& options) {
   add_choice_option<Method, Method>(
       app, "--method", options.method, {{"fft", Method::fft}, {"gemm", Method::gemm}},
       "fft: transforms by FFT, streams; gemm: in two dimensions, transforms as dense matrix products shared "
-      "among all workers [DFPS], may win where lines are short or their FFTs poor (see asterism bench "
-      "methods); default: fft")
+      "among all workers (the distributed fast Poisson solver, DFPS), may win where lines are short or their "
+      "FFTs poor (see asterism bench methods); default: fft")
       ->group("Method");
   add_choice_option<Mode, Mode>(
       app, "--mode", settings.mode,
