@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/poisson.hpp"
 #include "matrix.hpp"
+#include "poisson_solves.hpp"
 #include "tiles.hpp"
 
 using namespace asterism;
@@ -31,14 +31,6 @@ using poisson::Ends;
 using poisson::Problem;
 
 namespace {
-
-template <class T>
-constexpr double eps = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
-
-bool shape_is(const std::string& name) {
-  const char* shape = std::getenv("ASTERISM_SHAPE");
-  return shape != nullptr && std::string(shape).starts_with(name);
-}
 
 constexpr Transform kinds[] = {Transform::dst1, Transform::dst2, Transform::dst3, Transform::dst4,
                                Transform::dct1, Transform::dct2, Transform::dct3, Transform::dct4,
@@ -278,44 +270,6 @@ TEST_CASE_TEMPLATE("rows and first columns", T, float, double) {
 
 namespace {
 
-/// What a solve leaves: u of this rank's rows (all of them on one rank) and how good it is.
-template <class T>
-struct Solved {
-  poisson::Check check;
-  Report report;
-  poisson::Layout layout;
-  std::vector<T> u;
-};
-
-template <class S, class T>
-using SourceFor = std::function<void(const S&, Index, Tile<T>&)>;
-
-template <class T, class S>
-Solved<T> solve_by(Runtime& runtime, S solver, const SourceFor<S, T>& source,
-                   const std::optional<typename S::Known>& known = {}) {
-  Solved<T> result;
-  result.layout = solver.layout();
-  result.u.assign(static_cast<std::size_t>(solver.plane_count() * solver.grid().columns()),
-                  std::numeric_limits<T>::quiet_NaN());
-  Tiles<T> slabs = solver.borrow(result.u.data());
-  const auto fill = [&](Index c, Tile<T>& f) { source(solver, c, f); };
-  for (Index c = 0; c < slabs.count(); ++c)
-    if (slabs[c].owner() == runtime.rank()) fill(c, slabs[c]);
-  result.report = solver.solve(slabs);
-  result.check = solver.check(slabs, fill, known);
-  slabs = {};
-  return result;
-}
-
-template <class T, template <class> class S>
-Solved<T> solve_model(Runtime& runtime, const Problem& problem, Model model,
-                      const poisson::Settings& settings = {}) {
-  const typename S<T>::Known known{model, 7};
-  return solve_by<T, S<T>>(
-      runtime, S<T>(runtime, problem, settings),
-      [&](const S<T>& solver, Index c, Tile<T>& f) { solver.fill(c, f, known); }, known);
-}
-
 /// ||a - b||_2 / ||b||_2 over all ranks.
 template <class T>
 double distance(const Runtime& runtime, const std::vector<T>& a, const std::vector<T>& b) {
@@ -326,29 +280,6 @@ double distance(const Runtime& runtime, const std::vector<T>& a, const std::vect
   }
   runtime.sum_over_ranks(sums, 2);
   return std::sqrt(sums[0] / sums[1]);
-}
-
-const Ends all_ends[] = {
-    {{Condition::dirichlet}, {Condition::dirichlet}}, {{Condition::dirichlet}, {Condition::neumann}},
-    {{Condition::neumann}, {Condition::dirichlet}},   {{Condition::neumann}, {Condition::neumann}},
-    {{Condition::periodic}, {Condition::periodic}},
-};
-
-std::string description(const Problem& problem) {
-  std::string text =
-      poisson::to_string(problem.shape) + (problem.centering == Centering::node ? " nodes " : " cells ");
-  for (const Ends& e : problem.ends)
-    for (const Condition c : {e.lower.condition, e.upper.condition}) text += "DNP"[static_cast<int>(c)];
-  return text;
-}
-
-std::vector<Problem> all_combinations(const std::vector<Index>& shape) {
-  std::vector<Problem> problems;
-  for (const Ends& y : all_ends)
-    for (const Ends& x : all_ends)
-      for (const Centering centering : {Centering::node, Centering::cell})
-        problems.push_back({.shape = shape, .lengths = {1.3, 0.9}, .centering = centering, .ends = {y, x}});
-  return problems;
 }
 
 /// Every number of V is a sum of n products, rounded n times. The roundings add up to at most n eps sum |f
@@ -468,36 +399,18 @@ TEST_CASE_TEMPLATE("no end held: the mean of f must vanish, that of u does", T, 
               view(i, j) =
                   static_cast<T>(1 + std::sin(static_cast<double>(solver.first_plane(c) + i + 3 * j)));
         };
-        using Dense = poisson::GemmSolver<T>;
-        using Fast = poisson::Solver<T>;
-        CHECK_THROWS_WITH_AS((solve_by<T, Dense>(runtime, Dense(runtime, problem, {.slab_planes = 4}), one)),
+        CHECK_THROWS_WITH_AS((solve_from<T, poisson::GemmSolver>(runtime, problem, {.slab_planes = 4}, one)),
                              doctest::Contains("there is no solution unless it vanishes"), Error);
         const poisson::Settings settings{.slab_planes = 4, .mean = poisson::Mean::project};
-        const auto dense = solve_by<T, Dense>(runtime, Dense(runtime, problem, settings), one);
-        const auto fast = solve_by<T, Fast>(runtime, Fast(runtime, problem, settings), one);
+        const auto dense = solve_from<T, poisson::GemmSolver>(runtime, problem, settings, one);
+        const auto fast = solve_from<T>(runtime, problem, settings, one);
         CHECK(dense.check.scaled_residual <= residual_bound<T>(15));
         CHECK(distance(runtime, dense.u, fast.u) < difference_bound<T>(problem));
       }
 }
 
 TEST_CASE("one solver, many right-hand sides: linear, and zero for zero") {
-  Runtime runtime;
-  poisson::GemmSolver<double> solver(runtime, {.shape = {50, 40}}, {.slab_planes = 7});
-  const auto solve = [&](double factor) {
-    std::vector<double> u(static_cast<std::size_t>(solver.plane_count() * 40));
-    for (std::size_t i = 0; i < u.size(); ++i) u[i] = factor * std::sin(static_cast<double>(i % 97));
-    Tiles<double> slabs = solver.borrow(u.data());
-    const Report report = solver.solve(slabs);
-    CHECK(report.reason == Reason::solved);
-    CHECK(report.seconds.at("solve") > 0);
-    slabs = {};
-    return u;
-  };
-  const std::vector<double> once = solve(1), thrice = solve(3), none = solve(0);
-  for (std::size_t i = 0; i < once.size(); ++i) {
-    CHECK(thrice[i] == doctest::Approx(3 * once[i]).epsilon(1e-12));
-    CHECK(none[i] == 0);
-  }
+  check_many_right_hand_sides<poisson::GemmSolver>({.shape = {50, 40}});
 }
 
 TEST_CASE("every worker has a block of modes, unless there are fewer modes") {
