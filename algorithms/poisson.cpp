@@ -1,13 +1,5 @@
 #include "poisson.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <array>
-#include <cmath>
-
-#include "../codelets/transform.hpp"
-
 namespace asterism::poisson {
 namespace {
 
@@ -38,9 +30,9 @@ Solver<T>::Solver(Runtime& runtime, const Problem& problem, const Settings& sett
 
 template <class T>
 Hints Solver<T>::interface_hints(Slab s) const {
-  Hints first = layout_.interface == Where::cuda ? hints(s) : Hints{.where = layout_.interface};
-  first.priority = 1;  // short tasks that everything waits for: before the slabs that are queued already
-  return first;
+  Hints interface = layout_.interface == Where::cuda ? hints(s) : Hints{.where = layout_.interface};
+  interface.priority = 1;  // short tasks that everything waits for: before the slabs that are queued already
+  return interface;
 }
 
 template <class T>

@@ -188,9 +188,7 @@ std::size_t GemmSolver<T>::place_of(Slab s) const {
   const auto of_rank = [&](const Place& place) { return place.rank == rank; };
   const auto first_place = std::find_if(places_.begin(), places_.end(), of_rank);
   const auto count = std::count_if(places_.begin(), places_.end(), of_rank);
-  Index first = s.number, end = s.number + 1;
-  while (first > 0 && owner(first - 1) == rank) --first;
-  while (end < slab_count() && owner(end) == rank) ++end;
+  const auto [first, end] = slabs_of(rank);
   return static_cast<std::size_t>(first_place - places_.begin() + (s.number - first) * count / (end - first));
 }
 

@@ -53,7 +53,7 @@ class GemmSolver : public SlabbedProblem<T> {
  private:
   using Base::begin, Base::finish, Base::mode_eigenvalues, Base::lift, Base::solution_means, typename Base::Begun;
   using Base::runtime_, Base::grid_, Base::settings_, Base::layout_, Base::front_, Base::back_;
-  using Base::slab, Base::slab_number, Base::planes_of, Base::owner;
+  using Base::slab, Base::slab_number, Base::planes_of, Base::owner, Base::slabs_of;
   using typename Base::Slab;
 
   /// A memory that the modes of slabs come back from: a GPU, or a rank's main memory.

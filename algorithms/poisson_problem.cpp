@@ -99,13 +99,8 @@ Index eigenvalues_below(const std::vector<AxisRow>& rows, bool periodic, double 
 void require_regular(const Grid& grid) {
   if (grid.a.lambda <= 0) return;
   const double tolerance = 64 * 0x1p-52 * grid.operator_norm();
-  const auto spectrum = [](const Axis& axis) {
-    std::vector<double> values;
-    for (Index k = 0; k < axis.n; ++k) values.push_back(kernels::eigenvalue(axis, k));
-    return values;
-  };
-  const std::vector<double> along_y = spectrum(grid.a.y), along_x = spectrum(grid.a.x);
-  for (const double y : along_y)
+  const std::vector<double> along_x = kernels::eigenvalues(grid.a.x);
+  for (const double y : kernels::eigenvalues(grid.a.y))
     for (const double x : along_x) {
       const double mu = y + x - grid.a.lambda;
       if (mu > tolerance) continue;

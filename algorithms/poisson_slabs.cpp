@@ -117,25 +117,25 @@ int SlabbedProblem<T>::owner(Index number) const {
 }
 
 template <class T>
+typename SlabbedProblem<T>::Range SlabbedProblem<T>::slabs_of(int rank) const {
+  const auto first_of = [&](Index r) { return (r * slab_count() + runtime_->ranks() - 1) / runtime_->ranks(); };
+  return {first_of(rank), first_of(rank + 1)};
+}
+
+template <class T>
 Index SlabbedProblem<T>::first_plane() const {
-  Index number = 0;
-  while (number < slab_count() && owner(number) < runtime_->rank()) ++number;
-  return number < slab_count() ? first_plane(number) : grid_.total_planes();
+  return first_plane(slabs_of(runtime_->rank()).first);
 }
 
 template <class T>
 Index SlabbedProblem<T>::plane_count() const {
-  Index planes = 0;
-  for (Index number = 0; number < slab_count(); ++number)
-    if (owner(number) == runtime_->rank()) planes += planes_of(number % layout_.slabs);
-  return planes;
+  return first_plane(slabs_of(runtime_->rank()).end) - first_plane();
 }
 
 template <class T>
 Index SlabbedProblem<T>::lane(Index number) const {
-  const Index ranks = runtime_->ranks(), rank = owner(number);
-  const Index first = (rank * slab_count() + ranks - 1) / ranks,
-              end = ((rank + 1) * slab_count() + ranks - 1) / ranks;
+  const int rank = owner(number);
+  const auto [first, end] = slabs_of(rank);
   return rank * layout_.lanes + (layout_.dealing == Dealing::turns ? (number - first) % layout_.lanes
                                                                    : (number - first) * layout_.lanes / (end - first));
 }
@@ -267,14 +267,10 @@ void SlabbedProblem<T>::fill(Index number, const Tile<T>& f, const Known& known)
 
 template <class T>
 std::vector<double> SlabbedProblem<T>::mode_eigenvalues() const {
-  const auto spectrum = [](const kernels::Axis& axis) {
-    std::vector<double> values;
-    for (Index k = 0; k < axis.n; ++k) values.push_back(kernels::eigenvalue(axis, k));
-    return values;
-  };
+  const std::vector<double> along_x = kernels::eigenvalues(grid_.a.x);
   std::vector<double> mu;
-  for (const double along_y : spectrum(grid_.a.y))
-    for (const double along_x : spectrum(grid_.a.x)) mu.push_back(along_y + along_x - grid_.a.lambda);
+  for (const double y : kernels::eigenvalues(grid_.a.y))
+    for (const double x : along_x) mu.push_back(y + x - grid_.a.lambda);
   if (grid_.has_constants()) mu[0] = 1 / (grid_.slow.length * grid_.slow.length);
   return mu;
 }

@@ -84,6 +84,11 @@ class SlabbedProblem {
   [[nodiscard]] Index planes_of(Index place) const;
   [[nodiscard]] std::vector<Index> heights() const;
   [[nodiscard]] int owner(Index number) const;
+  /// The slabs of a rank: [first, end). `owner` read the other way.
+  struct Range {
+    Index first, end;
+  };
+  [[nodiscard]] Range slabs_of(int rank) const;
   /// The GPU, counted over all ranks, that works on a slab.
   [[nodiscard]] Index lane(Index number) const;
   [[nodiscard]] Hints hints(Slab s) const;

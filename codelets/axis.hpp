@@ -122,6 +122,13 @@ inline double eigenvalue(const Axis& axis, Index k) {
   return s * s;
 }
 
+/// Those of all modes.
+inline std::vector<double> eigenvalues(const Axis& axis) {
+  std::vector<double> values;
+  for (Index k = 0; k < axis.n; ++k) values.push_back(eigenvalue(axis, k));
+  return values;
+}
+
 /// A node of the slowest axis, along which systems are solved by elimination and nodes need not be equally
 /// spaced. With the distances h_before and h_after to its neighbours (to the end, at a Dirichlet end; without
 /// end where there is no neighbour: weight 0), the width w of its cell and any unit of length h, (A1) is

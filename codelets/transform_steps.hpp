@@ -7,8 +7,6 @@
 /// memory is read and written in whole sectors, and cuFFT always finds adjacent numbers.
 #pragma once
 
-#include <cuda_runtime.h>
-
 #include <bit>
 #include <memory>
 #include <mutex>
