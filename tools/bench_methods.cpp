@@ -186,13 +186,8 @@ Command add_bench_methods(CLI::App& bench) {
       ->type_name("M")
       ->group("Problem");
   add_problem_options(*app, options->common);
-  add_parsed_option(
-      *app, "--repeats", options->repeats, [](const std::string& text) { return parse_whole<int>(text, 1); },
-      "solves by each method, of which the fastest counts; default: 5")
-      ->type_name("N")
-      ->group("Method");
-  add_machine_options(*app, options->common);
-  add_trace_option(*app, options->common);
+  add_bench_options(*app, options->common, options->repeats,
+                    "solves by each method, of which the fastest counts; default: 5");
   return {app, [options] { return run(*options); }};
 }
 

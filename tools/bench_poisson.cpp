@@ -139,13 +139,8 @@ Command add_bench_poisson(CLI::App& bench) {
   app->add_flag("--resident", options->resident,
                 "f and u stay in the workers' memory: time per solve without transfers")
       ->group("Method");
-  add_parsed_option(
-      *app, "--repeats", options->repeats, [](const std::string& text) { return parse_whole<int>(text, 1); },
-      "solves, of which the fastest counts; default: 3")
-      ->type_name("N")
-      ->group("Method");
-  add_machine_options(*app, options->common);
-  add_trace_option(*app, options->common);
+  add_bench_options(*app, options->common, options->repeats,
+                    "solves, of which the fastest counts; default: 3");
   return {app, [options] { return run(*options); }};
 }
 

@@ -48,4 +48,13 @@ void add_ceilings(Figures& figures, const Bandwidth& raw) {
   speed("device_copy", "GPU memory, plain copy (read + write)", raw.device_copy);
 }
 
+void add_bench_options(CLI::App& app, CommonOptions& common, int& repeats, const std::string& what) {
+  add_parsed_option(
+      app, "--repeats", repeats, [](const std::string& text) { return parse_whole<int>(text, 1); }, what)
+      ->type_name("N")
+      ->group("Method");
+  add_machine_options(app, common);
+  add_trace_option(app, common);
+}
+
 }  // namespace asterism::tools

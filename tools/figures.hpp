@@ -28,6 +28,10 @@ class Figures {
   nlohmann::ordered_json figures_;
 };
 
+/// --repeats, and the options of every benchmark on tasks: those of the machine, --json, --trace.
+/// @param what how the repeats count, the default included
+void add_bench_options(CLI::App& app, CommonOptions& common, int& repeats, const std::string& what);
+
 /// What the machine itself can do, measured by one rank after the other: ranks of one node share its links.
 Bandwidth measure_ceilings(Runtime& runtime);
 
