@@ -31,6 +31,7 @@ Solver<T>::Solver(Runtime& runtime, const Problem& problem, const Settings& sett
 template <class T>
 Hints Solver<T>::interface_hints(Slab s) const {
   Hints interface = layout_.interface == Where::cuda ? hints(s) : Hints{.where = layout_.interface};
+  interface.streams = false;
   interface.priority = 1;  // short tasks that everything waits for: before the slabs that are queued already
   return interface;
 }
@@ -112,10 +113,14 @@ Report Solver<T>::solve(Tiles<T>& f) {
   // On GPUs with slabs that pass through there is no room to spare: the interface systems' tiles are given up one by one as
   // pass 2 goes back.
   const bool forgets = streaming && layout_.interface == Where::cuda;
-  // Every slab comes with a task of the interface system. A stream that was submitted whole would have StarPU fetch
-  // slabs until there is no room left for the task that is to run next.
+  // A step of the chain of interface tasks waits in line behind the slabs that its GPU has begun, and all other GPUs wait
+  // with it: so the chain of pass 2 goes first, all of it.
+  const bool chain_crosses_gpus =
+      has_interface() && layout_.interface == Where::cuda && layout_.lanes * runtime_->ranks() > 1;
+  // A stream that was submitted whole would have StarPU fetch slabs until there is no room left for the task that is to
+  // run next.
   const auto wait_for_turn = [&] {
-    if (streaming) runtime_->wait_for_room(static_cast<std::size_t>(2 * layout_.slabs_in_flight));
+    if (streaming) runtime_->wait_for_room(static_cast<std::size_t>(layout_.slabs_in_flight));
   };
 
   lift(f);
@@ -153,16 +158,23 @@ Report Solver<T>::solve(Tiles<T>& f) {
 
     // Pass 2, from the last slab back: substitute, then solve every slab between its known neighbours.
     next = last;  // to substitute
-    for (std::size_t turn = turns.size(); turn-- > 0;) {
-      const Slab s = slab(problem, turns[turn]);
-      wait_for_turn();
-      for (; next >= s.place && has_interface(); --next) {
+    const auto substitute_down_to = [&](Index place) {
+      for (; next >= place && has_interface(); --next) {
         const Slab e = slab(problem, next);
         codelets::substitute({}, shown_[e.number], response(e), prefix_before(e), before_start(e), after(e),
                              first_[e.number], before_[e.number], interface_hints(e));
         if (forgets) shown_[e.number].forget();
         if (forgets && next > 0) prefix_[e.number - 1].forget();
       }
+    };
+    if (chain_crosses_gpus) {
+      substitute_down_to(0);
+      for (Index place = 0; place < layout_.slabs; ++place) before_[slab(problem, place).number].wait();
+    }
+    for (std::size_t turn = turns.size(); turn-- > 0;) {
+      const Slab s = slab(problem, turns[turn]);
+      wait_for_turn();
+      substitute_down_to(s.place);
       if (streaming) f[s.number].write_through();
       codelets::solve_slab<T>(args, f[s.number], axis_[s.number], mine(mu_, s), before(s), after(s),
                               args.sets_mean ? means_[s.number] : mine(nothing_, s), front_[s.number], back_[s.number],

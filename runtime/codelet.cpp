@@ -253,6 +253,8 @@ void CodeletCore::submit(std::shared_ptr<const void> args, const TileBase* const
     record->args = std::move(args);
     record->label = hints.label;
     record->cost = hints.cost;
+    record->streams = hints.streams;
+    if (hints.streams) ++runtime.streaming;
     for (const TileState* tile : states) record->tiles.push_back(tile->shared_from_this());
     record->runtime = &runtime;
     record->task = task;
@@ -271,6 +273,7 @@ void CodeletCore::submit(std::shared_ptr<const void> args, const TileBase* const
   if (status != 0) {
     {
       const std::lock_guard lock(runtime.mutex);
+      if (record->streams) --runtime.streaming;
       runtime.in_flight.erase(record->self);
     }
     task->destroy = 0;

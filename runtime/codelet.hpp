@@ -37,6 +37,8 @@ struct Hints {
   /// (2: the third GPU); -1: whichever StarPU chooses. StarPU brings the tiles to that worker as soon as the task is
   /// ready. For streams, whose submitter knows best; an unlucky choice leaves the other workers idle.
   int worker = -1;
+  /// Whether Runtime::wait_for_room counts the task: false for those beside a stream that need little memory.
+  bool streams = true;
 };
 
 namespace detail {

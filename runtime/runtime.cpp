@@ -240,7 +240,7 @@ void Runtime::wait() {
 
 void Runtime::wait_for_room(std::size_t tasks) {
   std::unique_lock lock(state_->mutex);
-  state_->wait_until(lock, [&] { return state_->in_flight.size() < tasks; });
+  state_->wait_until(lock, [&] { return state_->streaming < tasks; });
 }
 
 Machine Runtime::machine() const { return state_->machine(); }
@@ -301,6 +301,7 @@ void Runtime::State::task_ended(detail::TaskRecord& record) {
     }
   }
   ++progress;
+  if (record.streams) --streaming;
   in_flight.erase(record.self);
   changed.notify_all();
 }

@@ -30,8 +30,8 @@ class Runtime {
   /// @throw Stall: no progress for Options::stall_seconds.
   void wait();
 
-  /// Waits until fewer than `tasks` tasks are in flight on this rank: for submitters of a stream, whose tasks would
-  /// otherwise all reserve memory at once. @throw Stall
+  /// Waits until fewer than `tasks` tasks of a stream (Hints::streams) are in flight on this rank: for their submitters,
+  /// as they would otherwise all reserve memory at once. @throw Stall
   void wait_for_room(std::size_t tasks);
 
   /// The machine with the present fill of its memories.

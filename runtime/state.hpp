@@ -48,6 +48,7 @@ struct TaskRecord {
   std::shared_ptr<const void> args;
   std::string label;
   std::uint64_t cost;
+  bool streams;
   std::vector<std::shared_ptr<const TileState>> tiles;
   Runtime::State* runtime;
   starpu_task* task = nullptr;
@@ -89,6 +90,7 @@ struct Runtime::State {
   std::condition_variable changed;  // a task ended, the watchdog gave up, or a host view became ready
   std::condition_variable end;      // wakes the watchdog, which need not wake for every task
   std::list<detail::TaskRecord> in_flight;
+  std::size_t streaming = 0;  // those of them that Runtime::wait_for_room counts
   std::atomic<long> executing = 0;  // kernels that are being called; those on GPUs only while they are launched
   std::atomic<std::uint64_t> progress = 0;  // grows whenever a task starts or ends
   std::atomic<bool> failed = false;

@@ -113,6 +113,12 @@ void TileBase::return_home() const {
     if (starpu_node_get_kind(node) == STARPU_CUDA_RAM) starpu_data_evict_from_node(state_->handle, node);
 }
 
+void TileBase::wait() const {
+  if (state_->owner != state_->runtime->rank) return;
+  wait_for(*state_, STARPU_ACQUIRE_NO_NODE, STARPU_R);
+  starpu_data_release_on_node(state_->handle, STARPU_ACQUIRE_NO_NODE);
+}
+
 void TileBase::forget() const {
   if (state_->owner != state_->runtime->rank || state_->borrowed) return;
   starpu_data_invalidate_submit(state_->handle);

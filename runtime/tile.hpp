@@ -46,6 +46,10 @@ class TileBase {
   /// Brings the tile to main memory and drops all copies on GPUs. Blocks until its tasks so far have ended.
   void return_home() const;
 
+  /// Blocks until the tile's tasks so far have ended, and leaves it where it is. On the owner's rank; others go on at once.
+  /// @throw Stall
+  void wait() const;
+
   /// Tells that the content is not needed any more: once the tasks so far have ended its memory serves others, and nothing
   /// is written back or out for it. A task or the host has to write the tile before it is read again.
   void forget() const;
