@@ -37,6 +37,17 @@ Hints Solver<T>::interface_hints(Slab s) const {
 }
 
 template <class T>
+Tiles<double> Solver<T>::interface_tiles(Index rows) const {
+  if (!layout_.keeps_interface) return per_slab(rows, grid_.columns());
+  std::vector<Tile<double>> tiles;
+  for (Index number = 0; number < slab_count(); ++number) {
+    const int gpu = std::max(0, hints(slab_number(number)).worker);  // -1 where there is but one
+    tiles.push_back(Tile<double>::kept_on_gpu(*runtime_, rows, grid_.columns(), gpu, owner(number)));
+  }
+  return Tiles<double>(std::move(tiles));
+}
+
+template <class T>
 void Solver<T>::make_tables() {
   const auto owner_of = [this](Index number, Index) { return owner(number); };
   const Index n = grid_.columns();
@@ -54,10 +65,10 @@ void Solver<T>::make_tables() {
 
   means_ = args_.sets_mean ? Tiles<double>(*runtime_, heights(), 1, owner_of, {}) : Tiles<double>{};
 
-  shown_ = per_slab(kernels::shown_rows, n);
-  prefix_ = per_slab(prefix_rows, n);
-  first_ = per_slab(1, n);
-  before_ = per_slab(1, n);
+  shown_ = interface_tiles(kernels::shown_rows);
+  prefix_ = interface_tiles(prefix_rows);
+  first_ = interface_tiles(1);
+  before_ = interface_tiles(1);
   if (periodic) {
     const auto owner_of_last = [this](Index problem, Index) { return owner((problem + 1) * layout_.slabs - 1); };
     before_start_ = Tiles<double>(*runtime_, grid_.batch, n, 1, n, owner_of_last);
@@ -110,9 +121,9 @@ Report Solver<T>::solve(Tiles<T>& f) {
   const auto before_start = [&](Slab s) -> const Tile<double>& {
     return periodic ? before_start_[s.number / layout_.slabs] : mine(nothing_, s);
   };
-  // On GPUs with slabs that pass through there is no room to spare: the interface systems' tiles are given up one by one as
-  // pass 2 goes back.
-  const bool forgets = streaming && layout_.interface == Where::cuda;
+  // On GPUs with slabs that pass through there is no room to spare: interface tiles that have no room of their own are given
+  // up one by one as pass 2 goes back.
+  const bool forgets = streaming && layout_.interface == Where::cuda && !layout_.keeps_interface;
   // A step of the chain of interface tasks waits in line behind the slabs that its GPU has begun, and all other GPUs wait
   // with it: so the chain of pass 2 goes first, all of it.
   const bool chain_crosses_gpus =

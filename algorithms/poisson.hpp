@@ -49,6 +49,8 @@ class Solver : public SlabbedProblem<T> {
   [[nodiscard]] std::tuple<int, Index> kind_of(Slab s) const;
   [[nodiscard]] const Tile<double>& response(Slab s) const { return responses_.at(kind_of(s)); }
 
+  /// One for every slab, where the interface systems are worked on.
+  [[nodiscard]] Tiles<double> interface_tiles(Index rows) const;
   void make_tables();
   void make_responses();
   void set_means(const Tiles<T>& f);

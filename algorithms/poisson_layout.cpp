@@ -47,12 +47,16 @@ Mode choose_mode(const Resources& r) {
   return !r.limited() || r.grid < room / 10 * 8 ? Mode::incore : Mode::streaming;
 }
 
-/// What a slab shows to the others takes as much room as so many of its planes: in float64 its ends, its prefix, its first
-/// unknown and the value before it; and copies of two planes.
+/// Planes in float64 of a slab's part of the interface systems: its ends, its prefix, its first unknown and the value before.
+Index interface_rows(const Grid& grid) {
+  const Index prefix = grid.slow.periodic() ? Index{kernels::joined_rows} : Index{kernels::prefix_rows};
+  return Index{kernels::shown_rows} + prefix + 2;
+}
+
+/// What a slab shows to the others takes as much room as so many of its planes: that, and copies of two planes.
 template <class T>
 Index interface_planes(const Grid& grid) {
-  const Index prefix = grid.slow.periodic() ? Index{kernels::joined_rows} : Index{kernels::prefix_rows};
-  return (Index{kernels::shown_rows} + prefix + 2) * static_cast<Index>(sizeof(double) / sizeof(T)) + 2;
+  return interface_rows(grid) * static_cast<Index>(sizeof(double) / sizeof(T)) + 2;
 }
 
 /// On the GPU a step of the interface systems of so many columns is done before a core would have looked at it.
@@ -140,6 +144,10 @@ Layout choose_layout(const Machine& machine, const Grid& grid, const Settings& s
   layout.slabs = (grid.planes + layout.slab_planes - 1) / layout.slab_planes;
   layout.lanes = r.where == Where::cuda ? r.workers : 1;
   layout.dealing = layout.mode == Mode::streaming && layout.interface == Where::cpu ? Dealing::turns : Dealing::blocks;
+  // A small tile that has to find room among large slabs makes StarPU free one of them, and the GPU stand still meanwhile.
+  const Index shown = grid.batch * layout.slabs * interface_rows(grid) * grid.columns() * Index{sizeof(double)};
+  layout.keeps_interface = layout.mode == Mode::streaming && layout.interface == Where::cuda &&
+                           shown / (layout.lanes * machine.ranks) < r.capacity / 3;
   choose_working_memory<T>(r, args, layout);
   require_room(r, layout);
   // Three eighths of the memory for slabs that arrive or are worked on, as much for those that stay between the passes,

@@ -44,6 +44,7 @@ struct Layout {
   Index lanes = 1;                   ///< GPUs of a rank; 1 where slabs go to any worker
   Dealing dealing = Dealing::blocks;
   Where interface = Where::cpu;      ///< where what the slabs show is worked on
+  bool keeps_interface = false;      ///< whether its tiles have room of their own on the GPUs, beside the stream
 };
 
 /// Sizes and mode from those of grid and memories. `args.planes_at_once` is chosen here.

@@ -29,7 +29,7 @@ Layout agree(const Runtime& runtime, const Layout& mine) {
   runtime.sum_over_ranks(numbers.data(), numbers.size());
   const auto index = [&](std::size_t i) { return static_cast<Index>(numbers[i]); };
   return {static_cast<Mode>(index(0)), mine.where, index(1), index(2), index(3), index(4), index(5),
-          index(6), static_cast<Dealing>(index(7)), mine.interface};
+          index(6), static_cast<Dealing>(index(7)), mine.interface, mine.keeps_interface};
 }
 
 /// The solution, with mean zero, of (S1) with mu = 0 where no end of the axis is held: right-hand sides f,

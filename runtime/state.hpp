@@ -34,6 +34,8 @@ struct TileState : std::enable_shared_from_this<TileState> {
   starpu_data_handle_t handle = nullptr;
   int owner = 0;
   bool borrowed = false;
+  std::uintptr_t kept = 0;          // its room on the GPU that keeps it, in memory node kept_node
+  unsigned kept_node = 0;
   bool written = false;             // reading a tile that nobody wrote makes StarPU abort
   std::atomic<int> host_views = 0;  // HostViews that hold it now, for the watchdog's diagnosis
 

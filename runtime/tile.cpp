@@ -54,8 +54,18 @@ TileBase::TileBase(Runtime& runtime, const TileShape& shape, void* borrowed, int
   state_->borrowed = borrowed != nullptr && owner == runtime.rank();
   state_->written = state_->borrowed;
   if (!state_->borrowed) state_->shape.ld = shape.cols;
-  starpu_matrix_data_register(&state_->handle, state_->borrowed ? STARPU_MAIN_RAM : -1,
-                              state_->borrowed ? reinterpret_cast<std::uintptr_t>(borrowed) : 0,
+  if (shape.gpu >= 0 && owner == runtime.rank()) {
+    const int worker = starpu_worker_get_by_type(STARPU_CUDA_WORKER, shape.gpu);
+    if (worker < 0)
+      throw Error(fmt::format("tile for GPU {}: there are {}, counted from 0", shape.gpu, starpu_cuda_worker_get_count()));
+    state_->kept_node = starpu_worker_get_memory_node(static_cast<unsigned>(worker));
+    state_->kept = starpu_malloc_on_node(state_->kept_node, state_->bytes());
+  }
+  int home = -1;
+  if (state_->borrowed) home = STARPU_MAIN_RAM;
+  if (state_->kept != 0) home = static_cast<int>(state_->kept_node);
+  starpu_matrix_data_register(&state_->handle, home,
+                              state_->borrowed ? reinterpret_cast<std::uintptr_t>(borrowed) : state_->kept,
                               static_cast<std::uint32_t>(state_->shape.ld), static_cast<std::uint32_t>(shape.cols),
                               static_cast<std::uint32_t>(shape.rows), shape.element_bytes);
   if (runtime.ranks() > 1) ranks::register_tile(state_->handle, state_->runtime->next_tag++, owner);
@@ -84,6 +94,7 @@ TileBase::~TileBase() {
     starpu_data_unregister(state_->handle);
   else
     starpu_data_unregister_no_coherency(state_->handle);
+  if (state_->kept != 0) starpu_free_on_node(state_->kept_node, state_->kept, state_->bytes());
 }
 
 Index TileBase::rows() const { return state_->shape.rows; }
@@ -120,7 +131,7 @@ void TileBase::wait() const {
 }
 
 void TileBase::forget() const {
-  if (state_->owner != state_->runtime->rank || state_->borrowed) return;
+  if (state_->owner != state_->runtime->rank || state_->borrowed || state_->kept != 0) return;
   starpu_data_invalidate_submit(state_->handle);
   state_->written = false;
 }

@@ -20,6 +20,7 @@ struct TileState;  // one StarPU handle; defined in runtime/
 struct TileShape {
   Index rows, cols, ld;
   std::size_t element_bytes;
+  int gpu = -1;  // that keeps it, among the GPUs of its owner's rank; -1: none in particular
 };
 
 /// The part of Tile that does not depend on the element type.
@@ -84,10 +85,20 @@ class Tile : public detail::TileBase {
   Tile(Runtime& runtime, Index rows, Index cols, int owner = 0)
       : TileBase(runtime, {rows, cols, cols, sizeof(T)}, nullptr, owner) {}
 
+  /// As the above, but kept on a GPU of its owner's rank: its room there is taken now, and no other tile can push it out.
+  /// For small tiles beside a stream that fills the memory. Where there is no room, an ordinary tile.
+  /// @param gpu the GPU's number, from 0, among those of the rank
+  static Tile kept_on_gpu(Runtime& runtime, Index rows, Index cols, int gpu, int owner = 0) {
+    return Tile(runtime, {rows, cols, cols, sizeof(T), gpu}, owner);
+  }
+
   /// A tile over memory of the caller, who leaves it alone (but through HostView) until the Tile has ended; ending
   /// waits for the tile's tasks and brings the content back. Ranks other than the owner pass nullptr.
   Tile(Runtime& runtime, T* borrowed, Index rows, Index cols, Index ld, int owner = 0)
       : TileBase(runtime, {rows, cols, ld, sizeof(T)}, borrowed, owner) {}
+
+ private:
+  Tile(Runtime& runtime, const detail::TileShape& shape, int owner) : TileBase(runtime, shape, nullptr, owner) {}
 };
 
 /// A matrix cut into a grid of tiles, those of the last row and column maybe smaller, or into slabs of any heights.
@@ -100,6 +111,11 @@ class Tiles {
   using Owner = std::function<int(Index tile_row, Index tile_col)>;
 
   Tiles() = default;
+
+  /// Tiles made one by one, in the order of their numbers: a column of them.
+  explicit Tiles(std::vector<Tile<T>> tiles)
+      : tile_rows_(tiles.front().rows()), tile_cols_(tiles.front().cols()), count_rows_(static_cast<Index>(tiles.size())),
+        count_cols_(1), tiles_(std::move(tiles)) {}
 
   /// @param ld distance between rows in the caller's memory (for borrowed tiles)
   /// @throw Error when an extent is below 1.

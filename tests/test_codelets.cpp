@@ -421,4 +421,26 @@ TEST_CASE("gpu: four times the GPU's memory passes through it") {
   CHECK(runtime.traffic().to_device >= std::int64_t{2} << 30);
 }
 
+TEST_CASE("gpu: what a GPU keeps stays there while a stream passes") {
+  Options options = one_gpu();
+  options.gpu_memory = std::size_t{512} << 20;
+  Runtime runtime(options);
+  const Codelet<NoArgs, InOut<double>> visit{"test_gpu_visit", nullptr,
+                                             [](Stream, const NoArgs&, InOut<double>) {}};
+  const Tile<double> kept = Tile<double>::kept_on_gpu(runtime, 2048, 2048, 0);  // 32 MiB
+  set(7, kept);
+  visit({}, kept);
+  kept.wait();
+  std::vector<Tile<double>> tiles;
+  for (int k = 0; k < 64; ++k) set(k, tiles.emplace_back(runtime, 2048, 2048)), visit({}, tiles.back());
+  runtime.wait();
+  const std::int64_t to_device = runtime.traffic().to_device;
+  visit({}, kept);
+  runtime.wait();
+  CHECK(runtime.traffic().to_device == to_device);  // it was there
+  CHECK(value(kept) == 7);
+  CHECK_THROWS_WITH_AS(Tile<double>::kept_on_gpu(runtime, 2, 2, 1),
+                       "tile for GPU 1: there are 1, counted from 0", Error);
+}
+
 #endif

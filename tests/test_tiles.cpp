@@ -109,6 +109,36 @@ TEST_CASE("tiles: views wait for the tasks before, tasks for the views before") 
   CHECK(HostView<double>(tile, Access::read)(0, 0) == 100);
 }
 
+TEST_CASE("tiles: waiting for one is waiting for its tasks") {
+  Runtime runtime;
+  double number = 0;
+  const Tile<double> tile(runtime, &number, 1, 1, 1);
+  for (int k = 0; k < 3; ++k) add_later(1, tile);
+  tile.wait();
+  CHECK(number == 3);
+  add_later(1, tile);
+  CHECK(HostView<double>(tile, Access::read)(0, 0) == 4);
+}
+
+TEST_CASE("tiles: only tasks of a stream are counted for its room") {
+  Runtime runtime;
+  double numbers[2] = {0, 0};
+  const Tile<double> stream(runtime, &numbers[0], 1, 1, 1), beside(runtime, &numbers[1], 1, 1, 1);
+  for (int k = 0; k < 5; ++k) add_later(1, beside, {.streams = false});
+  runtime.wait_for_room(1);  // for nothing: none of them counts
+  add_later(1, stream);
+  runtime.wait_for_room(1);
+  CHECK(numbers[0] == 1);
+  runtime.wait();
+  CHECK(numbers[1] == 5);
+}
+
+TEST_CASE("tiles: no GPU keeps what there is no GPU for") {
+  Runtime runtime({.gpus = 0});
+  CHECK_THROWS_WITH_AS(Tile<double>::kept_on_gpu(runtime, 2, 2, 0),
+                       "tile for GPU 0: there are 0, counted from 0", Error);
+}
+
 TEST_CASE("tiles: two may read at once") {
   Runtime runtime;
   const Tile<double> tile(runtime, 1, 1);
