@@ -160,7 +160,8 @@ void* acquire(const TileBase& tile, HostAccess access) {
 
 void release(const TileBase& tile) noexcept {
   --tile.state().host_views;
-  if (!tile.state().runtime->stalled) starpu_data_release(tile.state().handle);
+  // Not starpu_data_release, which means a tile's home: for one that a GPU keeps that is the GPU.
+  if (!tile.state().runtime->stalled) starpu_data_release_on_node(tile.state().handle, STARPU_MAIN_RAM);
 }
 
 Index host_ld(const TileBase& tile) {
