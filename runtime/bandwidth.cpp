@@ -46,6 +46,21 @@ double measure_host_copy(int threads, std::size_t bytes, char* from, char* to) {
   return 2 * static_cast<double>(bytes) / seconds;
 }
 
+/// STREAM's triad, a = b + s c, on float64: three arrays of `bytes` each, cut among the threads.
+double measure_host_triad(int threads, std::size_t bytes, double* a, const double* b, const double* c) {
+  const std::size_t share = bytes / sizeof(double) / static_cast<std::size_t>(threads);
+  const double seconds = shortest_seconds([&] {
+    std::vector<std::jthread> team;
+    for (int t = 0; t < threads; ++t) {
+      const std::size_t offset = static_cast<std::size_t>(t) * share;
+      team.emplace_back([a = a + offset, b = b + offset, c = c + offset, share] {
+        for (std::size_t i = 0; i < share; ++i) a[i] = b[i] + 3.0 * c[i];
+      });
+    }
+  });
+  return 3 * static_cast<double>(share * static_cast<std::size_t>(threads) * sizeof(double)) / seconds;
+}
+
 #ifdef ASTERISM_WITH_CUDA
 using cuda::check;
 
@@ -166,8 +181,12 @@ Bandwidth measure_bandwidth(Runtime& runtime, std::size_t bytes) {
   std::vector<PinnedBuffer> host;
   for (int i = 0; i < std::max(2, machine.count(WorkerKind::cuda)); ++i) host.emplace_back(runtime, bytes);
   Bandwidth result;
-  if (const int cpus = machine.count(WorkerKind::cpu); cpus > 0)
+  if (const int cpus = machine.count(WorkerKind::cpu); cpus > 0) {
     result.host_copy = measure_host_copy(cpus, bytes, host[0].as<char>(), host[1].as<char>());
+    const std::size_t half = bytes / 2 / sizeof(double);  // three arrays in the two buffers
+    result.host_triad = measure_host_triad(cpus, half * sizeof(double), host[0].as<double>(),
+                                           host[0].as<double>() + half, host[1].as<double>());
+  }
 #ifdef ASTERISM_WITH_CUDA
   if (const std::vector<int> gpus = devices(); !gpus.empty()) {
     measure_gpu(result, gpus[0], bytes, host[0].data(), host[1].data());

@@ -20,13 +20,14 @@ struct Bandwidth {
   double both_ways = 0;        ///< each way, when both go at once
   double device_copy = 0;      ///< inside the GPU's memory, bytes read plus bytes written
   double host_copy = 0;        ///< main memory, all CPU workers, bytes read plus bytes written
+  double host_triad = 0;       ///< STREAM's triad a = b + s c, all CPU workers: 3 * 8 bytes per element, as it counts
   int gpus = 0;                ///< how many GPUs the next two are of: all that the runtime uses
   double all_to_device = 0;    ///< page-locked main memory to all GPUs at once, their sum
   double all_both_ways = 0;    ///< each way, their sum, when all GPUs copy both ways at once
 };
 
 /// Measures with raw copies, no tasks, of `bytes` (for each GPU: so much main memory is needed, and twice as much at
-/// least); the best of several repetitions. Call it while no task runs, and on one rank of a node at a time.
+/// least; each array of the triad has half as many); the best of several repetitions. Call it while no task runs, and on one rank of a node at a time.
 /// @throw Error when memory for the copies is missing.
 Bandwidth measure_bandwidth(Runtime& runtime, std::size_t bytes = std::size_t{1} << 30);
 

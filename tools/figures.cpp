@@ -36,6 +36,8 @@ void add_ceilings(Figures& figures, const Bandwidth& raw) {
   };
   if (raw.host_copy > 0)
     speed("host_copy", "main memory, plain copy by all CPU workers (read + write)", raw.host_copy);
+  if (raw.host_triad > 0)
+    speed("host_triad", "main memory, STREAM triad by all CPU workers (3 x 8 bytes counted)", raw.host_triad);
   if (raw.to_device == 0) return;
   const std::string gpu = raw.gpus > 1 ? "the first GPU" : "the GPU";
   speed("link_to_device", fmt::format("link, raw copies, to {} alone", gpu), raw.to_device);
