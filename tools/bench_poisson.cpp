@@ -7,6 +7,7 @@
 #include "commands.hpp"
 #include "figures.hpp"
 #include "poisson_slabs.hpp"
+#include "solver_run.hpp"
 
 namespace asterism::tools {
 namespace {

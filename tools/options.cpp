@@ -110,7 +110,7 @@ std::size_t parse_size(const std::string& text) {
   return static_cast<std::size_t>(value);
 }
 
-std::vector<Index> parse_grid(const std::string& text) {
+std::vector<Index> parse_grid(const std::string& text, std::size_t least) {
   const auto fail = [&](std::string_view token, std::string_view what) {
     return Error(
         fmt::format("grid '{}': '{}' {}: write rows x columns, like 4095x1023, or planes x rows x "
@@ -118,7 +118,7 @@ std::vector<Index> parse_grid(const std::string& text) {
                     text, token, what));
   };
   const std::vector<std::string_view> parts = factors(text);
-  if (parts.size() < 2) throw fail(text, "has no 'x'");
+  if (parts.size() < least) throw fail(text, "has no 'x'");
   if (parts.size() > 3) throw fail(text, fmt::format("has {} extents", parts.size()));
   std::vector<Index> extents;
   for (const std::string_view token : parts) {
@@ -140,7 +140,7 @@ std::vector<Index> parse_grid(const std::string& text) {
   return extents;
 }
 
-std::vector<double> parse_lengths(const std::string& text) {
+std::vector<double> parse_lengths(const std::string& text, std::size_t least) {
   const auto fail = [&](std::string_view token, std::string_view what) {
     return Error(
         fmt::format("lengths '{}': '{}' {}: write the lengths along y and x, like 1x2.5, or along z, y "
@@ -148,7 +148,7 @@ std::vector<double> parse_lengths(const std::string& text) {
                     text, token, what));
   };
   const std::vector<std::string_view> parts = factors(text);
-  if (parts.size() < 2) throw fail(text, "has no 'x'");
+  if (parts.size() < least) throw fail(text, "has no 'x'");
   if (parts.size() > 3) throw fail(text, fmt::format("has {} lengths", parts.size()));
   std::vector<double> lengths;
   for (const std::string_view token : parts) {

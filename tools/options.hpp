@@ -23,11 +23,12 @@ std::size_t parse_size(const std::string& text);
 
 /// "4095x1023" or "255x511x127": the extents of a grid, slowest axis first: rows x columns, planes x rows x
 /// columns.
+/// @param least axes; 1: "4095" is one, too
 /// @throw Error
-std::vector<Index> parse_grid(const std::string& text);
+std::vector<Index> parse_grid(const std::string& text, std::size_t least = 2);
 
 /// "1x2.5" or "1x1x2.5": the lengths of a rectangle or box along the same axes. @throw Error
-std::vector<double> parse_lengths(const std::string& text);
+std::vector<double> parse_lengths(const std::string& text, std::size_t least = 2);
 
 /// A number that is finite. @throw Error
 double parse_real(const std::string& text);

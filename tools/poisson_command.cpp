@@ -9,6 +9,7 @@
 #include "poisson_report.hpp"
 #include "poisson_slabs.hpp"
 #include "progress.hpp"
+#include "solver_run.hpp"
 
 namespace asterism::tools {
 namespace {
@@ -21,36 +22,13 @@ struct PoissonOptions {
   bool check = true;
 };
 
-/// The output file, which all ranks write into and rank 0 makes and commits.
-std::optional<NpyWriter> open_output(const Runtime& runtime, const std::filesystem::path& output,
-                                     const StatedProblem& stated, Precision precision) {
-  if (output.empty()) return std::nullopt;
-  std::optional<NpyWriter> writer;
-  if (runtime.rank() == 0) writer.emplace(output, precision, stated.array);
-  const std::string temporary = runtime.from_first_rank(writer ? writer->temporary().string() : "");
-  if (!writer) writer.emplace(NpyWriter::attach(temporary));
-  writer->set_leading(stated.array.size() - stated.dimensions() + 1);
-  return writer;
-}
-
-/// What this rank knows of its own only, summed over all ranks.
-void sum_over_ranks(const Runtime& runtime, PoissonOutcome& outcome) {
-  const Machine machine = runtime.machine();
-  double workers[] = {static_cast<double>(machine.count(WorkerKind::cpu)),
-                      static_cast<double>(machine.count(WorkerKind::cuda))};
-  runtime.sum_over_ranks(workers, std::size(workers));
-  outcome.cpus = static_cast<int>(workers[0]);
-  outcome.gpus = static_cast<int>(workers[1]);
-  outcome.report.traffic = traffic_of_all_ranks(runtime, outcome.report.traffic);
-  outcome.ranks = runtime.ranks();
-}
-
 template <template <class> class Solver, class T>
 PoissonOutcome solve_by(Runtime& runtime, const PoissonOptions& o, const StatedProblem& stated,
                         Stopwatch& stopwatch) {
   require_room<T>(runtime, stated.problem);
   Solver<T> solver(runtime, stated.problem, o.method.settings);
-  std::optional<NpyWriter> writer = open_output(runtime, o.common.output, stated, precision_of<T>);
+  std::optional<NpyWriter> writer = open_output(runtime, o.common.output, stated.array, precision_of<T>);
+  if (writer) writer->set_leading(stated.array.size() - stated.dimensions() + 1);
   stopwatch.lap("setup");
 
   Slabs<T> slabs(runtime, solver);
@@ -84,7 +62,8 @@ PoissonOutcome solve_by(Runtime& runtime, const PoissonOptions& o, const StatedP
   PoissonOutcome outcome{.layout = solver.layout(),
                          .slabs = solver.slab_count(),
                          .report = solver.solve(slabs.tiles()),
-                         .check = {}};
+                         .check = {},
+                         .workers = {}};
   if constexpr (requires { solver.block_count(); }) outcome.blocks = solver.block_count();
   stopwatch.lap("solve");
 
@@ -103,12 +82,11 @@ PoissonOutcome solve_by(Runtime& runtime, const PoissonOptions& o, const StatedP
       show("writing u", slab);
       writer->write_rows(solver.first_plane(slab), u.rows(), u.row(0), u.ld());
     });
-    if (runtime.rank() > 0) writer.reset();
-    runtime.barrier();
-    if (writer) writer->commit();
+    commit_output(runtime, writer);
     stopwatch.lap("write");
   }
-  sum_over_ranks(runtime, outcome);
+  outcome.report.traffic = traffic_of_all_ranks(runtime, outcome.report.traffic);
+  outcome.workers = workers_of_all_ranks(runtime);
   return outcome;
 }
 

@@ -8,19 +8,9 @@
 namespace asterism::tools {
 namespace {
 
-namespace fs = std::filesystem;
 using poisson::Centering;
 using poisson::Condition;
 using poisson::Mode;
-
-constexpr const char* axis_names[] = {"z", "y", "x"};
-
-/// "A,B" in its halves; what has no comma stands for both.
-std::pair<std::string, std::string> lower_and_upper(const std::string& text) {
-  const auto comma = text.find(',');
-  if (comma == std::string::npos) return {text, text};
-  return {text.substr(0, comma), text.substr(comma + 1)};
-}
 
 Condition parse_condition(const std::string& text) {
   for (const Condition condition : {Condition::dirichlet, Condition::neumann, Condition::periodic})
@@ -30,15 +20,6 @@ Condition parse_condition(const std::string& text) {
       fmt::format("'{}' is unknown; choose dirichlet, neumann or periodic for both ends of an axis, or "
                   "LOWER,UPPER such as dirichlet,neumann",
                   text));
-}
-
-GivenValue parse_value(const std::string& text) {
-  if (text.ends_with(".npy")) return {0, text};
-  try {
-    return {parse_real(text)};
-  } catch (const Error& error) {
-    throw Error(fmt::format("{}, nor the name of a .npy file", error.what()));
-  }
 }
 
 /// The first axis of options for z, y and x.
@@ -72,28 +53,6 @@ void state_shape(const ProblemOptions& o, StatedProblem& p) {
   p.reader->set_leading(p.array.size() - axes + 1);
 }
 
-std::vector<double> read_array(const NpyReader& reader) {
-  const Index rows = reader.header().rows(), cols = reader.header().cols();
-  std::vector<double> values(static_cast<std::size_t>(rows * cols));
-  reader.read_rows(0, rows, values.data(), cols, Values::finite);
-  return values;
-}
-
-/// The values at one end of axis `a`, into `end`.
-void state_value(const GivenValue& given, const poisson::Problem& problem, std::size_t a, poisson::End& end) {
-  end.value = given.number;
-  if (given.file.empty()) return;
-  const NpyReader reader(given.file, {1, std::numeric_limits<std::size_t>::max()});
-  std::vector<Index> side = problem.shape;
-  side.erase(side.begin() + static_cast<std::ptrdiff_t>(a));
-  if (reader.header().shape != side)
-    throw Error(fmt::format(
-        "{}: its shape is {}; values at an end of the {} axis of a grid of {} nodes have the shape {}",
-        given.file.string(), shape_text(reader.header().shape), axis_name(problem, a),
-        poisson::to_string(problem.shape), shape_text(side)));
-  end.values = read_array(reader);
-}
-
 /// Conditions and values at all ends.
 void state_ends(const ProblemOptions& o, poisson::Problem& problem) {
   if (first_axis(problem) == 1)
@@ -110,8 +69,11 @@ void state_ends(const ProblemOptions& o, poisson::Problem& problem) {
     ends.lower.condition = conditions.lower;
     ends.upper.condition = conditions.upper;
     if (!o.values[option]) continue;
-    state_value(o.values[option]->lower, problem, a, ends.lower);
-    state_value(o.values[option]->upper, problem, a, ends.upper);
+    for (const auto& [given, end] :
+         {std::pair{&o.values[option]->lower, &ends.lower}, {&o.values[option]->upper, &ends.upper}}) {
+      end->value = given->number;
+      end->values = read_side(*given, problem.shape, a);
+    }
   }
 }
 
@@ -152,17 +114,12 @@ const char* name(Condition condition) {
 const char* name(Centering centering) { return centering == Centering::node ? "node" : "cell"; }
 
 const char* axis_name(const poisson::Problem& problem, std::size_t a) {
-  return axis_names[a + first_axis(problem)];
+  return axis_name(problem.shape.size(), a);
 }
 
 Conditions parse_conditions(const std::string& text) {
   const auto [lower, upper] = lower_and_upper(text);
   return {parse_condition(lower), parse_condition(upper)};
-}
-
-GivenValues parse_values(const std::string& text) {
-  const auto [lower, upper] = lower_and_upper(text);
-  return {parse_value(lower), parse_value(upper)};
 }
 
 StatedProblem state_problem(const ProblemOptions& o, const std::string& input) {
@@ -199,25 +156,27 @@ void add_poisson_options(CLI::App& app, ProblemOptions& options) {
                        const std::string& help) {
     add_parsed_option(app, option, target, parser, help)->type_name(type)->group("Problem");
   };
-  add("--grid", options.grid, parse_grid, "[Lx]MxN",
+  add(
+      "--grid", options.grid, [](const std::string& text) { return parse_grid(text); }, "[Lx]MxN",
       "unknowns of a model along each axis: rows x columns, or planes x rows x columns; default: 4095x4095");
-  add("--lengths", options.lengths, parse_lengths, "[LZx]LYxLX",
+  add(
+      "--lengths", options.lengths, [](const std::string& text) { return parse_lengths(text); }, "[LZx]LYxLX",
       "of the rectangle or box, along the same axes; default: 1 each, for the model sine 2");
   add("--bc", options.conditions, parse_conditions, "SPEC",
       "conditions at the ends of all axes: dirichlet, neumann, periodic (or d, n, p), or LOWER,UPPER such as "
       "dirichlet,neumann; default: dirichlet");
   const char* const ends[] = {"from plane to plane (3D)", "from row to row", "along the rows"};
   for (std::size_t axis = 0; axis < 3; ++axis)
-    add(fmt::format("--bc-{}", axis_names[axis]), options.axis_conditions[axis], parse_conditions, "SPEC",
-        fmt::format("the same for the ends of {} alone, {}", axis_names[axis], ends[axis]));
+    add(fmt::format("--bc-{}", axis_name(3, axis)), options.axis_conditions[axis], parse_conditions, "SPEC",
+        fmt::format("the same for the ends of {} alone, {}", axis_name(3, axis), ends[axis]));
   for (std::size_t axis = 0; axis < 3; ++axis)
-    add(fmt::format("--value-{}", axis_names[axis]), options.values[axis], parse_values, "VALUES",
+    add(fmt::format("--value-{}", axis_name(3, axis)), options.values[axis], parse_values, "VALUES",
         axis == 0 ? "what is given at the ends of z: u where Dirichlet; where Neumann the derivative of u "
                     "along the "
                     "axis, in its direction at both ends (not outwards). A number or a .npy file of the "
                     "side's values "
                     "(the grid's shape without this axis), for both ends or LOWER,UPPER; default: 0"
-                  : fmt::format("the same at the ends of {}", axis_names[axis]));
+                  : fmt::format("the same at the ends of {}", axis_name(3, axis)));
   add_choice_option<Centering, Centering>(
       app, "--centering", options.centering, {{"node", Centering::node}, {"cell", Centering::cell}},
       "node: unknowns at the nodes, and at Neumann ends, which are nodes; cell: in "

@@ -10,6 +10,7 @@
 
 #include "../algorithms/poisson_layout.hpp"
 #include "../algorithms/poisson_problem.hpp"
+#include "given_values.hpp"
 #include "npy.hpp"
 #include "options.hpp"
 
@@ -22,19 +23,6 @@ struct Conditions {
 /// "dirichlet", "neumann", "periodic", or what it begins with: d, n, p; for both ends, or "LOWER,UPPER".
 /// @throw Error
 Conditions parse_conditions(const std::string& text);
-
-/// What is given at one end of an axis: a number, or, where `file` is not empty, the array there.
-struct GivenValue {
-  double number = 0;
-  std::filesystem::path file = {};
-};
-
-struct GivenValues {
-  GivenValue lower, upper;
-};
-
-/// "1.5", "side.npy" for both ends, or "LOWER,UPPER". @throw Error
-GivenValues parse_values(const std::string& text);
 
 /// What the command line says of the problem. Options of single axes: z, y, x.
 struct ProblemOptions {

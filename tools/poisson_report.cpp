@@ -9,8 +9,6 @@
 namespace asterism::tools {
 namespace {
 
-const char* plural(Index count) { return count == 1 ? "" : "s"; }
-
 const char* solver_name(Method method) {
   return method == Method::gemm ? "fast Poisson, dense transforms (DFPS)" : "fast Poisson, two passes";
 }
@@ -37,20 +35,6 @@ std::string conditions(const poisson::Problem& problem) {
   return usual ? "" : fmt::format("{}; {}-centred", fmt::join(axes, ", "), name(problem.centering));
 }
 
-/// "1.0 GiB to GPUs, 512.0 MiB back, 3.0 MiB between ranks": what there is.
-std::string moved(const Traffic& traffic) {
-  std::vector<std::string> parts;
-  const auto add = [&](std::int64_t bytes, const char* way) {
-    if (bytes > 0) parts.push_back(human_bytes(static_cast<double>(bytes)) + way);
-  };
-  add(traffic.to_device, " to GPUs");
-  add(traffic.from_device, " from GPUs");
-  add(traffic.to_disk, " to disk");
-  add(traffic.from_disk, " from disk");
-  add(traffic.between_ranks, " between ranks");
-  return fmt::format("{}", fmt::join(parts, ", "));
-}
-
 }  // namespace
 
 void print_json(const PoissonRun& run) {
@@ -70,19 +54,13 @@ void print_json(const PoissonRun& run) {
   j["lambda"] = problem.lambda;
   j["precision"] = to_string(run.precision);
   j["unknowns"] = count_unknowns(problem);
-  for (const auto& [part, seconds] : run.stopwatch.laps()) j["seconds"][part] = seconds;
-  j["seconds"]["total"] = run.stopwatch.total();
+  j["seconds"] = as_json(run.stopwatch);
   if (outcome.check) {  // NaN and infinity, which JSON has not, become null
     j["scaled_residual"] = outcome.check->scaled_residual;
     if (outcome.check->error) j["error"] = *outcome.check->error;
   }
-  j["workers"] = {{"cpu", outcome.cpus}, {"cuda", outcome.gpus}, {"ranks", outcome.ranks}};
-  const Traffic& traffic = outcome.report.traffic;
-  j["bytes"] = {{"to_device", traffic.to_device},
-                {"from_device", traffic.from_device},
-                {"to_disk", traffic.to_disk},
-                {"from_disk", traffic.from_disk},
-                {"between_ranks", traffic.between_ranks}};
+  j["workers"] = as_json(outcome.workers);
+  j["bytes"] = as_json(outcome.report.traffic);
   j["slabs"] = outcome.slabs;
   if (outcome.blocks > 0) j["blocks"] = outcome.blocks;
   j["reason"] = to_string(outcome.report.reason);
@@ -108,15 +86,10 @@ void print_text(const PoissonRun& run, const std::string& input) {
   fmt::print("method     {}, {}: {} slab{} of {} {}{}{}\n", solver_name(run.method),
              name(outcome.layout.mode), outcome.slabs, plural(outcome.slabs), planes,
              run.stated.dimensions() == 3 ? "plane" : "row", plural(planes), blocks);
-  fmt::print("workers    {} CPU, {} CUDA, {} rank{}\n", outcome.cpus, outcome.gpus, outcome.ranks,
-             plural(outcome.ranks));
-  fmt::print("seconds    ");
-  for (const auto& [part, seconds] : run.stopwatch.laps()) fmt::print("{} {:.3f}, ", part, seconds);
-  fmt::print("total {:.3f}\n", run.stopwatch.total());
+  print_workers_and_seconds(outcome.workers, run.stopwatch);
   fmt::print("speed      {:.1f} million unknowns per second of solving\n",
              millions / outcome.report.seconds.at("solve"));
-  if (const std::string text = moved(outcome.report.traffic); !text.empty())
-    fmt::print("moved      {}\n", text);
+  print_moved(outcome.report.traffic);
   if (outcome.check)
     fmt::print("residual   {:.2e} scaled, {:.2f} eps\n", outcome.check->scaled_residual,
                outcome.check->scaled_residual / roundoff(run.precision));

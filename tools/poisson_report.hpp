@@ -2,36 +2,15 @@
 /// What `asterism poisson` tells about a run.
 #pragma once
 
-#include <chrono>
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "../algorithms/poisson_slabs.hpp"
 #include "options.hpp"
 #include "poisson_options.hpp"
+#include "solver_run.hpp"
 
 namespace asterism::tools {
-
-/// The wall time of the parts of a run, in the order they happen.
-class Stopwatch {
- public:
-  /// Ends the part that runs now and gives it its name.
-  void lap(const std::string& part) {
-    const auto now = Clock::now();
-    laps_.emplace_back(part, std::chrono::duration<double>(now - last_).count());
-    last_ = now;
-  }
-  [[nodiscard]] const std::vector<std::pair<std::string, double>>& laps() const { return laps_; }
-  [[nodiscard]] double total() const { return std::chrono::duration<double>(last_ - start_).count(); }
-
- private:
-  using Clock = std::chrono::steady_clock;
-
-  std::vector<std::pair<std::string, double>> laps_;
-  Clock::time_point start_ = Clock::now(), last_ = start_;
-};
 
 struct PoissonOutcome {
   poisson::Layout layout;
@@ -39,7 +18,7 @@ struct PoissonOutcome {
   Index blocks = 0;  ///< of modes, each with a worker of its own; 0: the method has none
   Report report;     ///< traffic: of all ranks
   std::optional<poisson::Check> check;
-  int cpus = 0, gpus = 0, ranks = 1;  ///< workers of all ranks
+  Workers workers;
 };
 
 /// A run and all that is to be said of it.

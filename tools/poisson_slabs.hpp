@@ -36,16 +36,6 @@ void require_room(const Runtime& runtime, const poisson::Problem& problem) {
     require(options.cpu_memory, "--memory allows", "allow more, or add --spill DIR");
 }
 
-/// What all ranks moved.
-inline Traffic traffic_of_all_ranks(const Runtime& runtime, const Traffic& mine) {
-  const std::int64_t counts[] = {mine.to_device, mine.from_device, mine.to_disk, mine.from_disk,
-                                 mine.between_ranks};
-  std::vector<double> sums(std::begin(counts), std::end(counts));
-  runtime.sum_over_ranks(sums.data(), static_cast<Index>(sums.size()));
-  const auto sum = [&](std::size_t i) { return static_cast<std::int64_t>(sums[i]); };
-  return {sum(0), sum(1), sum(2), sum(3), sum(4)};
-}
-
 /// The grid of a solver as slabs, with the memory behind them: one piece of main memory, or, where there is a
 /// folder to spill to, whatever the runtime makes of it. Slabs are counted through the whole batch.
 template <class T>

@@ -27,27 +27,39 @@ Progress::~Progress() {
   if (drawn_) std::fputs(erase_line, stderr);
 }
 
-void Progress::update(double fraction, const std::string& what) {
-  if (!shows_) return;
-  const std::unique_lock lock(mutex_, std::try_to_lock);  // another thread is drawing: no need to wait for it
+std::unique_lock<std::mutex> Progress::turn() {
+  if (!shows_) return {};
+  std::unique_lock lock(mutex_, std::try_to_lock);  // another thread is drawing: no need to wait for it
   const auto now = Clock::now();
-  if (!lock || now < next_) return;
+  if (!lock || now < next_) return {};
   next_ = now + std::chrono::milliseconds(100);
-  drawn_ = true;
+  return lock;
+}
 
-  fraction = std::clamp(fraction, 0.0, 1.0);
-  const double seconds = std::chrono::duration<double>(now - start_).count();
-  constexpr int width = 24;
-  const auto full = static_cast<int>(fraction * width);
-  std::string line =
-      fmt::format("[{:=<{}}{:{}}] {:3.0f} %  {:.0f} s", "", full, "", width - full, 100 * fraction, seconds);
-  // An estimate from the first few per cent would be a guess.
-  if (fraction > 0.05) line += fmt::format(", {:.0f} s left", seconds * (1 - fraction) / fraction);
-  line += "  " + what;
+void Progress::draw(std::string line) {
+  drawn_ = true;
   // A line that wraps could not be erased.
   line.resize(std::min(line.size(), terminal_columns() - 1));
   std::fputs((erase_line + line).c_str(), stderr);
   std::fflush(stderr);
+}
+
+void Progress::update(double fraction, const std::string& what) {
+  const auto mine = turn();
+  if (!mine) return;
+  fraction = std::clamp(fraction, 0.0, 1.0);
+  const double elapsed = seconds();
+  constexpr int width = 24;
+  const auto full = static_cast<int>(fraction * width);
+  std::string line =
+      fmt::format("[{:=<{}}{:{}}] {:3.0f} %  {:.0f} s", "", full, "", width - full, 100 * fraction, elapsed);
+  // An estimate from the first few per cent would be a guess.
+  if (fraction > 0.05) line += fmt::format(", {:.0f} s left", elapsed * (1 - fraction) / fraction);
+  draw(line + "  " + what);
+}
+
+void Progress::update(const std::string& what) {
+  if (const auto mine = turn(); mine) draw(fmt::format("{:.0f} s  {}", seconds(), what));
 }
 
 }  // namespace asterism::tools

@@ -23,8 +23,20 @@ class Progress {
   /// \param fraction  of the whole work, from 0 to 1.
   void update(double fraction, const std::string& what);
 
+  /// The same where nobody can tell how much is left: the time and what is going on.
+  void update(const std::string& what);
+
+  [[nodiscard]] bool shows() const { return shows_; }
+
  private:
   using Clock = std::chrono::steady_clock;
+
+  [[nodiscard]] double seconds() const {
+    return std::chrono::duration<double>(Clock::now() - start_).count();
+  }
+  /// Whether it is time to draw again, and nobody else does.
+  [[nodiscard]] std::unique_lock<std::mutex> turn();
+  void draw(std::string line);
 
   std::mutex mutex_;
   bool shows_, drawn_ = false;

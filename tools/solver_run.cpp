@@ -1,0 +1,83 @@
+#include "solver_run.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace asterism::tools {
+
+Workers workers_of_all_ranks(const Runtime& runtime) {
+  const Machine machine = runtime.machine();
+  double counts[] = {static_cast<double>(machine.count(WorkerKind::cpu)),
+                     static_cast<double>(machine.count(WorkerKind::cuda))};
+  runtime.sum_over_ranks(counts, std::size(counts));
+  return {static_cast<int>(counts[0]), static_cast<int>(counts[1]), runtime.ranks()};
+}
+
+Traffic traffic_of_all_ranks(const Runtime& runtime, const Traffic& mine) {
+  const std::int64_t counts[] = {mine.to_device, mine.from_device, mine.to_disk, mine.from_disk,
+                                 mine.between_ranks};
+  std::vector<double> sums(std::begin(counts), std::end(counts));
+  runtime.sum_over_ranks(sums.data(), static_cast<Index>(sums.size()));
+  const auto sum = [&](std::size_t i) { return static_cast<std::int64_t>(sums[i]); };
+  return {sum(0), sum(1), sum(2), sum(3), sum(4)};
+}
+
+std::optional<NpyWriter> open_output(const Runtime& runtime, const std::filesystem::path& output,
+                                     const std::vector<Index>& shape, Precision precision) {
+  if (output.empty()) return std::nullopt;
+  std::optional<NpyWriter> writer;
+  if (runtime.rank() == 0) writer.emplace(output, precision, shape);
+  const std::string temporary = runtime.from_first_rank(writer ? writer->temporary().string() : "");
+  if (!writer) writer.emplace(NpyWriter::attach(temporary));
+  return writer;
+}
+
+void commit_output(const Runtime& runtime, std::optional<NpyWriter>& writer) {
+  if (runtime.rank() > 0) writer.reset();
+  runtime.barrier();
+  if (writer) writer->commit();
+}
+
+nlohmann::ordered_json as_json(const Stopwatch& stopwatch) {
+  nlohmann::ordered_json seconds;
+  for (const auto& [part, time] : stopwatch.laps()) seconds[part] = time;
+  seconds["total"] = stopwatch.total();
+  return seconds;
+}
+
+nlohmann::ordered_json as_json(const Workers& workers) {
+  return {{"cpu", workers.cpus}, {"cuda", workers.gpus}, {"ranks", workers.ranks}};
+}
+
+nlohmann::ordered_json as_json(const Traffic& traffic) {
+  return {{"to_device", traffic.to_device},
+          {"from_device", traffic.from_device},
+          {"to_disk", traffic.to_disk},
+          {"from_disk", traffic.from_disk},
+          {"between_ranks", traffic.between_ranks}};
+}
+
+void print_workers_and_seconds(const Workers& workers, const Stopwatch& stopwatch) {
+  fmt::print("workers    {} CPU, {} CUDA, {} rank{}\n", workers.cpus, workers.gpus, workers.ranks,
+             plural(workers.ranks));
+  fmt::print("seconds    ");
+  for (const auto& [part, seconds] : stopwatch.laps()) fmt::print("{} {:.3f}, ", part, seconds);
+  fmt::print("total {:.3f}\n", stopwatch.total());
+}
+
+void print_moved(const Traffic& traffic) {
+  std::vector<std::string> parts;
+  const auto add = [&](std::int64_t bytes, const char* way) {
+    if (bytes > 0) parts.push_back(human_bytes(static_cast<double>(bytes)) + way);
+  };
+  add(traffic.to_device, " to GPUs");
+  add(traffic.from_device, " from GPUs");
+  add(traffic.to_disk, " to disk");
+  add(traffic.from_disk, " from disk");
+  add(traffic.between_ranks, " between ranks");
+  if (!parts.empty()) fmt::print("moved      {}\n", fmt::join(parts, ", "));
+}
+
+const char* plural(Index count) { return count == 1 ? "" : "s"; }
+
+}  // namespace asterism::tools
