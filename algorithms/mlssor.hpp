@@ -1,0 +1,121 @@
+/// \file
+/// Poisson's and Laplace's equation in two dimensions by multi-layer symmetric SOR in drifting subdomains
+/// (codelets/mlssor.hpp).
+///
+/// Rows are cut into stripes of whole subdomains, each with a worker of its own. Neighbours exchange K rows
+/// next to the cut, in small tiles of their own, after T12 and after T22 of a sweep; every node is relaxed by
+/// one worker at a time and from the same values however the grid is cut, so that the iterates do not depend
+/// on that.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "../codelets/mlssor.hpp"
+#include "../runtime/report.hpp"
+#include "../runtime/runtime.hpp"
+#include "../runtime/tile.hpp"
+#include "relaxation_convergence.hpp"
+#include "relaxation_problem.hpp"
+
+namespace asterism::mlssor {
+
+struct Settings {
+  Index subdomain = 16;   ///< n, at least 2: a subdomain has n x n nodes
+  Index layers = 0;       ///< K; 0: as many as can be, n / 2
+  bool alternate = true;  ///< forward and backward sweeps take turns; else all are forward
+  /// None: that of SOR (kernels::Discretisation::optimal_omega). The best one is larger the larger the
+  /// subdomains are, below it for small ones.
+  std::optional<double> omega = {};
+  // All counts of sweeps are relaxations of every node, which is what makes them comparable with those of
+  // other methods: a sweep of K layers is K of them. They are rounded up to whole sweeps of K layers.
+  Index sweeps = 0;       ///< at most so many; 0: no limit but that of the tolerance
+  double tolerance = 0;   ///< stop at this scaled residual, thesis (4.13); 0: never
+  Index check_every = 0;  ///< between two residuals; 0: chosen, with a tolerance; else once, at the end
+  Index stripes = 0;      ///< 0: one for each worker that takes part
+};
+
+/// A stripe of the grid, and who works on it.
+struct Share {
+  Index first_row = 0, rows = 0;
+  int rank = 0;
+  Where where = Where::cpu;
+  int worker = 0;  ///< its number among those of the kind on its rank
+};
+
+/// Plans once, solves any number of right-hand sides.
+template <class T>
+class Solver {
+ public:
+  /// With several ranks: collective. @throw Error: extents below 1, lengths not positive, a side's values
+  /// that do not fit or are not finite, omega outside (0, 2), a subdomain below 2 or too large for GPUs where
+  /// there is nothing else, more layers than half of it, negative numbers, more stripes than the grid has
+  /// whole rows of subdomains, neither sweeps nor tolerance.
+  Solver(Runtime& runtime, const relaxation::Problem& problem, const Settings& settings);
+
+  /// This rank's rows: [first_row, first_row + row_count); there may be none.
+  [[nodiscard]] Index first_row() const;
+  [[nodiscard]] Index row_count() const;
+  /// What was chosen: nothing in it is 0 any more, but for `sweeps` and `tolerance`.
+  [[nodiscard]] const Settings& settings() const { return settings_; }
+  [[nodiscard]] const kernels::Discretisation& discretisation() const { return grid_; }
+  /// Of all ranks, from the first row to the last.
+  [[nodiscard]] const std::vector<Share>& shares() const { return shares_; }
+
+  /// @param f  this rank's rows of f, contiguous; nullptr (on all ranks): Laplace's equation, f = 0
+  /// @param u  this rank's rows: the first guess, then the result
+  /// @return as relaxation::Solver's: reason, iterations (relaxations of every node, maybe check_every more
+  ///   than the tolerance took), residual_history (one each check_every relaxations, the first before any,
+  ///   the last at the end), seconds ("load", "sweeps" with the residuals between them, "store"), traffic.
+  ///
+  /// With several ranks: collective. @throw TaskFailure, Stall.
+  Report solve(const T* f, T* u);
+
+ private:
+  struct StripeTiles {
+    Tile<T> u, g, no_source, frame_columns;
+    Tile<T> top, bottom;   // edges of u, for residuals
+    Tile<T> lead, trail;   // what goes to the neighbours
+    Tile<double> sums[2];  // of two successive residuals
+  };
+
+  [[nodiscard]] Index rows() const { return problem_.shape[0]; }
+  [[nodiscard]] Index nodes() const { return problem_.shape[1]; }
+  void cut_rows();
+  void make_tiles();
+  [[nodiscard]] kernels::MultiLayer stripe(std::size_t s) const;
+  [[nodiscard]] kernels::HalfSweep half(std::size_t s) const;
+  [[nodiscard]] Hints hints(std::size_t s, Index sweeps = 0) const;
+  template <class U>
+  [[nodiscard]] const U& mine(const std::vector<U>& one_per_rank, std::size_t s) const {
+    return one_per_rank[static_cast<std::size_t>(shares_[s].rank)];
+  }
+  /// The stripe before s in a direction, and after it; s itself at an end of the grid, where nobody looks.
+  [[nodiscard]] std::size_t previous(std::size_t s, kernels::Direction direction) const;
+  [[nodiscard]] std::size_t next(std::size_t s, kernels::Direction direction) const;
+  [[nodiscard]] const Tile<T>& source(std::size_t s) const;
+  [[nodiscard]] Tile<T> borrow(T* rows, std::size_t s) const;
+  [[nodiscard]] bool agree_on_source(const T* f) const;
+  [[nodiscard]] double lifted_squares(const T* f) const;
+
+  void load(const T* f, T* u);
+  void sweep(Index sweeps);
+  void receive();
+  void submit_residual(Index number);
+  [[nodiscard]] relaxation::Norms residual(Index number, double lifted) const;
+  void store(T* u);
+
+  Runtime* runtime_;
+  relaxation::Problem problem_;
+  Settings settings_;
+  kernels::Discretisation grid_;
+  std::vector<Share> shares_;
+  std::vector<StripeTiles> tiles_;   // of each share
+  std::vector<Tile<T>> frame_rows_;  // one per rank
+  std::vector<Tile<double>> residual_work_;
+  bool has_source_ = false;
+  kernels::Direction direction_ = kernels::Direction::forward;  // of the next sweep
+  std::optional<kernels::Direction> last_;                      // of the last one, if any
+};
+
+}  // namespace asterism::mlssor

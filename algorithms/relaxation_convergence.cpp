@@ -1,0 +1,29 @@
+#include "relaxation_convergence.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace asterism::relaxation {
+
+std::optional<Reason> Convergence::judge(const Norms& norms, Index sweeps) {
+  const double scale = expected_.operator_norm * norms.solution + norms.source;
+  const double scaled = norms.residual == 0 ? 0 : norms.residual / scale;
+  const bool is_first = history_.empty();
+  history_.push_back(scaled);
+  if (!std::isfinite(norms.residual) || !std::isfinite(scale)) return Reason::not_finite;
+  if (expected_.tolerance > 0 && scaled <= expected_.tolerance) return Reason::solved;
+
+  if (is_first) limit_ = 10 * static_cast<double>(expected_.extents) * scale;
+  if (norms.residual > limit_) return Reason::divergence;
+
+  least_residual_ = is_first ? norms.residual : std::min(least_residual_, norms.residual);
+  if (is_first || scaled < 0.95 * smallest_) {
+    smallest_ = scaled;
+    smallest_at_ = sweeps;
+  }
+  const double promised = std::pow(expected_.spectral_radius, static_cast<double>(sweeps - smallest_at_));
+  if (expected_.tolerance == 0 || promised >= 1e-6) return {};
+  return norms.residual > 10 * least_residual_ ? Reason::divergence : Reason::stagnation;
+}
+
+}  // namespace asterism::relaxation

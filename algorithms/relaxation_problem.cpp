@@ -1,0 +1,115 @@
+#include "relaxation_problem.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "../runtime/error.hpp"
+
+namespace asterism::relaxation {
+namespace {
+
+const char* name(Method method) {
+  switch (method) {
+    case Method::jacobi:
+      return "Jacobi's method";
+    case Method::gauss_seidel:
+      return "Gauss-Seidel";
+    case Method::sor:
+      return "SOR";
+    case Method::ssor:
+      return "symmetric SOR";
+  }
+  return "?";
+}
+
+void require_sound_sizes(const Problem& p) {
+  constexpr Index limit = Index{1} << 31;  // rows and columns of tiles are 32 bits
+  if (p.shape.size() != 2)
+    throw Error(
+        fmt::format("the grid has {} axes: relaxation is for grids of 2, rows and columns", p.shape.size()));
+  const std::string shape = fmt::format("{} x {}", p.shape[0], p.shape[1]);
+  for (const Index n : p.shape) {
+    if (n < 1) throw Error(fmt::format("grid is {}: every extent must be at least 1", shape));
+    if (n > limit) throw Error(fmt::format("grid is {}: no extent may be above {}", shape, limit));
+  }
+  if (!p.lengths.empty() && p.lengths.size() != 2)
+    throw Error(fmt::format("{} lengths for 2 axes: give one for each", p.lengths.size()));
+  for (const double length : p.lengths)
+    if (!std::isfinite(length) || length <= 0)
+      throw Error(
+          fmt::format("lengths are {}: all must be positive and finite", fmt::join(p.lengths, " x ")));
+}
+
+void require_sound_side(const char* which, const Side& side, Index nodes) {
+  if (!side.values.empty() && static_cast<Index>(side.values.size()) != nodes)
+    throw Error(
+        fmt::format("{} side: {} values are given, the side has {} nodes", which, side.values.size(), nodes));
+  if (!std::isfinite(side.value))
+    throw Error(fmt::format("{} side: the value is {}; it must be finite", which, side.value));
+  for (std::size_t i = 0; i < side.values.size(); ++i)
+    if (!std::isfinite(side.values[i]))
+      throw Error(fmt::format("{} side: value number {} is {}; it must be finite", which, i, side.values[i]));
+}
+
+void require_sound_omega(const Settings& s) {
+  if (!s.omega) return;
+  const bool has_omega = s.method == Method::sor || s.method == Method::ssor;
+  if (!has_omega && *s.omega != 1)
+    throw Error(fmt::format("omega is {}, but {} has no omega other than 1; leave it away, or choose SOR",
+                            *s.omega, name(s.method)));
+  if (!(*s.omega > 0 && *s.omega < 2))
+    throw Error(fmt::format("omega is {}: {} converges for 0 < omega < 2 only", *s.omega, name(s.method)));
+}
+
+void require_sound_settings(const Settings& s) {
+  require_sound_omega(s);
+  const std::pair<const char*, Index> numbers[] = {{"sweeps", s.sweeps},
+                                                   {"sweeps between residuals", s.check_every},
+                                                   {"sweeps per task", s.sweeps_per_task},
+                                                   {"stripes", s.stripes}};
+  for (const auto& [what, number] : numbers)
+    if (number < 0) throw Error(fmt::format("{} {}: the number cannot be negative", number, what));
+  if (!(s.tolerance >= 0 && s.tolerance < 1))
+    throw Error(fmt::format(
+        "the tolerance is {}: it must be at least 0 and below 1, which no scaled residual exceeds",
+        s.tolerance));
+  if (s.sweeps == 0 && s.tolerance == 0)
+    throw Error("neither a number of sweeps nor a tolerance is given: there would be no end; give one");
+}
+
+/// Of SOR by colours.
+double sor_radius(double omega, double jacobi_radius) {
+  const double discriminant = omega * omega * jacobi_radius * jacobi_radius - 4 * (omega - 1);
+  if (discriminant <= 0) return omega - 1;  // complex eigenvalues, all of this modulus
+  const double root = (omega * jacobi_radius + std::sqrt(discriminant)) / 2;
+  return root * root;
+}
+
+}  // namespace
+
+double effective_omega(Method method, double omega) {
+  return method == Method::ssor ? omega * (2 - omega) : omega;
+}
+
+double spectral_radius(Method method, double omega, double jacobi_radius) {
+  return method == Method::jacobi ? jacobi_radius : sor_radius(effective_omega(method, omega), jacobi_radius);
+}
+
+Settings checked(const Problem& problem, Settings settings) {
+  require_sound_sizes(problem);
+  require_sound_side("lower y", problem.y_lower, problem.shape[1]);
+  require_sound_side("upper y", problem.y_upper, problem.shape[1]);
+  require_sound_side("lower x", problem.x_lower, problem.shape[0]);
+  require_sound_side("upper x", problem.x_upper, problem.shape[0]);
+  require_sound_settings(settings);
+  return settings;
+}
+
+double value_at(const Side& side, Index node) {
+  return side.values.empty() ? side.value : side.values[static_cast<std::size_t>(node)];
+}
+
+}  // namespace asterism::relaxation
