@@ -101,10 +101,12 @@ Command add_bench(CLI::App& program) {
   add_machine_options(*stream_app, stream->common);
   add_trace_option(*stream_app, stream->common);
 
-  const Command poisson = add_bench_poisson(*app), methods = add_bench_methods(*app);
+  const Command others[] = {add_bench_poisson(*app), add_bench_methods(*app), add_bench_jacobi(*app),
+                            add_bench_relax(*app),   add_bench_mlssor(*app),  add_bench_tile_model(*app)};
   return {app, [=] {
-            if (stream_app->parsed()) return bench_stream(*stream);
-            return methods.app->parsed() ? methods.run() : poisson.run();
+            for (const Command& command : others)
+              if (command.app->parsed()) return command.run();
+            return bench_stream(*stream);
           }};
 }
 

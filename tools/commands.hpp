@@ -18,10 +18,16 @@ struct Command {
 };
 
 Command add_poisson(CLI::App& program);
+Command add_relax(CLI::App& program);
 Command add_info(CLI::App& program);
 Command add_bench(CLI::App& program);
-Command add_bench_methods(CLI::App& bench);  ///< `bench methods`
-Command add_bench_poisson(CLI::App& bench);  ///< `bench poisson`
+Command add_tune(CLI::App& program);
+Command add_bench_methods(CLI::App& bench);     ///< `bench methods`
+Command add_bench_mlssor(CLI::App& bench);      ///< `bench mlssor`
+Command add_bench_poisson(CLI::App& bench);     ///< `bench poisson`
+Command add_bench_jacobi(CLI::App& bench);      ///< `bench jacobi`
+Command add_bench_relax(CLI::App& bench);       ///< `bench relax`
+Command add_bench_tile_model(CLI::App& bench);  ///< `bench tile-model`
 
 /// Says on standard error what went wrong. @return the exit status that belongs to it.
 int report(const std::exception& error);

@@ -46,7 +46,8 @@ int run(int argc, char** argv) {
       "`asterism SUBCOMMAND --help` explains each subcommand.\n"
       "Exit status: 0 solved; 1 not converged or broken down; 2 bad usage or input;\n"
       "3 the machine cannot (no such worker, not enough memory); 4 a task failed.");
-  const Command commands[] = {add_poisson(program), add_info(program), add_bench(program)};
+  const Command commands[] = {add_poisson(program), add_relax(program), add_info(program), add_bench(program),
+                              add_tune(program)};
   try {
     if (parse_command_line(program, argc, argv) == Parsed::finished) return 0;
   } catch (const Error& error) {  // every rank sees the same mistake: one message is enough
