@@ -148,9 +148,9 @@ TEST_CASE("bad input: an exit status, a message, no output touched") {
   const std::string disk = fresh_folder("spill").string(), good = bad / "good.npy";
   const auto poisson = [&](const Words& words) { return Words{"poisson", "-o", bad / "old.npy"} + words; };
   const std::vector<Case> cases{
-      {{}, 2, {"subcommand", "poisson, info, bench", "--help"}},
-      {{"poison"}, 2, {"'poison'", "poisson, info, bench"}},
-      {{"bench"}, 2, {"subcommand", "stream, poisson, methods"}},
+      {{}, 2, {"subcommand", "poisson, relax, info, bench, tune", "--help"}},
+      {{"poison"}, 2, {"'poison'", "poisson, relax, info, bench, tune"}},
+      {{"bench"}, 2, {"subcommand", "stream, poisson, methods, jacobi, relax, mlssor, tile-model"}},
       {{"bench", "methods", "--columns", "63,,127"}, 2, {"--columns: ''", "from 1 on"}},
       {{"bench", "methods", "--columns", "63,x"}, 2, {"--columns: 'x'", "from 1 on"}},
       {{"bench", "stream", "--chunks", "0"}, 2, {"--chunks: '0'", "from 1 on"}},
@@ -384,7 +384,10 @@ TEST_CASE("help explains every option of every subcommand") {
                                   {"bench"},
                                   {"bench", "stream"},
                                   {"bench", "poisson"},
-                                  {"bench", "methods"}}) {
+                                  {"bench", "methods"},
+                                  {"relax"},
+                                  {"bench", "jacobi"},
+                                  {"bench", "relax"}}) {
     const Result result = run(one_process(subcommand + Words{"--help"}));
     CHECK(result.status == 0);
     CHECK(result.err.empty());
