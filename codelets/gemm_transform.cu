@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <type_traits>
 
 #include "../runtime/cuda.hpp"
 #include "gemm_transform.hpp"
@@ -32,21 +33,19 @@ class Blas {
   Blas& operator=(const Blas&) = delete;
 
   /// C = A B + beta C, column-major.
-  void multiply(cudaStream_t stream, Index m, Index n, Index k, const float* a, Index lda, const float* b,
-                Index ldb, float beta, float* c, Index ldc) {
+  template <class T>
+  void multiply(cudaStream_t stream, Index m, Index n, Index k, const T* a, Index lda, const T* b, Index ldb,
+                T beta, T* c, Index ldc) {
     const std::scoped_lock lock(mutex_);
-    constexpr float one = 1;
+    constexpr T one = 1;
     check(cublasSetStream(handle_, stream), "cuBLAS' stream");
-    check(cublasSgemm_64(handle_, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, a, lda, b, ldb, &beta, c, ldc),
-          "SGEMM");
-  }
-  void multiply(cudaStream_t stream, Index m, Index n, Index k, const double* a, Index lda, const double* b,
-                Index ldb, double beta, double* c, Index ldc) {
-    const std::scoped_lock lock(mutex_);
-    constexpr double one = 1;
-    check(cublasSetStream(handle_, stream), "cuBLAS' stream");
-    check(cublasDgemm_64(handle_, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, a, lda, b, ldb, &beta, c, ldc),
-          "DGEMM");
+    const auto status_of = [&](auto gemm) {
+      return gemm(handle_, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, a, lda, b, ldb, &beta, c, ldc);
+    };
+    if constexpr (std::is_same_v<T, float>)
+      check(status_of(cublasSgemm_64), "SGEMM");
+    else
+      check(status_of(cublasDgemm_64), "DGEMM");
   }
 
  private:
