@@ -1,4 +1,4 @@
-#include "relax.hpp"
+#include "relax_stripe.hpp"
 
 #include <algorithm>
 #include <array>
@@ -24,11 +24,6 @@ double Discretisation::optimal_omega() const {
 
 namespace cpu {
 namespace {
-
-template <class T>
-In<T> reading(const InOut<T>& tile) {
-  return {tile.data, tile.rows, tile.cols, tile.ld};
-}
 
 /// Nodes of one row: where the first of them and its neighbours lie in their rows of the tile.
 struct Nodes {
@@ -97,11 +92,6 @@ void pipeline(Index passes, Begin begin, End end, Body body) {
       if (const Index row = y - pass; begin(pass) <= row && row < end(pass)) body(pass, row);
 }
 
-template <class T>
-FivePoint<T> weights(double along_y, double along_x) {
-  return {static_cast<T>(along_y), static_cast<T>(along_x)};
-}
-
 /// Whether the result of a task's sweeps lies in the other tile.
 template <class Args>
 bool ends_in_other(const Args& args) {
@@ -113,7 +103,7 @@ template <class T>
 void sweep(const JacobiArgs& args, InOut<T> u, InOut<T> other, In<T> g) {
   const Stripe& stripe = args.stripe;
   const std::array<InOut<T>, 2> tiles{u, other};
-  const FivePoint<T> a = weights<T>(args.along_y, args.along_x);
+  const FivePoint<T> a = weights<T>(args);
   const auto begin = [&](Index pass) { return stripe.begin(pass + 1); };
   const auto end = [&](Index pass) { return stripe.end(pass + 1); };
   pipeline(args.sweeps, begin, end, [&](Index pass, Index row) {
@@ -128,7 +118,7 @@ template <class T>
 void sweep(const ColourArgs& args, InOut<T> u, InOut<T> other, In<T> g) {
   const Stripe& stripe = args.stripe;
   const InOut<T>& result = ends_in_other(args) ? other : u;
-  const FivePoint<T> a = weights<T>(args.along_y, args.along_x);
+  const FivePoint<T> a = weights<T>(args);
   const T omega = static_cast<T>(args.omega);
   const auto once = [omega](T v, T sum) { return relaxed(omega, v, sum); };
   const auto twice = [once](T v, T sum) { return once(once(v, sum), sum); };
@@ -154,12 +144,6 @@ void sweep(const ColourArgs& args, InOut<T> u, InOut<T> other, In<T> g) {
 template <class T>
 void copy_rows(const T* from, Index from_ld, T* to, Index to_ld, Index count, Index cols) {
   for (Index i = 0; i < count; ++i) std::copy_n(from + i * from_ld, cols, to + i * to_ld);
-}
-
-/// The column of number c in the tile's row `r`.
-Index column_of(const Stripe& stripe, Index r, Index c) {
-  if (stripe.arrangement == Arrangement::natural) return c;
-  return c / 2 + (c % 2 == stripe.start(Colour::red, r) ? 0 : stripe.half());
 }
 
 /// Numbers 0 ... n+1 to where the tile's row `r` has them.
@@ -192,47 +176,18 @@ void gather(const Stripe& stripe, Index r, const T* __restrict row, T* __restric
   }
 }
 
-/// One end of a stripe as a small stripe of G rows: the stripe's first or last ones.
-struct End {
-  Stripe stripe;
-  Index offset;  ///< in the tile, of the small stripe's tile
-  bool upper;    ///< the first ones
-};
-End upper_end(const Stripe& stripe) {
-  Stripe end = stripe;
-  end.rows = stripe.halo;
-  end.last = false;
-  return {end, 0, true};
-}
-End lower_end(const Stripe& stripe) {
-  Stripe end = stripe;
-  end.rows = stripe.halo;
-  end.first = false;
-  end.first_row += stripe.rows - stripe.halo;
-  return {end, stripe.rows - stripe.halo, false};
-}
-
-/// The end's rows, with the ghost rows that the stripe is about to get; twice, as both tiles need the frame.
-template <class T>
-void assemble(const End& end, In<T> tile, In<T> above, In<T> below, InOut<T> u, InOut<T> other) {
-  const Stripe& stripe = end.stripe;
-  copy_rows(tile.row(end.offset), tile.ld, u.data, u.ld, u.rows, u.cols);
-  if (end.upper && !stripe.first) copy_rows(above.data, above.ld, u.data, u.ld, stripe.halo, u.cols);
-  if (!end.upper && !stripe.last)
-    copy_rows(below.data, below.ld, u.row(2 * stripe.halo), u.ld, stripe.halo, u.cols);
-  std::copy_n(u.data, u.rows * u.cols, other.data);
-}
-
-/// What the end's rows are after the sweeps, to `edge`.
+/// What an end's rows are after the sweeps, to `edge`.
 template <class Args, class T>
 void sweep_end(const Args& args, const End& end, In<T> tile, In<T> g, In<T> above, In<T> below, Out<T> edge,
                Scratch<T> work) {
   const Index rows = end.stripe.tile_rows(), cols = end.stripe.tile_cols();
   const InOut<T> u{work.data, rows, cols, cols}, other{work.data + rows * cols, rows, cols, cols};
-  assemble(end, tile, above, below, u, other);
+  copy_rows(tile.row(end.first_tile_row), tile.ld, u.data, u.ld, rows, cols);
+  fill_ghosts(end.stripe, u, above, below);
+  std::copy_n(u.data, rows * cols, other.data);  // both need the frame
   Args part = args;
   part.stripe = end.stripe;
-  sweep(part, u, other, args.has_source ? In<T>{g.row(end.offset), rows, cols, g.ld} : g);
+  sweep(part, u, other, args.has_source ? In<T>{g.row(end.first_tile_row), rows, cols, g.ld} : g);
   const InOut<T>& result = ends_in_other(args) ? other : u;
   copy_rows(result.row(end.stripe.halo), cols, edge.data, edge.ld, end.stripe.halo, cols);
 }
@@ -240,8 +195,12 @@ void sweep_end(const Args& args, const End& end, In<T> tile, In<T> g, In<T> abov
 template <class Args, class T>
 void sweep_border(const Args& args, In<T> u, In<T> g, In<T> above, In<T> below, Out<T> top, Out<T> bottom,
                   Scratch<T> work) {
-  sweep_end(args, upper_end(args.stripe), u, g, above, below, top, work);
-  sweep_end(args, lower_end(args.stripe), u, g, above, below, bottom, work);
+  const End upper = End::upper(args.stripe), lower = End::lower(args.stripe);
+  // Towards the interior, the ghost rows are rows of the stripe itself.
+  const Index halo = args.stripe.halo;
+  const auto rows_of_u = [&](Index tile_row) { return In<T>{u.row(tile_row), halo, u.cols, u.ld}; };
+  sweep_end(args, upper, u, g, above, rows_of_u(2 * halo), top, work);
+  sweep_end(args, lower, u, g, rows_of_u(lower.first_tile_row), below, bottom, work);
 }
 
 /// The sum of the squares of value(j) in several interleaved parts, which vectorises and keeps the rounding

@@ -17,11 +17,18 @@
 /// at the last level. So strips and chunks overlap, and what is wrong is not written. Rows are loaded `ahead`
 /// of their use.
 ///
-/// By colours, on the separated arrangement, a level is half a sweep: the reds, or the blacks, with the new
-/// reds. Columns are then those of a colour's half, and a strip loses one of them a sweep.
+/// Here is what both kinds of relaxation share, and how a task is cut into passes; relax_jacobi.cuh and
+/// relax_colours.cuh have the walks.
 #pragma once
 
-#include "relax.hpp"
+#include <algorithm>
+#include <climits>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "../runtime/cuda.hpp"
+#include "relax_stripe.cuh"
 
 namespace asterism::kernels::cuda {
 
@@ -128,74 +135,6 @@ __host__ __device__ constexpr int power_of_two(int least) {
   return power;
 }
 
-// The figures are those of an H200, whose copies reach 4.30 TB/s, on 16384^2 nodes unless they say otherwise.
-
-/// One sweep is bound by memory. Without a source 4 rows of 16 bytes a lane on their way, strips that end
-/// where the next one begins, chunks of 16 rows and streaming stores reach 90.8 % (double) and 89.7 % (float)
-/// of a copy's bandwidth; 2 rows of 32 bytes reached 83 %, chunks of 64 rows 88.2 % and 84.5 %. With a source
-/// 4 rows of both arrays in overlapping strips reach 93.9 % and 91.2 %.
-///
-/// More sweeps take columns of 16 bytes, and as many warps as registers allow without spilling. 8 sweeps
-/// reach 1110 (double) and 2450 (float) 10^9 nodes a second, 4 with a source 550 and 1090. For doubles chunks
-/// of 192 rows instead of 128 raised 1040 to 1100, and blocks of 2 warps instead of 4 that to 1110; on 2048^2
-/// nodes they raised 702 to 708. There 8 sweeps reach 710 and 1100: to occupy the GPU chunks may have no more
-/// than 42 and 19 rows, for which 58 and 35 are computed.
-///
-/// @param in_cache whether the grid fits in the L2 cache. What is stored is then wanted by the next pass, so
-///                 stores do not stream; the height of these chunks has not been measured.
-template <class T>
-constexpr Layout jacobi_layout(int sweeps, bool has_source, bool in_cache) {
-  constexpr int quad = Quad<T>::count;
-  constexpr bool wide = sizeof(T) == 8;
-  Layout layout{.levels = sweeps, .lost = sweeps, .width = quad, .ahead = 4, .blocks = has_source ? 4 : 5};
-  if (sweeps <= 2) layout.tallest = 64;
-  if (sweeps == 1 && !has_source) {
-    layout.lost = 0;
-    layout.streams = !in_cache;
-    if (!in_cache) layout.tallest = 16;
-  } else if (sweeps == 4) {
-    layout.ahead = 2;
-    layout.blocks = has_source ? 3 : 5;
-  } else if (sweeps == 8) {
-    layout.ahead = wide ? 1 : 2;
-    layout.warps = wide ? 2 : 4;
-    layout.blocks = 16 / layout.warps;
-    layout.tallest = wide ? 192 : 128;
-  }
-  return layout;
-}
-
-/// One sweep with a source: 32 bytes a lane in chunks of 96 rows reach 89.9 % (double) and 88.5 % (float) of
-/// a copy's bandwidth, 16 bytes in 64 rows 86.6 % and 83.0 %. Streaming the source and the result cost 3 %;
-/// a second row ahead, which leaves 8 warps instead of 12, changed nothing.
-///
-/// Two sweeps with a source reach 303 and 575 10^9 nodes a second, four without one 686 and 1360; on 2048^2
-/// nodes 211, 407, 414 and 663. Two without a source reach 416 and 805 with one row ahead and 16 warps, with
-/// two rows and 8 warps 386 and 751; on 2048^2 nodes 289 and 651 against 260 and 494.
-template <class T>
-constexpr Layout colour_layout(int sweeps, bool has_source) {
-  constexpr int quad = Quad<T>::count;
-  Layout layout{.levels = 2 * sweeps, .lost = sweeps, .width = quad, .ahead = 1, .blocks = 2};
-  if (sweeps == 1 && has_source) {
-    layout.width = 2 * quad;
-    layout.blocks = 3;
-    layout.tallest = 96;
-  } else if (sweeps == 1) {
-    layout.ahead = 2;
-    layout.blocks = 4;
-    layout.tallest = 64;
-  } else if (sweeps == 2) {
-    layout.blocks = has_source ? 3 : 4;
-    layout.tallest = has_source ? 128 : 96;
-  }
-  return layout;
-}
-
-template <class T, int sweeps, bool has_source, bool in_cache = true>
-using JacobiShape = Shape<jacobi_layout<T>(sweeps, has_source, in_cache)>;
-template <class T, int sweeps, bool has_source>
-using ColourShape = Shape<colour_layout<T>(sweeps, has_source)>;
-
 /// The part of a pass that a warp has.
 template <class T, class S>
 struct Part {
@@ -233,186 +172,109 @@ struct Reader {
   }
 };
 
-/// Jacobi's sweeps.
-template <class S, bool has_source, bool at_frame, class T>
-__device__ void march_jacobi(const Pass<T>& pass, const Part<T, S>& part) {
-  constexpr int levels = S::levels, width = S::width, ahead = S::ahead;
-  constexpr int ring = has_source ? power_of_two(levels + ahead) : 1;
-  constexpr int turn = ring > ahead ? (ring > 2 ? ring : 2) : (ahead > 2 ? ahead : 2);
-  using Row = Columns<T, width>;
-
-  const Reader<T, S> from{pass.from + part.column, pass.from_ld, pass.read_begin, part.read_end};
-  const Reader<T, S> source{pass.source + part.column, pass.source_ld, pass.read_begin, part.read_end};
-  T* const to = pass.to + part.column;
-  bool moves[width];
-#pragma unroll
-  for (int e = 0; e < width; ++e) moves[e] = part.column + e >= 1 && part.column + e <= pass.nodes;
-
-  // What lies beyond the strip, for the first lane and the last one.
-  constexpr bool edges = S::overlap == 0;
-  static_assert(!edges || levels == 1);
-  [[maybe_unused]] const bool first_lane = part.lane == 0, last_lane = part.lane == lanes - 1;
-  [[maybe_unused]] const int beyond =
-      first_lane ? (part.column == 0 ? 0 : -1) : (part.column + width < pass.columns ? width : 0);
-  [[maybe_unused]] T edge = 0, edge_coming[ahead];
-  const auto edge_of = [&](int r) { return first_lane || last_lane ? from.at(r)[beyond] : T{0}; };
-
-  Row rows[levels][2] = {}, coming[ahead], g[ring] = {};
-  int y = part.begin - levels;
-#pragma unroll
-  for (int i = 0; i < ahead; ++i) {
-    coming[i] = from.row(y + i);
-    if constexpr (edges) edge_coming[i] = edge_of(y + i);
-    if constexpr (has_source) g[(i + ring - 1) % ring] = source.row(y + i - 1);
-  }
-  for (; y < part.end + levels; y += turn) {
-#pragma unroll
-    for (int i = 0; i < turn; ++i) {
-      Row below = coming[i % ahead];
-      coming[i % ahead] = from.row(y + i + ahead);
-      if constexpr (has_source) g[(i + ring - 1 + ahead) % ring] = source.row(y + i - 1 + ahead);
-#pragma unroll
-      for (int t = 1; t <= levels; ++t) {
-        const Row above = rows[t - 1][i % 2], centre = rows[t - 1][(i + 1) % 2];
-        rows[t - 1][i % 2] = below;
-        T west = __shfl_up_sync(all_lanes, centre.v[width - 1], 1);
-        T east = __shfl_down_sync(all_lanes, centre.v[0], 1);
-        if constexpr (edges) {
-          west = first_lane ? edge : west;
-          east = last_lane ? edge : east;
-          edge = edge_coming[i % ahead];
-          edge_coming[i % ahead] = edge_of(y + i + ahead);
-        }
-        [[maybe_unused]] const bool row_moves = y + i - t >= pass.moves_from && y + i - t < pass.moves_end;
-        Row next;
-#pragma unroll
-        for (int e = 0; e < width; ++e) {
-          const T left = e == 0 ? west : centre.v[e == 0 ? 0 : e - 1];
-          const T right = e == width - 1 ? east : centre.v[e == width - 1 ? 0 : e + 1];
-          next.v[e] = balance(pass.a, above.v[e], below.v[e], left, right);
-          if constexpr (has_source) next.v[e] = next.v[e] + g[(i + 2 * ring - t) % ring].v[e];
-          if constexpr (at_frame)
-            if (!row_moves || !moves[e]) next.v[e] = centre.v[e];
-        }
-        below = next;
-      }
-      const int r = y + i - levels;
-      if (r >= part.begin && r < part.end && part.writes)
-        store<S::streams>(to + static_cast<Index>(r) * pass.to_ld, below);
-    }
-  }
-}
-
-/// Sweeps of red-black SOR over a separated stripe. Level h is that of the reds where h is odd, else that of
-/// the blacks; a step also needs the level before the last at its own row.
-///
-/// The walk begins with a row of parity 0. Then at step i of a turn every level is at a row where its nodes
-/// have the numbers 2 k + shift, with shift = (i + 1) mod 2, between the other colour's in columns k - 1 +
-/// shift and k + shift.
-template <class S, bool has_source, bool at_frame, class T>
-__device__ void march_colours(const Pass<T>& pass, const Part<T, S>& part) {
-  constexpr int levels = S::levels, width = S::width, ahead = S::ahead;
-  constexpr int ring = has_source ? power_of_two(levels - 1 + ahead) : 1;
-  constexpr int turn = ring > ahead ? (ring > 2 ? ring : 2) : (ahead > 2 ? ahead : 2);
-  using Row = Columns<T, width>;
-
-  const int black = pass.columns;  // columns on from red
-  const Reader<T, S> from{pass.from + part.column, pass.from_ld, pass.read_begin, part.read_end};
-  const Reader<T, S> source{pass.source + part.column, pass.source_ld, pass.read_begin, part.read_end};
-  T* const to = pass.to + part.column;
-  bool moves[2][width];
-#pragma unroll
-  for (int shift = 0; shift < 2; ++shift)
-#pragma unroll
-    for (int e = 0; e < width; ++e) {
-      const int number = 2 * (part.column + e) + shift;
-      moves[shift][e] = number >= 1 && number <= pass.nodes;
-    }
-
-  // rows[h]: of level h, but the reds of level 0 are before_first.
-  Row rows[levels][2] = {}, before_first = {}, red_coming[ahead], black_coming[ahead];
-  Row red_g[ring] = {}, black_g[ring] = {};
-  int y = part.begin - levels;
-  y -= (y + pass.parity) & 1;
-#pragma unroll
-  for (int i = 0; i < ahead; ++i) {
-    red_coming[i] = from.row(y + i);
-    black_coming[i] = from.row(y + i, black);
-    if constexpr (has_source) {
-      red_g[i % ring] = source.row(y + i - 1);
-      black_g[i % ring] = source.row(y + i - 2, black);
-    }
-  }
-  for (; y < part.end + levels; y += turn) {
-#pragma unroll
-    for (int i = 0; i < turn; ++i) {
-      constexpr int colours = 2;
-      const int shift = (i + 1) % colours;
-      Row own = before_first, below = black_coming[i % ahead];
-      before_first = red_coming[i % ahead];
-      red_coming[i % ahead] = from.row(y + i + ahead);
-      black_coming[i % ahead] = from.row(y + i + ahead, black);
-      if constexpr (has_source) {
-        red_g[(i + ahead) % ring] = source.row(y + i - 1 + ahead);
-        black_g[(i + ahead) % ring] = source.row(y + i - 2 + ahead, black);
-      }
-#pragma unroll
-      for (int h = 1; h <= levels; ++h) {
-        const Row above = rows[h - 1][i % 2], centre = rows[h - 1][(i + 1) % 2];
-        rows[h - 1][i % 2] = below;
-        const T beyond = shift == 1 ? __shfl_down_sync(all_lanes, centre.v[0], 1)
-                                    : __shfl_up_sync(all_lanes, centre.v[width - 1], 1);
-        const int r = y + i - h;
-        [[maybe_unused]] const bool row_moves = r >= pass.moves_from && r < pass.moves_end;
-        Row next;
-#pragma unroll
-        for (int e = 0; e < width; ++e) {
-          const T left = shift == 1 ? centre.v[e] : e == 0 ? beyond : centre.v[e == 0 ? 0 : e - 1];
-          const T right = shift == 0       ? centre.v[e]
-                          : e == width - 1 ? beyond
-                                           : centre.v[e == width - 1 ? 0 : e + 1];
-          T target = balance(pass.a, above.v[e], below.v[e], left, right);
-          if constexpr (has_source) {
-            // Reds of level h were first needed h - 1 rows ago, blacks h - 2.
-            target = target + (h % 2 == 1 ? red_g[(i + 2 * ring - (h - 1)) % ring].v[e]
-                                          : black_g[(i + 2 * ring - (h - 2)) % ring].v[e]);
-          }
-          next.v[e] = relaxed(pass.omega, own.v[e], target);
-          if constexpr (at_frame)
-            if (!row_moves || !moves[shift][e]) next.v[e] = own.v[e];
-        }
-        if (h >= levels - 1 && r >= part.begin && r < part.end && part.writes)
-          store<S::streams>(to + (h == levels ? pass.columns : 0) + static_cast<Index>(r) * pass.to_ld, next);
-        own = above;  // the level before, where the next one is
-        below = next;
-      }
-    }
-  }
-}
-
 __device__ inline int warp_number() {
   return static_cast<int>(blockIdx.x) * (static_cast<int>(blockDim.x) / lanes) +
          static_cast<int>(threadIdx.x) / lanes;
 }
 
-template <class S, bool has_source, class T>
-__global__ void __launch_bounds__(S::threads, S::blocks) jacobi_pass_kernel(Pass<T> pass) {
-  const Part<T, S> part(pass, warp_number());
-  if (part.begin >= pass.end) return;
-  if (part.at_frame)
-    march_jacobi<S, has_source, true>(pass, part);
-  else
-    march_jacobi<S, has_source, false>(pass, part);
+// ---- The passes of a task --------------------------------------------------------------------------------
+
+/// The numbers of sweeps, powers of 2 up to `deepest`, of the passes that make up `sweeps`: so many passes,
+/// an even or odd number, that the result lies where it should.
+inline std::vector<int> depths_of(Index sweeps, int deepest) {
+  std::vector<int> depths;
+  Index left = sweeps;
+  for (int depth = deepest; depth >= 1; depth /= 2)
+    for (; left >= depth; left -= depth) depths.push_back(depth);
+  if ((static_cast<Index>(depths.size()) - sweeps) % 2 != 0) {
+    while (depths.back() == 1) depths.pop_back();  // put back below
+    const int halved = depths.back() / 2;
+    depths.back() = halved;
+    depths.push_back(halved);
+    Index sum = 0;
+    for (const int depth : depths) sum += depth;
+    for (; sum < sweeps; ++sum) depths.push_back(1);
+  }
+  return depths;
 }
 
-template <class S, bool has_source, class T>
-__global__ void __launch_bounds__(S::threads, S::blocks) colour_pass_kernel(Pass<T> pass) {
-  const Part<T, S> part(pass, warp_number());
-  if (part.begin >= pass.end) return;
-  if (part.at_frame)
-    march_colours<S, has_source, true>(pass, part);
-  else
-    march_colours<S, has_source, false>(pass, part);
+/// Warps of a kernel that a GPU runs at once.
+template <class S, class Kernel>
+int warps_at_once(Kernel kernel) {
+  int device = 0, processors = 0, blocks = 0;
+  asterism::cuda::check(cudaGetDevice(&device), "cudaGetDevice");
+  asterism::cuda::check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
+                        "cudaDeviceGetAttribute");
+  asterism::cuda::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, S::threads, 0),
+                        "occupancy");
+  return std::max(1, processors * blocks * S::warps);
+}
+
+/// Rows of a chunk, so that the rounds of chunks that the GPU's warps need take the least time. A chunk of
+/// `overlap` more rows than it writes takes as long as so many rows.
+inline int chunk_rows(Index rows, Index strips, int warps, int overlap, Index most) {
+  Index best = 1, least_time = std::numeric_limits<Index>::max();
+  const Index fewest = parts(rows, most);
+  const Index end = std::min(rows, std::max(4 * fewest, 8 * parts(warps, strips)));
+  for (Index chunks = fewest; chunks <= end; ++chunks) {
+    const Index time = parts(strips * chunks, warps) * (parts(rows, chunks) + overlap);
+    if (time < least_time) {
+      least_time = time;
+      best = chunks;
+    }
+  }
+  return static_cast<int>(parts(rows, best));
+}
+
+/// @tparam kernel  of the shape S
+template <class S, auto kernel, class T>
+void launch_pass(Stream stream, Pass<T> pass) {
+  static const int warps = warps_at_once<S>(kernel);
+  pass.strips = S::strips(pass.numbers);
+  pass.chunk_rows = chunk_rows(pass.end - pass.begin, pass.strips, warps, 2 * S::levels, S::tallest);
+  const Index parts_of_pass = Index{pass.strips} * parts(pass.end - pass.begin, pass.chunk_rows);
+  kernel<<<static_cast<unsigned>(parts(parts_of_pass, S::warps)), S::threads, 0,
+           asterism::cuda::native(stream)>>>(pass);
+  asterism::cuda::check_launch("relaxation pass");
+}
+
+/// Whether rows can be loaded 16 bytes at a time.
+template <class Port>
+bool aligned(const Port& tile) {
+  constexpr std::size_t quad = 16, size = sizeof(typename Port::Element);
+  return reinterpret_cast<std::uintptr_t>(tile.data) % quad == 0 &&
+         static_cast<std::size_t>(tile.ld) * size % quad == 0;
+}
+
+/// A pass but for the rows to write and where it lies.
+/// @param alone whether the rows beyond the stripe's own are to stay as they are, like the frame
+template <class T>
+Pass<T> pass_over(const Stripe& stripe, const FivePoint<T>& a, T omega, In<T> g, bool alone) {
+  const bool first = stripe.first || alone, last = stripe.last || alone;
+  const Index begin = stripe.halo, end = stripe.halo + stripe.rows;
+  const bool natural = stripe.arrangement == Arrangement::natural;
+  Pass<T> pass{};
+  pass.source = g.data;
+  pass.source_ld = static_cast<int>(g.ld);
+  pass.read_begin = static_cast<int>(first ? begin - 1 : 0);
+  pass.read_end = static_cast<int>(last ? end + 1 : stripe.tile_rows());
+  pass.moves_from = first ? static_cast<int>(begin) : INT_MIN;
+  pass.moves_end = last ? static_cast<int>(end) : INT_MAX;
+  pass.columns = static_cast<int>(natural ? stripe.tile_cols() : stripe.half());
+  pass.numbers = static_cast<int>(natural ? stripe.nodes + 2 : (stripe.nodes + 3) / 2);
+  pass.nodes = static_cast<int>(stripe.nodes);
+  pass.parity = static_cast<int>(stripe.parity(0));
+  pass.a = a;
+  pass.omega = omega;
+  return pass;
+}
+
+template <class T>
+void between(Pass<T>& pass, const InOut<T>& from, const InOut<T>& to) {
+  pass.from = from.data;
+  pass.to = to.data;
+  pass.from_ld = static_cast<int>(from.ld);
+  pass.to_ld = static_cast<int>(to.ld);
 }
 
 }  // namespace asterism::kernels::cuda

@@ -1,0 +1,157 @@
+// Sweeps by colours: one colour a launch, in any arrangement and order, or several red-black sweeps in one
+// pass through memory.
+
+#include "relax_colours.cuh"
+
+#include <utility>
+
+namespace asterism::kernels::cuda {
+
+using asterism::cuda::check_launch;
+using asterism::cuda::native;
+
+namespace {
+
+// ---- One colour a launch ---------------------------------------------------------------------------------
+
+/// One colour's pass, in place, over rows [begin, end) in any arrangement.
+template <class T>
+struct ColourStep {
+  Stripe stripe;
+  Colour colour;
+  Index relaxations, begin, end;
+  FivePoint<T> a;
+  T omega;
+  InOut<T> u;
+  In<T> g;
+  bool has_source;
+};
+
+template <class T>
+__global__ void __launch_bounds__(element_threads) colour_step_kernel(ColourStep<T> step) {
+  const Stripe& stripe = step.stripe;
+  const bool natural = stripe.arrangement == Arrangement::natural;
+  const Index half = stripe.half();
+  for_each_element(step.end - step.begin, stripe.nodes / 2 + 1, [&](Index row, Index k) {
+    const Index r = step.begin + row, s = stripe.start(step.colour, r), number = 2 * k + s;
+    if (number < 1 || number > stripe.nodes) return;
+    const bool red = step.colour == Colour::red;
+    const Index own = natural ? number : k + (red ? 0 : half);
+    const Index across = natural ? number : k + (red ? half : 0);  // in the rows above and below
+    const Index left = natural ? number - 1 : across - 1 + s, right = natural ? number + 1 : across + s;
+    T* const u = step.u.row(r);
+    T v = u[own];
+    T target = balance(step.a, step.u.row(r - 1)[across], step.u.row(r + 1)[across], u[left], u[right]);
+    if (step.has_source) target = target + step.g.row(r)[own];
+    for (Index i = 0; i < step.relaxations; ++i) v = relaxed(step.omega, v, target);
+    u[own] = v;
+  });
+}
+
+template <class T>
+InOut<T> sweep_in_steps(Stream stream, const ColourArgs& args, InOut<T> u, InOut<T> other, In<T> g) {
+  const Stripe& stripe = args.stripe;
+  if (args.sweeps % 2 == 1) {
+    copy_rows<T>(stream, {u.data, other.data, u.ld, other.ld, stripe.tile_rows()}, {}, stripe.tile_cols());
+    u = other;
+  }
+  for (Index pass = 0; pass < args.passes(); ++pass) {
+    const Index begin = args.begin(pass), end = args.end(pass);
+    colour_step_kernel<<<element_blocks(end - begin, stripe.nodes / 2 + 1), element_threads, 0,
+                         native(stream)>>>(ColourStep<T>{stripe, args.colour(pass), args.relaxations(pass),
+                                                         begin, end, weights<T>(args),
+                                                         static_cast<T>(args.omega), u, g, args.has_source});
+    check_launch("relax_colours");
+  }
+  return u;
+}
+
+// ---- Several sweeps a launch -----------------------------------------------------------------------------
+
+/// In sweeps; a source takes registers.
+template <bool has_source>
+constexpr int deepest = has_source ? 2 : 4;
+
+/// A pass of so many sweeps.
+template <int sweeps, bool has_source, class T>
+void launch_pass_of(Stream stream, const Pass<T>& pass) {
+  using S = ColourShape<T, sweeps, has_source>;
+  launch_pass<S, colour_pass_kernel<S, has_source, T>>(stream, pass);
+}
+
+template <bool has_source, class T>
+void launch_sweeps(Stream stream, int sweeps, const Pass<T>& pass) {
+  switch (sweeps) {
+    case 1:
+      return launch_pass_of<1, has_source>(stream, pass);
+    case 2:
+      return launch_pass_of<2, has_source>(stream, pass);
+    default:
+      if constexpr (!has_source) launch_pass_of<4, false>(stream, pass);
+  }
+}
+
+/// The fastest way that can be gone.
+template <class T>
+InOut<T> sweep_colours(Stream stream, const ColourArgs& args, InOut<T> u, InOut<T> other, In<T> g) {
+  const Stripe& stripe = args.stripe;
+  const bool piped = stripe.arrangement == Arrangement::separated && args.sweep == Sweep::red_black &&
+                     aligned(u) && aligned(other) && (!args.has_source || aligned(g));
+  if (!piped) return sweep_in_steps(stream, args, u, other, g);
+  Pass<T> pass = pass_over(stripe, weights<T>(args), static_cast<T>(args.omega), g, args.stale_ghosts);
+  Index done = 0;
+  for (const int depth : depths_of(args.sweeps, args.has_source ? deepest<true> : deepest<false>)) {
+    done += 2 * depth;
+    between(pass, u, other);
+    pass.begin = static_cast<int>(args.begin(done - 1));
+    pass.end = static_cast<int>(args.end(done - 1));
+    if (args.has_source)
+      launch_sweeps<true>(stream, depth, pass);
+    else
+      launch_sweeps<false>(stream, depth, pass);
+    std::swap(u, other);
+  }
+  return u;
+}
+
+/// @return where the result lies
+template <class T>
+InOut<T> fill_ghosts_and_sweep(Stream stream, const ColourArgs& args, InOut<T> u, InOut<T> other, In<T> g,
+                               In<T> above, In<T> below) {
+  fill_ghosts(stream, args.stripe, u, above, below);
+  if (args.stale_ghosts) fill_ghosts(stream, args.stripe, other, above, below);
+  return sweep_colours(stream, args, u, other, g);
+}
+
+}  // namespace
+
+template <class T>
+void relax_colours(Stream stream, const ColourArgs& args, InOut<T> u, InOut<T> other, In<T> g, In<T> above,
+                   In<T> below, Out<T> top, Out<T> bottom) {
+  const InOut<T> result = fill_ghosts_and_sweep(stream, args, u, other, g, above, below);
+  copy_edges(stream, args.stripe, reading(result), top, bottom);
+}
+
+template <class T>
+void relax_colours_border(Stream stream, const ColourArgs& args, In<T> u, In<T> g, In<T> above, In<T> below,
+                          Out<T> top, Out<T> bottom, Scratch<T> work) {
+  relax_border(stream, sweep_colours<T>, args, u, g, above, below, top, bottom, work);
+}
+
+template <class T>
+void relax_colours_interior(Stream stream, const ColourArgs& args, InOut<T> u, InOut<T> other, In<T> g,
+                            In<T> above, In<T> below) {
+  fill_ghosts_and_sweep(stream, args, u, other, g, above, below);
+}
+
+#define ASTERISM_INSTANTIATE(T)                                                                             \
+  template void relax_colours(Stream, const ColourArgs&, InOut<T>, InOut<T>, In<T>, In<T>, In<T>, Out<T>,   \
+                              Out<T>);                                                                      \
+  template void relax_colours_border(Stream, const ColourArgs&, In<T>, In<T>, In<T>, In<T>, Out<T>, Out<T>, \
+                                     Scratch<T>);                                                           \
+  template void relax_colours_interior(Stream, const ColourArgs&, InOut<T>, InOut<T>, In<T>, In<T>, In<T>)
+ASTERISM_INSTANTIATE(float);
+ASTERISM_INSTANTIATE(double);
+#undef ASTERISM_INSTANTIATE
+
+}  // namespace asterism::kernels::cuda
