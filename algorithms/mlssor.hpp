@@ -15,8 +15,10 @@
 #include "../runtime/report.hpp"
 #include "../runtime/runtime.hpp"
 #include "../runtime/tile.hpp"
-#include "relaxation_convergence.hpp"
+#include "relaxation_iteration.hpp"
 #include "relaxation_problem.hpp"
+#include "relaxation_stripes.hpp"
+#include "striped_problem.hpp"
 
 namespace asterism::mlssor {
 
@@ -35,13 +37,7 @@ struct Settings {
   Index stripes = 0;      ///< 0: one for each worker that takes part
 };
 
-/// A stripe of the grid, and who works on it.
-struct Share {
-  Index first_row = 0, rows = 0;
-  int rank = 0;
-  Where where = Where::cpu;
-  int worker = 0;  ///< its number among those of the kind on its rank
-};
+using relaxation::Share;
 
 /// Plans once, solves any number of right-hand sides.
 template <class T>
@@ -54,19 +50,17 @@ class Solver {
   Solver(Runtime& runtime, const relaxation::Problem& problem, const Settings& settings);
 
   /// This rank's rows: [first_row, first_row + row_count); there may be none.
-  [[nodiscard]] Index first_row() const;
-  [[nodiscard]] Index row_count() const;
+  [[nodiscard]] Index first_row() const { return grid_.first_row(); }
+  [[nodiscard]] Index row_count() const { return grid_.row_count(); }
   /// What was chosen: nothing in it is 0 any more, but for `sweeps` and `tolerance`.
   [[nodiscard]] const Settings& settings() const { return settings_; }
-  [[nodiscard]] const kernels::Discretisation& discretisation() const { return grid_; }
+  [[nodiscard]] const kernels::Discretisation& discretisation() const { return grid_.discretisation(); }
   /// Of all ranks, from the first row to the last.
-  [[nodiscard]] const std::vector<Share>& shares() const { return shares_; }
+  [[nodiscard]] const std::vector<Share>& shares() const { return grid_.shares(); }
 
   /// @param f  this rank's rows of f, contiguous; nullptr (on all ranks): Laplace's equation, f = 0
   /// @param u  this rank's rows: the first guess, then the result
-  /// @return as relaxation::Solver's: reason, iterations (relaxations of every node, maybe check_every more
-  ///   than the tolerance took), residual_history (one each check_every relaxations, the first before any,
-  ///   the last at the end), seconds ("load", "sweeps" with the residuals between them, "store"), traffic.
+  /// @return as relaxation::iterate(), of relaxations of every node
   ///
   /// With several ranks: collective. @throw TaskFailure, Stall.
   Report solve(const T* f, T* u);
@@ -74,45 +68,35 @@ class Solver {
  private:
   struct StripeTiles {
     Tile<T> u, g, no_source, frame_columns;
-    Tile<T> top, bottom;   // edges of u, for residuals
-    Tile<T> lead, trail;   // what goes to the neighbours
-    Tile<double> sums[2];  // of two successive residuals
+    Tile<T> top, bottom;  // edges of u, for residuals
+    Tile<T> lead, trail;  // what goes to the neighbours
   };
 
-  [[nodiscard]] Index rows() const { return problem_.shape[0]; }
-  [[nodiscard]] Index nodes() const { return problem_.shape[1]; }
-  void cut_rows();
   void make_tiles();
   [[nodiscard]] kernels::MultiLayer stripe(std::size_t s) const;
   [[nodiscard]] kernels::HalfSweep half(std::size_t s) const;
   [[nodiscard]] Hints hints(std::size_t s, Index sweeps = 0) const;
   template <class U>
   [[nodiscard]] const U& mine(const std::vector<U>& one_per_rank, std::size_t s) const {
-    return one_per_rank[static_cast<std::size_t>(shares_[s].rank)];
+    return one_per_rank[static_cast<std::size_t>(shares()[s].rank)];
   }
   /// The stripe before s in a direction, and after it; s itself at an end of the grid, where nobody looks.
   [[nodiscard]] std::size_t previous(std::size_t s, kernels::Direction direction) const;
   [[nodiscard]] std::size_t next(std::size_t s, kernels::Direction direction) const;
   [[nodiscard]] const Tile<T>& source(std::size_t s) const;
-  [[nodiscard]] Tile<T> borrow(T* rows, std::size_t s) const;
-  [[nodiscard]] bool agree_on_source(const T* f) const;
-  [[nodiscard]] double lifted_squares(const T* f) const;
 
   void load(const T* f, T* u);
   void sweep(Index sweeps);
   void receive();
   void submit_residual(Index number);
-  [[nodiscard]] relaxation::Norms residual(Index number, double lifted) const;
   void store(T* u);
 
   Runtime* runtime_;
-  relaxation::Problem problem_;
   Settings settings_;
-  kernels::Discretisation grid_;
-  std::vector<Share> shares_;
+  relaxation::StripedProblem<T> grid_;
+  relaxation::ResidualSums sums_;
   std::vector<StripeTiles> tiles_;   // of each share
   std::vector<Tile<T>> frame_rows_;  // one per rank
-  std::vector<Tile<double>> residual_work_;
   bool has_source_ = false;
   kernels::Direction direction_ = kernels::Direction::forward;  // of the next sweep
   std::optional<kernels::Direction> last_;                      // of the last one, if any

@@ -26,4 +26,8 @@ std::optional<Reason> Convergence::judge(const Norms& norms, Index sweeps) {
   return norms.residual > 10 * least_residual_ ? Reason::divergence : Reason::stagnation;
 }
 
+Index choose_check_every(Index sweeps, double tolerance, Index extent) {
+  return tolerance == 0 ? sweeps : std::clamp<Index>(extent / 4, 20, 1000);
+}
+
 }  // namespace asterism::relaxation

@@ -52,4 +52,11 @@ class Convergence {
   Index smallest_at_ = 0;      // sweeps
 };
 
+/// Sweeps between two residuals: often enough to notice the tolerance in time, seldom enough to cost little;
+/// without a tolerance all of them. @param extent of the grid, which sweeps to a tolerance grow with
+Index choose_check_every(Index sweeps, double tolerance, Index extent);
+
+/// Up to the next multiple: of whole tasks, where a residual comes after them.
+constexpr Index rounded_up(Index number, Index to) { return (number + to - 1) / to * to; }
+
 }  // namespace asterism::relaxation

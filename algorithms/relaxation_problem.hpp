@@ -76,4 +76,10 @@ Settings checked(const Problem& problem, Settings settings);
 /// What u is at node number `node` of a side.
 double value_at(const Side& side, Index node);
 
+/// The five-point equations on the problem's grid.
+kernels::Discretisation discretise(const Problem& problem);
+
+/// ||A||_inf of the discrete Laplacian: the diagonal, and as many neighbours as a node of the inside has.
+double operator_norm(const kernels::Discretisation& grid, Index rows, Index nodes);
+
 }  // namespace asterism::relaxation

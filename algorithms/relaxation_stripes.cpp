@@ -3,162 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <exception>
-#include <thread>
+#include <iterator>
 
 #include "../runtime/error.hpp"
 
 namespace asterism::relaxation {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-bool is_jacobi(const Settings& settings) { return settings.method == Method::jacobi; }
-
 kernels::Sweep sweep_of(Method method) {
   return method == Method::ssor ? kernels::Sweep::symmetric : kernels::Sweep::red_black;
 }
 
-template <class T>
-void set_zero(const Runtime& runtime, const Tile<T>& tile) {
-  if (tile.owner() != runtime.rank()) return;
-  const HostView<T> view(tile, HostView<T>::Access::write);
-  for (Index i = 0; i < view.rows(); ++i) std::fill_n(view.row(i), view.cols(), T{0});
-}
-
-/// All workers of all ranks, GPUs first on each; the same on every rank.
-std::vector<Candidate> all_workers(const Runtime& runtime) {
-  const Machine machine = runtime.machine();
-  const double mine[] = {static_cast<double>(machine.count(WorkerKind::cuda)),
-                         static_cast<double>(machine.capacity(MemoryKind::gpu)),
-                         static_cast<double>(machine.count(WorkerKind::cpu))};
-  std::vector<double> all(static_cast<std::size_t>(3 * runtime.ranks()));
-  std::copy_n(mine, 3, all.begin() + 3 * runtime.rank());
-  runtime.sum_over_ranks(all.data(), static_cast<Index>(all.size()));
-  std::vector<Candidate> workers;
-  for (int rank = 0; rank < runtime.ranks(); ++rank) {
-    const double* const its = &all[static_cast<std::size_t>(3 * rank)];
-    for (int k = 0; k < static_cast<int>(its[0]); ++k)
-      workers.push_back({.rank = rank, .where = Where::cuda, .worker = k, .memory = its[1]});
-    for (int k = 0; k < static_cast<int>(its[2]); ++k)
-      workers.push_back({.rank = rank, .where = Where::cpu, .worker = k});
-  }
-  return workers;
-}
-
-/// A grid of its own for each worker, as large as its stripe may be, to see how fast it is relaxed: cores that share
-/// the memory's bandwidth are many times slower on stripes that their caches cannot hold.
-template <class T>
-class Trial {
- public:
-  /// @param beside workers of the same kind, over all ranks
-  Trial(Runtime& runtime, const Candidate& worker, Index beside, const Problem& problem, const Settings& settings)
-      : worker_(worker), settings_(settings), grid_(discretise(problem)) {
-    const Index rows = problem.shape[0], nodes = problem.shape[1];
-    // More would take seconds and tell nothing new.
-    const Index most = worker.where == Where::cuda ? Index{1} << 25 : Index{1} << 22;
-    const Index wanted = std::min(rows * nodes / beside, most);
-    stripe_ = {.rows = std::clamp<Index>(wanted / nodes, 1, rows), .nodes = nodes, .halo = 1};
-    if (!is_jacobi(settings)) stripe_.arrangement = settings.arrangement;
-    const auto tile = [&](Index r, Index c) { return Tile<T>(runtime, r, c, worker.rank); };
-    u_ = tile(stripe_.tile_rows(), stripe_.tile_cols());
-    other_ = tile(stripe_.tile_rows(), stripe_.tile_cols());
-    initial_ = tile(stripe_.rows, nodes);
-    g_ = tile(stripe_.tile_rows(), stripe_.tile_cols());
-    frame_rows_ = tile(2, nodes + 2);
-    frame_columns_ = tile(stripe_.tile_rows(), 2);
-    for (Tile<T>* edge : {&above_, &below_, &top_, &bottom_}) *edge = tile(1, stripe_.tile_cols());
-    for (const Tile<T>* zero : {&initial_, &frame_rows_, &frame_columns_, &above_, &below_})
-      set_zero(runtime, *zero);
-  }
-
-  void fill() {
-    codelets::fill_stripe<T>({stripe_, grid_.diagonal, true}, initial_, initial_, frame_rows_, frame_columns_, u_,
-                             other_, g_, hints());
-  }
-  void relax() {
-    if (is_jacobi(settings_))
-      codelets::jacobi<T>(jacobi_args(grid_, stripe_, sweeps, true), u_, other_, g_, above_, below_,
-                          top_, bottom_, hints());
-    else
-      codelets::relax_colours<T>(colour_args(grid_, stripe_, sweeps, true, settings_), u_, other_,
-                                 g_, above_, below_, top_, bottom_, hints());
-  }
-  [[nodiscard]] const Tile<T>& last() const { return bottom_; }
-  [[nodiscard]] const Candidate& worker() const { return worker_; }
-  [[nodiscard]] double nodes_relaxed() const {
-    return static_cast<double>(sweeps * stripe_.rows * stripe_.nodes);
-  }
-
- private:
-  static constexpr Index sweeps = 4;  // even: the result is where the next sweeps look for it
-
-  [[nodiscard]] Hints hints() const {
-    return {.where = worker_.where, .label = "trial", .worker = worker_.worker};
-  }
-
-  Candidate worker_;
-  Settings settings_;
-  kernels::Discretisation grid_;
-  kernels::Stripe stripe_;
-  Tile<T> u_, other_, initial_, g_, frame_rows_, frame_columns_, above_, below_, top_, bottom_;
-};
-
-/// All workers at the same time, as they will have to share the memory's bandwidth.
-template <class T>
-void measure(Runtime& runtime, std::vector<Candidate>& workers, const Problem& problem,
-             const Settings& settings) {
-  std::vector<Trial<T>> trials;
-  for (const Candidate& worker : workers) {
-    const auto beside = std::count_if(workers.begin(), workers.end(),
-                                      [&](const Candidate& other) { return other.where == worker.where; });
-    trials.emplace_back(runtime, worker, beside, problem, settings);
-  }
-  for (Trial<T>& trial : trials) trial.fill();
-  std::vector<const detail::TileBase*> mine;
-  for (const Trial<T>& trial : trials)
-    if (trial.worker().rank == runtime.rank()) mine.push_back(&trial.last());
-  std::vector<double> speeds(workers.size());
-  for (int repetition = 0; repetition < 3; ++repetition) {  // the first one warms up
-    runtime.wait();
-    for (Trial<T>& trial : trials) trial.relax();
-    const std::vector<double> seconds = seconds_until_done(mine);
-    for (std::size_t i = 0, k = 0; i < trials.size(); ++i)
-      if (workers[i].rank == runtime.rank())
-        speeds[i] = std::max(speeds[i], trials[i].nodes_relaxed() / seconds[k++]);
-  }
-  runtime.wait();
-  runtime.sum_over_ranks(speeds.data(), static_cast<Index>(speeds.size()));
-  for (std::size_t i = 0; i < workers.size(); ++i) workers[i].speed = speeds[i];
-}
-
-/// Differences below a tenth are noise: such workers of a kind count as equal.
-void smooth(std::vector<Candidate>& workers) {
-  for (const Where kind : {Where::cuda, Where::cpu}) {
-    double least = 0, most = 0;
-    for (const Candidate& w : workers)
-      if (w.where == kind) {
-        least = least == 0 ? w.speed : std::min(least, w.speed);
-        most = std::max(most, w.speed);
-      }
-    if (most > 1.1 * least) continue;
-    for (Candidate& w : workers)
-      if (w.where == kind) w.speed = least;
-  }
-}
-
-double speed_of(const std::vector<Candidate>& workers, int rank, Where kind) {
-  double speed = 0;
-  for (const Candidate& w : workers)
-    if (w.rank == rank && w.where == kind) speed += w.speed;
-  return speed;
-}
+/// 1 is what a Candidate is given before.
+bool is_measured(double speed) { return speed > 1; }
 
 /// Rows that a stripe cannot do without, where there is more than one.
 Index least_rows(const Settings& settings, Index sweeps) {
@@ -174,7 +32,9 @@ Index choose_stripes(const std::vector<Candidate>& workers, const Problem& probl
   const Index possible =
       std::max<Index>(1, rows / least_rows(settings, std::max<Index>(1, settings.sweeps_per_task)));
   // So many nodes that a few sweeps over them take longer than a task costs.
-  const Index worthwhile = workers.front().where == Where::cuda ? Index{1} << 21 : Index{1} << 15;
+  const bool only_gpus =
+      std::all_of(workers.begin(), workers.end(), [](const Candidate& w) { return w.where == Where::cuda; });
+  const Index worthwhile = only_gpus ? Index{1} << 21 : Index{1} << 15;
   const Index ranks = workers.back().rank + 1;
   const Index stripes = std::min({std::max(rows * nodes / worthwhile, ranks), count, possible});
   // StarPU counts the elements of a tile in 32 bits; and what loads a stripe has five such tiles, in a
@@ -202,34 +62,53 @@ std::vector<Index> bounds(const std::vector<double>& weights, Index rows, Index 
   return bound;
 }
 
-/// The fewest sweeps with which a sweep takes nearly as little time as it can. Several share the cost of a
-/// task and of bringing numbers from memory into caches, at the price of work on ghost rows.
-Index choose_sweeps(const Cut& cut, const std::vector<double>& speeds, Index lowest, const Problem& problem,
-                    const Settings& settings) {
-  const bool has_neighbours = cut.shares.size() > 1, crosses_ranks = cut.shares.back().rank > 0;
-  const double task_seconds = crosses_ranks ? 100e-6 : 20e-6;
-  constexpr double arithmetic = 0.5;  // of the time of a single sweep
+bool same_worker(const Share& a, const Share& b) {
+  return a.rank == b.rank && a.where == b.where && a.worker == b.worker;
+}
+
+/// From the end of a task to the start of the next one that depends on it, in seconds: StarPU's reaction (40
+/// to 60 us with a GPU), and where stripes exchange rows through a link or a network what a message takes to
+/// get going.
+double task_seconds(const std::vector<Share>& shares) {
+  const bool any_gpu =
+      std::any_of(shares.begin(), shares.end(), [](const Share& s) { return s.where == Where::cuda; });
+  const bool crosses_ranks = shares.front().rank != shares.back().rank;
+  const bool crosses_link = any_gpu && !same_worker(shares.front(), shares.back());
+  return crosses_ranks || crosses_link ? 100e-6 : any_gpu ? 50e-6 : 20e-6;
+}
+
+/// What a sweep over stripes takes in tasks of so many of them: as long as the worker that takes longest.
+/// @param speeds of the shares' workers
+double predicted_seconds(const std::vector<Share>& shares, const std::vector<double>& speeds, Index sweeps,
+                         const Problem& problem, const Settings& settings) {
   // On average G rows are ghosts; and both borders, of 2 G rows on average, are relaxed twice where exchange
   // is overlapped.
-  const double ghosts = !has_neighbours ? 0 : settings.exchange == Exchange::overlapped ? 5 : 1;
+  const double ghosts = shares.size() == 1 ? 0 : settings.exchange == Exchange::overlapped ? 5 : 1;
+  const double ghost_work = ghosts * static_cast<double>(ghost_rows(settings.method, sweeps));
+  // The sweeps of a task share the bringing of numbers from memory into caches, which takes as long as the
+  // arithmetic of a sweep; and what a task costs.
+  const double shared = 1 / static_cast<double>(sweeps), task = shared * task_seconds(shares);
+  double longest = 0, busy = 0;
+  for (std::size_t s = 0; s < shares.size(); ++s) {
+    const double guess = shares[s].where == Where::cuda ? 200e9 : 1e9;  // where nobody has measured
+    const double row = static_cast<double>(problem.shape[1]) / (is_measured(speeds[s]) ? speeds[s] : guess);
+    if (s > 0 && !same_worker(shares[s - 1], shares[s])) busy = 0;
+    busy += (static_cast<double>(shares[s].rows) + ghost_work) * row * (1 + shared) + task;
+    longest = std::max(longest, busy);
+  }
+  return longest;
+}
+
+/// The fewest sweeps with which a sweep takes nearly as little time as it can.
+Index choose_sweeps(const std::vector<Share>& shares, const std::vector<double>& speeds, Index lowest,
+                    const Problem& problem, const Settings& settings) {
   const auto seconds = [&](Index sweeps) {
-    double longest = 0;
-    for (std::size_t s = 0; s < cut.shares.size(); ++s) {
-      const double guess =
-          cut.shares[s].where == Where::cuda ? 150e9 : 1e9;  // nodes per second, where nobody has measured
-      const double row = static_cast<double>(problem.shape[1]) / (speeds[s] > 1 ? speeds[s] : guess);
-      const double rows = static_cast<double>(cut.shares[s].rows) +
-                          ghosts * static_cast<double>(ghost_rows(settings.method, sweeps));
-      const double shared = (1 - arithmetic) / static_cast<double>(sweeps);
-      longest =
-          std::max(longest, rows * row * (arithmetic + shared) + task_seconds / static_cast<double>(sweeps));
-    }
-    return longest;
+    return predicted_seconds(shares, speeds, sweeps, problem, settings);
   };
-  constexpr Index most = 64;
+  constexpr Index most = 256;
   std::vector<Index> possible{1};  // or an even number, which leaves the result where it was
   for (Index k = 2; k <= std::min(most, settings.check_every); k += 2)
-    if (!has_neighbours || least_rows(settings, k) <= lowest) possible.push_back(k);
+    if (shares.size() == 1 || least_rows(settings, k) <= lowest) possible.push_back(k);
   double best = seconds(1);
   for (const Index k : possible) best = std::min(best, seconds(k));
   return *std::find_if(possible.begin(), possible.end(), [&](Index k) { return seconds(k) <= 1.05 * best; });
@@ -239,12 +118,6 @@ Index choose_sweeps(const Cut& cut, const std::vector<double>& speeds, Index low
 
 Index ghost_rows(Method method, Index sweeps) {
   return method == Method::jacobi ? kernels::jacobi_reach(sweeps) : kernels::reach(sweep_of(method), sweeps);
-}
-
-kernels::Discretisation discretise(const Problem& problem) {
-  const bool unit = problem.lengths.empty();
-  return kernels::discretise_five_point(problem.shape[0], problem.shape[1], unit ? 1 : problem.lengths[0],
-                                        unit ? 1 : problem.lengths[1]);
 }
 
 kernels::JacobiArgs jacobi_args(const kernels::Discretisation& grid, const kernels::Stripe& stripe,
@@ -263,57 +136,6 @@ kernels::ColourArgs colour_args(const kernels::Discretisation& grid, const kerne
           .has_source = has_source,
           .stale_ghosts = settings.exchange == Exchange::stale};
 }
-
-std::vector<double> seconds_until_done(const std::vector<const detail::TileBase*>& tiles) {
-  const auto start = Clock::now();
-  std::vector<double> seconds(tiles.size());
-  std::vector<std::exception_ptr> stalls(tiles.size());
-  std::vector<std::thread> watchers;
-  for (std::size_t i = 0; i < tiles.size(); ++i)
-    watchers.emplace_back([&, i] {
-      try {
-        tiles[i]->wait();
-      } catch (...) {
-        stalls[i] = std::current_exception();
-      }
-      seconds[i] = seconds_since(start);
-    });
-  for (std::thread& watcher : watchers) watcher.join();
-  for (const std::exception_ptr& stall : stalls)
-    if (stall) std::rethrow_exception(stall);
-  return seconds;
-}
-
-template <class T>
-std::vector<Candidate> choose_workers(Runtime& runtime, const Problem& problem, const Settings& settings) {
-  std::vector<Candidate> workers = all_workers(runtime);
-  const auto has_gpu = [](const std::vector<Candidate>& all, int rank) {
-    return std::any_of(all.begin(), all.end(),
-                       [&](const Candidate& w) { return w.rank == rank && w.where == Where::cuda; });
-  };
-  const bool any_gpu =
-      std::any_of(workers.begin(), workers.end(), [](const Candidate& w) { return w.where == Where::cuda; });
-  const bool measures =
-      settings.balance == Balance::measured && workers.size() > 1 && (any_gpu || runtime.ranks() > 1);
-  if (measures) {
-    measure<T>(runtime, workers, problem, settings);
-    smooth(workers);
-  }
-  // Cores that would take on but a small part of a GPU's rows are worth less than their exchanges with it
-  // cost.
-  constexpr double worthwhile = 0.25;
-  std::vector<Candidate> chosen;
-  for (const Candidate& w : workers) {
-    const bool beside_gpu = w.where == Where::cpu && has_gpu(workers, w.rank);
-    if (!beside_gpu || (measures && speed_of(workers, w.rank, Where::cpu) >=
-                                        worthwhile * speed_of(workers, w.rank, Where::cuda)))
-      chosen.push_back(w);
-  }
-  return chosen;
-}
-
-template std::vector<Candidate> choose_workers<float>(Runtime&, const Problem&, const Settings&);
-template std::vector<Candidate> choose_workers<double>(Runtime&, const Problem&, const Settings&);
 
 template <class T>
 Cut cut_rows(const std::vector<Candidate>& workers, const Problem& problem, const Settings& settings) {
@@ -345,8 +167,9 @@ Cut cut_rows(const std::vector<Candidate>& workers, const Problem& problem, cons
     cut.shares.push_back({first, end - first, w.rank, w.where, w.worker});
     lowest = std::min(lowest, end - first);
   }
-  cut.sweeps_per_task = settings.sweeps_per_task > 0 ? settings.sweeps_per_task
-                                                     : choose_sweeps(cut, speeds, lowest, problem, settings);
+  cut.sweeps_per_task = settings.sweeps_per_task > 0
+                            ? settings.sweeps_per_task
+                            : choose_sweeps(cut.shares, speeds, lowest, problem, settings);
   if (settings.exchange == Exchange::stale) cut.sweeps_per_task = 1;
   if (settings.sweeps > 0) cut.sweeps_per_task = std::min(cut.sweeps_per_task, settings.sweeps);
   if (stripes > 1)
@@ -356,10 +179,35 @@ Cut cut_rows(const std::vector<Candidate>& workers, const Problem& problem, cons
   // relaxes.
   const bool relaxes_ghosts = stripes > 1 && settings.exchange != Exchange::stale;
   cut.halo = relaxes_ghosts ? ghost_rows(settings.method, cut.sweeps_per_task) : 1;
+  cut.seconds_per_sweep = predicted_seconds(cut.shares, speeds, cut.sweeps_per_task, problem, settings);
   return cut;
 }
 
 template Cut cut_rows<float>(const std::vector<Candidate>&, const Problem&, const Settings&);
 template Cut cut_rows<double>(const std::vector<Candidate>&, const Problem&, const Settings&);
+
+template <class T>
+std::vector<Candidate> choose_workers(const std::vector<Candidate>& all, const Problem& problem,
+                                      const Settings& settings) {
+  const auto is_beside_gpu = [&](const Candidate& w) {
+    return w.where == Where::cpu && std::any_of(all.begin(), all.end(), [&](const Candidate& other) {
+             return other.rank == w.rank && other.where == Where::cuda;
+           });
+  };
+  std::vector<Candidate> fastest;  // kind of every rank
+  std::remove_copy_if(all.begin(), all.end(), std::back_inserter(fastest), is_beside_gpu);
+  const bool all_measured =
+      std::all_of(all.begin(), all.end(), [](const Candidate& w) { return is_measured(w.speed); });
+  if (fastest.size() == all.size() || !all_measured) return fastest;
+  constexpr double worthwhile = 0.9;  // of the time, which is but a prediction
+  const double alone = cut_rows<T>(fastest, problem, settings).seconds_per_sweep,
+               joined = cut_rows<T>(all, problem, settings).seconds_per_sweep;
+  return joined < worthwhile * alone ? all : fastest;
+}
+
+template std::vector<Candidate> choose_workers<float>(const std::vector<Candidate>&, const Problem&,
+                                                      const Settings&);
+template std::vector<Candidate> choose_workers<double>(const std::vector<Candidate>&, const Problem&,
+                                                       const Settings&);
 
 }  // namespace asterism::relaxation

@@ -23,21 +23,17 @@ struct Candidate {
   int rank = 0;
   Where where = Where::cpu;
   int worker = 0;
-  double speed = 1;   ///< nodes relaxed per second; 1 for all where nobody has measured
+  /// Nodes relaxed per second in tasks of many sweeps; 1 for all where nobody has measured
+  /// (measured_workers).
+  double speed = 1;
   double memory = 0;  ///< bytes that the tiles of a task may take; 0: no limit that is of interest here
 };
-
-/// Those workers that take part, rank by rank, a rank's fastest kind first: its GPUs, or its cores where it
-/// has none; with Balance::measured its cores beside its GPUs, too, where they are fast enough to be of use.
-/// What is measured: GPUs, and the ranks of several; the cores of one machine count as equal. With several
-/// ranks: collective; the same on every rank.
-template <class T>
-std::vector<Candidate> choose_workers(Runtime& runtime, const Problem& problem, const Settings& settings);
 
 struct Cut {
   std::vector<Share> shares;  ///< in the order of the rows; those of a rank follow each other
   Index sweeps_per_task = 1;
-  Index halo = 1;  ///< ghost rows of every stripe
+  Index halo = 1;                ///< ghost rows of every stripe
+  double seconds_per_sweep = 0;  ///< as predicted from the workers' speeds
 };
 
 /// Stripes in proportion to the speeds of their workers, and how many sweeps they make on their own: no more
@@ -46,18 +42,20 @@ struct Cut {
 template <class T>
 Cut cut_rows(const std::vector<Candidate>& workers, const Problem& problem, const Settings& settings);
 
+/// Those workers that take part, of all those of all ranks, rank by rank: each rank's fastest kind, its GPUs
+/// or, where it has none, its cores; and where all were measured the cores beside GPUs, too, if a sweep is
+/// predicted to take less time with them. @throw Error: as cut_rows.
+template <class T>
+std::vector<Candidate> choose_workers(const std::vector<Candidate>& all, const Problem& problem,
+                                      const Settings& settings);
+
 /// Ghost rows that a task of so many sweeps consumes.
 Index ghost_rows(Method method, Index sweeps);
 
 /// What the kernels are told. `settings` is complete (omega).
-kernels::Discretisation discretise(const Problem& problem);
 kernels::JacobiArgs jacobi_args(const kernels::Discretisation& grid, const kernels::Stripe& stripe,
                                 Index sweeps, bool has_source);
 kernels::ColourArgs colour_args(const kernels::Discretisation& grid, const kernels::Stripe& stripe,
                                 Index sweeps, bool has_source, const Settings& settings);
-
-/// Seconds from now until the tasks so far of each of these tiles have ended, by the clock of this rank,
-/// which owns them.
-std::vector<double> seconds_until_done(const std::vector<const detail::TileBase*>& tiles);
 
 }  // namespace asterism::relaxation

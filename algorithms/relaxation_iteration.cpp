@@ -1,0 +1,151 @@
+#include "relaxation_iteration.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "relaxation_speeds.hpp"
+#include "stopwatch.hpp"
+
+namespace asterism::relaxation {
+namespace {
+
+/// Residuals from their submission to the verdict.
+class Residuals {
+ public:
+  Residuals(const Convergence::Expectation& expected, const Steps& steps)
+      : convergence_(expected), steps_(steps) {}
+
+  /// That of the iterate after so many sweeps.
+  void submit(Index sweeps) {
+    steps_.submit_residual(number_of_next());
+    submitted_.push_back(sweeps);
+  }
+  /// Waits for the first one that nobody has looked at.
+  void look() {
+    verdict_ = convergence_.judge(steps_.norms(static_cast<Index>(seen_)), submitted_[seen_]);
+    ++seen_;
+  }
+  /// The last one of all, which is not waited for by look(); not judged where the same iterate was judged
+  /// before.
+  void look_at_last(const Norms& norms, Index sweeps) {
+    if (seen_ > 0 && submitted_[seen_ - 1] == sweeps) return;
+    const std::optional<Reason> verdict = convergence_.judge(norms, sweeps);
+    if (!verdict_ || verdict_ == Reason::solved) verdict_ = verdict;
+  }
+
+  [[nodiscard]] Index number_of_next() const { return static_cast<Index>(submitted_.size()); }
+  [[nodiscard]] std::size_t unseen() const { return submitted_.size() - seen_; }
+  [[nodiscard]] std::optional<Reason> verdict() const { return verdict_; }
+  [[nodiscard]] const std::vector<double>& history() const { return convergence_.history(); }
+
+ private:
+  Convergence convergence_;
+  const Steps& steps_;
+  std::vector<Index> submitted_;  // after so many sweeps,
+  std::size_t seen_ = 0;          // and so many of them have been looked at
+  std::optional<Reason> verdict_;
+};
+
+}  // namespace
+
+ResidualSums::ResidualSums(Runtime& runtime, const std::vector<Share>& shares)
+    : runtime_(&runtime), shares_(shares) {
+  for (const Share& share : shares)
+    for (std::vector<Tile<double>>& sums : sums_)
+      sums.emplace_back(runtime, 1, kernels::residual_parts, share.rank);
+  for (int rank = 0; rank < runtime.ranks(); ++rank)
+    work_.emplace_back(runtime, 1, kernels::residual_scratch, rank);
+}
+
+const Tile<double>& ResidualSums::sums(std::size_t s, Index number) const { return sums_[number % 2][s]; }
+
+const Tile<double>& ResidualSums::work(std::size_t s) const {
+  return work_[static_cast<std::size_t>(shares_[s].rank)];
+}
+
+Norms ResidualSums::norms(Index number, double lifted) const {
+  constexpr std::size_t parts = kernels::residual_parts;
+  std::vector<double> all(shares_.size() * parts);
+  for (std::size_t s = 0; s < shares_.size(); ++s) {
+    const Tile<double>& tile = sums(s, number);
+    if (tile.owner() != runtime_->rank()) continue;
+    const HostView<double> view(tile, HostView<double>::Access::read);
+    std::copy_n(view.row(0), parts, &all[s * parts]);
+  }
+  runtime_->sum_over_ranks(all.data(), static_cast<Index>(all.size()));
+  std::array<double, parts> total{};
+  for (std::size_t i = 0; i < all.size(); ++i) total[i % parts] += all[i];
+  return {std::sqrt(total[kernels::residual_squares]), std::sqrt(total[kernels::solution_squares]),
+          std::sqrt(std::max(0.0, total[kernels::source_squares] + lifted))};
+}
+
+double ResidualSums::spread(Index number) const {
+  std::vector<const detail::TileBase*> mine;
+  std::vector<std::pair<Where, int>> workers;
+  for (std::size_t s = 0; s < shares_.size(); ++s)
+    if (shares_[s].rank == runtime_->rank()) {
+      mine.push_back(&sums(s, number));
+      workers.emplace_back(shares_[s].where, shares_[s].worker);
+    }
+  const std::vector<double> seconds = seconds_until_done(mine);
+  std::map<std::pair<Where, int>, double> finished;
+  for (std::size_t i = 0; i < seconds.size(); ++i)
+    finished[workers[i]] = std::max(finished[workers[i]], seconds[i]);
+  if (finished.empty()) return 0;
+  const auto [first, last] = std::minmax_element(
+      finished.begin(), finished.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return last->second - first->second;
+}
+
+Report iterate(Runtime& runtime, Index sweeps, Index check_every, const Convergence::Expectation& expected,
+               const Steps& steps) {
+  Residuals residuals(expected, steps);
+  Report report;
+  Stopwatch watch;
+  const Traffic before = runtime.traffic();
+  steps.load();
+  residuals.submit(0);
+  runtime.wait();
+  report.seconds["load"] = watch.lap();
+
+  const Index limit = sweeps > 0 ? sweeps : std::numeric_limits<Index>::max();
+  if (expected.tolerance > 0) residuals.look();  // the first guess may do
+  Index done = 0;
+  while (done < limit && !residuals.verdict()) {
+    const Index next = std::min(check_every, limit - done);
+    steps.sweep(next);
+    done += next;
+    if (done < limit) residuals.submit(done);
+    // A residual is looked at when the sweeps after it, and the next residual, have been submitted: the
+    // workers never wait for a decision.
+    if (residuals.unseen() > 1) residuals.look();
+    if (residuals.verdict() == Reason::solved && residuals.unseen() > 0)
+      residuals.look();  // whether it still holds after the last sweeps
+  }
+  runtime.wait();
+  report.seconds["sweeps"] = watch.lap();
+  while (!residuals.verdict() && residuals.unseen() > 0) residuals.look();
+
+  const Index last = residuals.number_of_next();
+  watch.lap();
+  steps.submit_residual(last);
+  report.seconds["spread"] = steps.spread(last);
+  const Norms norms = steps.norms(last);
+  report.seconds["residual"] = watch.lap();
+  residuals.look_at_last(norms, done);
+
+  steps.store();
+  report.seconds["store"] = watch.lap();
+  report.reason =
+      residuals.verdict().value_or(expected.tolerance > 0 ? Reason::iteration_limit : Reason::solved);
+  report.iterations = done;
+  report.residual_history = residuals.history();
+  report.traffic = runtime.traffic() - before;
+  return report;
+}
+
+}  // namespace asterism::relaxation
