@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <deque>
 #include <limits>
+#include <string>
 
 #include "../algorithms/relaxation.hpp"
 #include "../codelets/laplacian.hpp"
@@ -43,7 +44,7 @@ std::vector<Index> parse_counts(const std::string& text) {
 /// all cores.
 struct Measured {
   Where where;
-  Index stripes;
+  Index count;
   double ceiling;  ///< bytes per second
   const char* ceiling_name;
 };
@@ -57,18 +58,44 @@ Measured measured_workers(Runtime& runtime, Figures& figures) {
   return {Where::cpu, machine.count(WorkerKind::cpu), raw.host_triad, "triad"};
 }
 
+/// A GPU has stripes where tasks make one sweep over at least so many nodes: the kernel of a stripe then
+/// takes about as long as StarPU from the end of a task to the start of the next one (40 to 60 us), or
+/// longer.
+constexpr Index nodes_worth_stripes = Index{1} << 26;
+/// The first stripe's next sweep waits for the first two stripes and is ready while the kernel of the third
+/// runs, the third's for the last two; so that the GPU never waits for StarPU. Of two stripes each would wait
+/// for both.
+constexpr Index stripes_of_gpu = 3;
+
+/// Stripes for tasks of so many sweeps: one for each core; see above on a GPU, one where tasks are long or
+/// short.
+Index stripes_for(const Measured& workers, Index n, Index sweeps) {
+  if (workers.where == Where::cpu) return workers.count;
+  return sweeps == 1 && n * n >= nodes_worth_stripes ? stripes_of_gpu : 1;
+}
+
+/// What tables say of that.
+std::string note_on_stripes(const Measured& workers) {
+  if (workers.where == Where::cpu) return "";
+  return fmt::format(
+      "  (tasks of one sweep on grids of {0} x {0} and more: {1} stripes on the GPU, so that StarPU's "
+      "work between tasks is done while one of them is relaxed)\n",
+      std::sqrt(nodes_worth_stripes), stripes_of_gpu);
+}
+
 template <class T>
 using JacobiCodelet = Codelet<kernels::JacobiArgs, InOut<T>, InOut<T>, In<T>, In<T>, In<T>, Out<T>, Out<T>>;
 
-/// A square grid of any numbers in stripes, one for each worker; a task relaxes a stripe as a whole.
+/// A square grid of any numbers in stripes, one for each core or all on the first GPU; a task relaxes a
+/// stripe as a whole.
 template <class T>
 class StripedGrid {
  public:
   /// @param halo what so many sweeps of a task consume
-  StripedGrid(Runtime& runtime, const Measured& workers, Index n, Arrangement arrangement, Index halo,
-              bool has_source)
+  StripedGrid(Runtime& runtime, const Measured& workers, Index n, Arrangement arrangement, Index sweeps,
+              Index halo, bool has_source)
       : runtime_(&runtime), where_(workers.where), n_(n), has_source_(has_source) {
-    const Index count = std::clamp<Index>(n / std::max<Index>(1, halo), 1, workers.stripes);
+    const Index count = std::clamp<Index>(n / std::max<Index>(1, halo), 1, stripes_for(workers, n, sweeps));
     for (Index s = 0; s < count; ++s) {
       const Index first = n * s / count;
       stripes_.emplace_back().stripe = {.rows = n * (s + 1) / count - first,
@@ -109,7 +136,9 @@ class StripedGrid {
     Tile<T> frame;  // stands for the neighbour's rows at an end of the grid
   };
 
-  [[nodiscard]] Hints hints(Index s) const { return {.where = where_, .worker = static_cast<int>(s)}; }
+  [[nodiscard]] Hints hints(Index s) const {
+    return {.where = where_, .worker = where_ == Where::cuda ? 0 : static_cast<int>(s)};
+  }
 
   void make_tiles(Index s) {
     Piece& piece = stripes_[static_cast<std::size_t>(s)];
@@ -219,18 +248,19 @@ int bench_jacobi(Runtime& runtime, const RelaxBenchOptions& o) {
   const bool table = !o.common.json;
   const auto precision = precision_of<T>;
   figures.note("precision", to_string(precision));
-  figures.note("workers", workers.stripes);
+  figures.note("workers", workers.count);
   figures.note("kind", workers.where == Where::cuda ? "cuda" : "cpu");
 
   auto sweeps = nlohmann::ordered_json::array();
   print_line(table,
              "\nJacobi, no right-hand side, {}: one sweep after the other, 2 n^2 s bytes each; best of {}\n",
              to_string(precision), o.repeats);
+  print_line(table, "{}", note_on_stripes(workers));
   print_line(table, "{:>8}  {:<10} {:>14} {:>10} {:>14}\n", "n", "kernel", "seconds/sweep", "GB/s",
              fmt::format("over {}", workers.ceiling_name));
   for (const Index n : o.sizes) {
     const Index each = sweeps_of_long_task(workers, n);
-    StripedGrid<T> grid(runtime, workers, n, Arrangement::natural, each, false);
+    StripedGrid<T> grid(runtime, workers, n, Arrangement::natural, each, each, false);
     for (const Implementation<T>& kernel : implementations<T>(workers.where)) {
       const double seconds = grid.seconds_per_sweep(*kernel.codelet, jacobi_args<T>(each), o.repeats);
       const double speed = bytes_of_sweep(RelaxMethod::jacobi, n * n, precision) / seconds;
@@ -251,8 +281,9 @@ int bench_jacobi(Runtime& runtime, const RelaxBenchOptions& o) {
              "sweeps per task", "kernel", "Gcell/s", "over 1 sweep");
   double one_sweep = 0;
   for (const Index each : o.sweeps_per_task) {
-    if (each > o.blocked_size / workers.stripes) continue;  // a stripe is at least as high as its halo
-    StripedGrid<T> grid(runtime, workers, o.blocked_size, Arrangement::natural, each, false);
+    // A stripe is at least as high as its halo.
+    if (each > o.blocked_size / stripes_for(workers, o.blocked_size, each)) continue;
+    StripedGrid<T> grid(runtime, workers, o.blocked_size, Arrangement::natural, each, each, false);
     const double speed = cells(o.blocked_size) /
                          grid.seconds_per_sweep(*kernel.codelet, jacobi_args<T>(each), o.repeats) / 1e9;
     if (one_sweep == 0) one_sweep = speed;
@@ -297,7 +328,8 @@ template <class T>
 SorSpeed sor_speed(Runtime& runtime, const Measured& workers, Index n, Arrangement layout, Index many,
                    int repeats) {
   const auto tasks_of = [&](Index sweeps) {
-    StripedGrid<T> grid(runtime, workers, n, layout, kernels::reach(kernels::Sweep::red_black, sweeps), true);
+    StripedGrid<T> grid(runtime, workers, n, layout, sweeps,
+                        kernels::reach(kernels::Sweep::red_black, sweeps), true);
     const kernels::ColourArgs args{.stripe = {},
                                    .along_y = 0.25,
                                    .along_x = 0.25,
@@ -317,10 +349,11 @@ int bench_relax(Runtime& runtime, const RelaxBenchOptions& o) {
   const Measured workers = measured_workers(runtime, figures);
   const bool table = !o.common.json;
   const Index many = !o.sweeps_per_task.empty()     ? o.sweeps_per_task.front()
-                     : workers.where == Where::cuda ? 16
+                     : workers.where == Where::cuda ? 64
                                                     : 4;
   print_line(table, "\nRed-black SOR: GB/s by 3 n^2 s bytes a sweep, and that over the {}; best of {}\n",
              workers.ceiling_name, o.repeats);
+  print_line(table, "{}", note_on_stripes(workers));
   print_line(table, "{:>8}  {:<5} {:<10} {:>22} {:>22} {:>22}\n", "n", "", "layout", "1 sweep a task",
              fmt::format("{} sweeps a task", many), "solver");
   std::vector<SorSpeed> all;
@@ -364,10 +397,15 @@ int bench_relax(Runtime& runtime, const RelaxBenchOptions& o) {
       if (small.n != *least || large.n != *most || *least == *most || small.precision != large.precision ||
           small.layout != large.layout)
         continue;
-      figures.add(fmt::format("small_over_large_{}_{}", to_string(small.precision), name(small.layout)),
-                  fmt::format("speed per cell, {} over {}, {}, {}, {} sweeps a task", *least, *most,
-                              to_string(small.precision), name(small.layout), many),
-                  small.many_sweeps / large.many_sweeps, "");
+      const auto add = [&](const char* key, const std::string& what, double ratio) {
+        figures.add(
+            fmt::format("small_over_large_{}_{}{}", to_string(small.precision), name(small.layout), key),
+            fmt::format("speed per cell, {} over {}, {}, {}, {}", *least, *most, to_string(small.precision),
+                        name(small.layout), what),
+            ratio, "");
+      };
+      add("", fmt::format("{} sweeps a task", many), small.many_sweeps / large.many_sweeps);
+      add("_solver", "solver", small.solver / large.solver);
     }
   figures.finish();
   return 0;
@@ -384,8 +422,7 @@ Command add_bench_jacobi(CLI::App& bench) {
   auto options = std::make_shared<RelaxBenchOptions>();
   options->sizes = {256, 512, 1024, 2048, 4096, 8192, 16384};
   options->sweeps_per_task = {1, 2, 4, 8, 16, 32};
-  CLI::App* app = bench.add_subcommand(
-      "jacobi", "the kernels of Jacobi's sweep beside what memory allows");
+  CLI::App* app = bench.add_subcommand("jacobi", "the kernels of Jacobi's sweep beside what memory allows");
   add_sizes(*app, *options, "grids n x n; default: 256,512 to 16384");
   const auto add = [&](const char* option, auto& target, auto parser, const char* type, const char* help) {
     add_parsed_option(*app, option, target, parser, help)->type_name(type)->group("Method");
@@ -415,7 +452,7 @@ Command add_bench_relax(CLI::App& bench) {
     return std::vector<Index>{parse_whole<Index>(text, 1)};
   };
   add_parsed_option(*app, "--sweeps-per-task", options->sweeps_per_task, parse_one,
-                    "of tasks of many sweeps; default: 16 on a GPU, 4 on cores")
+                    "of tasks of many sweeps; default: 64 on a GPU, 4 on cores")
       ->type_name("K")
       ->group("Method");
   add_bench_options(*app, options->common, options->repeats, "runs, of which the fastest counts; default: 3");

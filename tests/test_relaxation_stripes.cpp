@@ -1,0 +1,154 @@
+// Who takes part, how the rows are divided among them, and how many sweeps they make at a time.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "algorithms/relaxation_speeds.hpp"
+#include "relaxation_solves.hpp"
+
+using namespace asterism;
+using namespace asterism::test;
+using relaxation::Candidate;
+using relaxation::Cut;
+
+TEST_CASE("stripes in proportion to speeds") {
+  const auto heights = [](const std::vector<Candidate>& workers, const Settings& settings) {
+    std::vector<Index> rows;
+    for (const relaxation::Share& share :
+         relaxation::cut_rows<double>(workers, {.shape = {1000, 1000}}, settings).shares)
+      rows.push_back(share.rows);
+    return rows;
+  };
+  const std::vector<Candidate> workers{
+      {0, Where::cuda, 0, 3e9}, {0, Where::cuda, 1, 1e9}, {1, Where::cuda, 0, 1e9}};
+  CHECK(heights(workers, {.sweeps = 1, .stripes = 3}) == std::vector<Index>{600, 200, 200});
+  CHECK(heights(workers, {.sweeps = 1, .stripes = 6}) == std::vector<Index>{300, 300, 100, 100, 100, 100});
+  CHECK(heights(workers, {.sweeps = 1, .stripes = 4, .balance = Balance::equal}) ==
+        std::vector<Index>{250, 250, 250, 250});
+  // The slowest get what a stripe cannot do without.
+  const std::vector<Candidate> unequal{
+      {0, Where::cpu, 0, 1}, {0, Where::cpu, 1, 1e-9}, {0, Where::cpu, 2, 1}};
+  CHECK(heights(unequal, {.sweeps = 1, .stripes = 3}) == std::vector<Index>{500, 4, 496});
+  const Cut cut = relaxation::cut_rows<double>(workers, {.shape = {1000, 1000}},
+                                               {.sweeps = 64, .check_every = 64, .stripes = 3});
+  CHECK(cut.halo == 2 * cut.sweeps_per_task);
+  CHECK(cut.shares[2].rank == 1);
+  CHECK(cut.shares[2].worker == 0);
+  CHECK(cut.shares[1].first_row == 600);
+  // Left to itself: a stripe for each worker where there are nodes enough, more where its memory asks for it.
+  const auto count = [&](const std::vector<Candidate>& all, Index rows) {
+    return relaxation::cut_rows<double>(all, {.shape = {rows, 4096}}, {.sweeps = 1}).shares.size();
+  };
+  CHECK(count({{0, Where::cuda, 0, 1, 141e9}, {0, Where::cuda, 1, 1, 141e9}}, 4096) == 2);
+  CHECK(count({{0, Where::cuda, 0, 1, 141e9}, {0, Where::cuda, 1, 1, 141e9}}, 512) == 1);
+  CHECK(count({{0, Where::cuda, 0, 1, 1e9}}, 16384) == 3);  // 5 x 16384 x 4096 x 8 bytes = 2.7e9
+  CHECK(count({{0, Where::cpu, 0, 1, 0}}, Index{1} << 20) == 2);
+  CHECK(count({{0, Where::cpu, 0, 1, 0}, {1, Where::cpu, 0, 1, 0}}, 4) == 1);  // 2 x 2 ghost rows each
+  CHECK(count({{0, Where::cpu, 0, 1, 0}, {1, Where::cpu, 0, 1, 0}}, 8) == 2);  // no rank is left out
+}
+
+namespace {
+
+/// A rank's workers; speeds in nodes per second.
+std::vector<Candidate> workers_of(int rank, int gpus, double gpu_speed, int cores, double core_speed) {
+  std::vector<Candidate> workers;
+  for (int k = 0; k < gpus; ++k) workers.push_back({rank, Where::cuda, k, gpu_speed, 141e9});
+  for (int k = 0; k < cores; ++k) workers.push_back({rank, Where::cpu, k, core_speed});
+  return workers;
+}
+
+/// What the solver makes of them for an n x n grid of float64.
+Cut cut_for(const std::vector<Candidate>& all, Index n, Settings settings = {}) {
+  settings.sweeps = settings.check_every = 1000;
+  const Problem problem{.shape = {n, n}};
+  return relaxation::cut_rows<double>(relaxation::choose_workers<double>(all, problem, settings), problem,
+                                      settings);
+}
+
+Index count(const Cut& cut, Where where) {
+  return std::count_if(cut.shares.begin(), cut.shares.end(),
+                       [&](const relaxation::Share& share) { return share.where == where; });
+}
+
+}  // namespace
+
+TEST_CASE("cores beside a GPU join it only where a sweep takes less time with them") {
+  const std::vector<Candidate> slow_cores = workers_of(0, 1, 2e11, 16, 1e9),
+                               fast_cores = workers_of(0, 1, 1e11, 16, 5e9);
+  for (const Index n : {64, 512, 2048, 16384}) {
+    CAPTURE(n);
+    const Cut cut = cut_for(slow_cores, n);
+    CHECK(cut.shares.size() == 1);
+    CHECK(count(cut, Where::cuda) == 1);
+  }
+  const Cut joined = cut_for(fast_cores, 32768);
+  CHECK(count(joined, Where::cuda) == 1);
+  CHECK(count(joined, Where::cpu) == 16);
+  CHECK(joined.shares[0].rows == doctest::Approx(32768 / 1.8).epsilon(0.01));
+  // The same cores at a grid that is done before the rows are exchanged; and where nobody has measured.
+  CHECK(count(cut_for(fast_cores, 1024), Where::cpu) == 0);
+  CHECK(count(cut_for(workers_of(0, 1, 1, 16, 1), 32768), Where::cpu) == 0);
+  CHECK(count(cut_for(fast_cores, 32768, {.stripes = 1}), Where::cpu) == 0);
+}
+
+TEST_CASE("all GPUs take part, and the cores of ranks that have none") {
+  const Cut several = cut_for(workers_of(0, 4, 2e11, 16, 1e9), 16384);
+  CHECK(count(several, Where::cuda) == 4);
+  CHECK(count(several, Where::cpu) == 0);
+
+  std::vector<Candidate> ranks = workers_of(0, 2, 2e11, 16, 1e9);
+  for (const Candidate& worker : workers_of(1, 0, 0, 8, 1e9)) ranks.push_back(worker);
+  const Cut cut = cut_for(ranks, 16384);
+  CHECK(count(cut, Where::cuda) == 2);
+  CHECK(count(cut, Where::cpu) == 8);
+  CHECK(cut.shares.back().rank == 1);
+}
+
+TEST_CASE("tasks on a GPU have so many sweeps that their cost does not count") {
+  for (const double speed : {6e10, 2e11, 4e11}) {
+    const std::vector<Candidate> gpu = workers_of(0, 1, speed, 0, 0);
+    const Cut small = cut_for(gpu, 2048), large = cut_for(gpu, 16384);
+    CAPTURE(speed);
+    CHECK(small.sweeps_per_task >= 32);
+    CHECK(small.sweeps_per_task % 2 == 0);
+    CHECK(small.halo == 1);
+    CHECK(large.sweeps_per_task <= small.sweeps_per_task);
+    // As predicted a sweep of 2048^2 nodes runs at 80 % of the speed of one of 16384^2.
+    CHECK(small.seconds_per_sweep * 64 < large.seconds_per_sweep / 0.8);
+  }
+  // No more than between two residuals, and what was asked for.
+  const Problem problem{.shape = {2048, 2048}};
+  const std::vector<Candidate> gpu = workers_of(0, 1, 2e11, 0, 0);
+  CHECK(relaxation::cut_rows<double>(gpu, problem, {.tolerance = 1e-6, .check_every = 20}).sweeps_per_task <=
+        20);
+  CHECK(cut_for(gpu, 2048, {.sweeps_per_task = 3}).sweeps_per_task == 3);
+}
+
+TEST_CASE("workers are measured, and all ranks know the same speeds") {
+  Runtime runtime;
+  Settings settings{.omega = 1.5, .sweeps = 1};
+  const std::vector<Candidate> workers =
+      relaxation::measured_workers<double>(runtime, {.shape = {100, 120}}, settings);
+  const Machine machine = runtime.machine();
+  const auto mine = std::count_if(workers.begin(), workers.end(),
+                                  [&](const Candidate& worker) { return worker.rank == runtime.rank(); });
+  CHECK(mine == machine.count(WorkerKind::cuda) + machine.count(WorkerKind::cpu));
+  const bool measures = runtime.ranks() > 1 || machine.count(WorkerKind::cuda) > 0;
+  std::vector<double> sums;
+  for (const Candidate& worker : workers) {
+    if (measures)
+      CHECK(worker.speed > 1e4);
+    else
+      CHECK(worker.speed == 1);
+    sums.push_back(worker.speed);
+  }
+  runtime.sum_over_ranks(sums.data(), static_cast<Index>(sums.size()));
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    CHECK(sums[i] == doctest::Approx(runtime.ranks() * workers[i].speed));
+  settings.balance = Balance::equal;
+  for (const Candidate& worker :
+       relaxation::measured_workers<double>(runtime, {.shape = {100, 120}}, settings))
+    CHECK(worker.speed == 1);
+}
