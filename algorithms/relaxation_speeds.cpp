@@ -77,11 +77,11 @@ class Trial {
   }
 
  private:
-  /// So many that what a task costs, and the waking of whoever waits for it, does not count: a millisecond on
-  /// a GPU, ten on a core, but for small grids. An even number: the result is where the next sweeps look for
-  /// it.
+  /// So many that what a task costs, and the waking of whoever waits for it while all cores are busy, does
+  /// not count: several milliseconds, but for small grids. An even number: the result is where the next
+  /// sweeps look for it.
   static Index sweeps_of_long_task(Where where, Index nodes) {
-    const Index relaxations = where == Where::cuda ? Index{1} << 28 : Index{1} << 24;
+    const Index relaxations = where == Where::cuda ? Index{1} << 30 : Index{1} << 24;
     return 2 * std::clamp<Index>(relaxations / (2 * nodes), 2, 512);
   }
 
