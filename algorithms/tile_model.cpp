@@ -67,8 +67,8 @@ class DiagonalSums {
 }  // namespace
 
 const char* name(Term term) {
-  constexpr std::array<const char*, terms> names{"warps", "points",   "memory",    "wavefronts", "rounds",
-                                                 "tile",  "beyond_8", "beyond_16", "beyond_32"};
+  constexpr std::array<const char*, terms> names{"warps",  "points", "accesses", "wavefronts",
+                                                 "rounds", "rows",   "tile"};
   return names[term];
 }
 
@@ -90,31 +90,25 @@ std::vector<Index> diagonals(const std::vector<Index>& extents) {
 TileProfile::TileProfile(int dimensions, const WavefrontTile& tile, bool has_source)
     : wavefronts_(kernels::wavefronts_of_tile(dimensions, tile)),
       points_(kernels::points_of_tile(dimensions, tile)),
-      memory_(kernels::traffic_of_tile(dimensions, tile, has_source).total()) {
+      memory_(kernels::traffic_of_tile(dimensions, tile, has_source).total()),
+      accesses_(kernels::accesses_of_tile(dimensions, tile, has_source)) {
   for (const Index width : diagonals(extents_of(dimensions, tile))) {
     widest_ = std::max(widest_, width);
     ++wavefronts_by_warps_[ceil_of(width, warp)];
   }
 }
 
-Terms TileProfile::terms_of(int threads, int tiles_beside) const {
+Terms TileProfile::terms_of(int threads) const {
   Terms x{};
   const Index warps_at_once = threads / warp;
   for (const auto& [width, count] : wavefronts_by_warps_) {
-    const Index full_rounds = (width - 1) / warps_at_once, left = width - full_rounds * warps_at_once;
-    const auto add = [&](Term term, double value) { x[term] += value * static_cast<double>(count); };
-    add(Term::warps, static_cast<double>(width));
-    add(Term::rounds, static_cast<double>(full_rounds + 1));
-    for (const auto& [term, least] : {std::pair{beyond_8, 8.0}, {beyond_16, 16.0}, {beyond_32, 32.0}}) {
-      const auto beyond = [&](Index w) {
-        return std::max(0.0, static_cast<double>(w) - least / tiles_beside);
-      };
-      add(term, static_cast<double>(full_rounds) * beyond(warps_at_once) + beyond(left));
-    }
+    x[Term::warps] += static_cast<double>(width * count);
+    x[Term::rounds] += static_cast<double>(ceil_of(width, warps_at_once) * count);
   }
   x[Term::points] = static_cast<double>(points_);
-  x[Term::memory] = static_cast<double>(memory_);
+  x[Term::accesses] = static_cast<double>(accesses_.total());
   x[Term::wavefronts] = static_cast<double>(wavefronts_);
+  x[Term::rows] = static_cast<double>(accesses_.rows);
   x[Term::tile] = 1;
   return x;
 }
@@ -183,7 +177,7 @@ double at(const std::map<int, double>& measured, int argument) {
 }
 
 double value_of(const TileCosts& costs, const TileProfile& tile) {
-  const Terms x = tile.terms_of(costs.threads, costs.tiles_beside);
+  const Terms x = tile.terms_of(costs.threads);
   double seconds = 0;
   for (std::size_t k = 0; k < terms; ++k) seconds += costs.coefficients[k] * x[k];
   return seconds;
@@ -201,6 +195,7 @@ std::vector<double> seconds_by_tiles_beside(const Costs& costs, const TileProfil
 struct Parts {
   double fixed = 0;       ///< without the others
   double border = 0;      ///< times phi
+  double turns = 0;       ///< times sigma_turn
   double columns = 0;     ///< times sigma_col
   double strands = 0;     ///< times sigma_str
   double wavefronts = 0;  ///< times what is lacking in sigma_blk
@@ -226,6 +221,7 @@ Parts parts_of(const Costs& costs, const Layouts& layout) {
     const double all = beside(tiles), of_full = beside(std::min(tiles, full));
     parts.fixed += static_cast<double>(rounds) * of_full;
     parts.border += static_cast<double>(rounds) * (all - of_full);
+    if (full < tiles) parts.turns += static_cast<double>(rounds) * layout.columns;
   };
   for (const TileWavefront& w : layout.wavefronts) {
     parts.fixed += barrier;
@@ -241,8 +237,8 @@ Parts parts_of(const Costs& costs, const Layouts& layout) {
 }
 
 double total(const Costs& costs, const Parts& parts) {
-  return parts.fixed + costs.border * parts.border + costs.column * parts.columns +
-         costs.strands * parts.strands;
+  return parts.fixed + costs.border * parts.border + costs.turn * parts.turns +
+         costs.column * parts.columns + costs.strands * parts.strands;
 }
 
 double columns_by_thread(int dimensions, const WavefrontTile& tile, int threads) {
@@ -358,13 +354,13 @@ double predicted_seconds(const Costs& costs, int multiprocessors, const Wavefron
 
 void calibrate(Costs& costs, int multiprocessors, const std::vector<Run>& runs) {
   const auto count = static_cast<Eigen::Index>(runs.size());
-  Eigen::MatrixXd a(count, 4);
+  Eigen::MatrixXd a(count, 5);
   Eigen::VectorXd b(count);
   const auto solve = [&](double least_border) {
     for (Eigen::Index i = 0; i < count; ++i) {
       const Run& run = runs[static_cast<std::size_t>(i)];
       const Parts parts = parts_of(costs, multiprocessors, run.args);
-      a.row(i) << parts.border, parts.columns, parts.strands, parts.wavefronts;
+      a.row(i) << parts.border, parts.turns, parts.columns, parts.strands, parts.wavefronts;
       if (least_border > 0) a(i, 0) = 0;
       a.row(i) /= run.seconds;
       b(i) = (run.seconds - parts.fixed - least_border * parts.border) / run.seconds;
@@ -377,9 +373,10 @@ void calibrate(Costs& costs, int multiprocessors, const std::vector<Run>& runs) 
     x = solve(1);
     costs.border = 1;
   }
-  costs.column = x(1);
-  costs.strands = x(2);
-  for (auto& [blocks, seconds] : costs.block) seconds += x(3);
+  costs.turn = x(1);
+  costs.column = x(2);
+  costs.strands = x(3);
+  for (auto& [blocks, seconds] : costs.block) seconds += x(4);
 }
 
 // --- The search

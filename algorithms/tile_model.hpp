@@ -15,28 +15,27 @@
 /// What differs here, and why. The paper's GPU had 8 lanes in a multiprocessor; its wavefronts were bound by
 /// throughput. On one with four schedulers of 32 lanes a wavefront of a few warps is bound by the latency of
 /// its chain of loads, additions and the barrier, and takes as long with b tiles beside each other as with
-/// one until their warps fill the schedulers. So (8) and (12) become
+/// one until their warps fill the schedulers. And a tile's box comes and goes row by row, at a cost for each
+/// row that does not depend on what is in it. So (8) and (12) become
 ///
-///     T_b = (E + 2) sigma_thd + sum over terms k of c_k(threads, b) X_k(tile, threads, b), (T1) X: sum_e
-///     G_e, L_TILE, N_mem (the paper's),  E,  sum_e r_e,  1,  sum_e (warps beyond h / b)^+,           (T2)
+///     T_b = (E + 2) sigma_thd + sum over terms k of c_k(threads, b) X_k(tile, threads),    (T1)
+///     X: sum_e G_e, L_TILE, N_mem (the paper's, N_mem in accesses of a warp),  E,  sum_e r_e,  N_row,  1, (T2)
 ///
 /// the time of b tiles beside each other on one multiprocessor. E stands for the latency of a wavefront, r_e
-/// = ceil(H_e / threads) for that of its rounds, 1 for that of loading and storing, and the last terms, h =
-/// 8, 16 and 32 warps, for the throughput that limits a round of many warps: together a convex, piecewise
-/// linear cost of a round, which grows slowly, then in proportion to the warps. T_b takes the place of b
-/// T_TILE. Its coefficients are not negative, and are fitted for every thread organisation (threads, b), as
-/// the paper fits alpha, beta and gamma, to the least squares of the relative errors; those of last rounds, b
-/// < B, are the coefficients of b tiles, not of B.
+/// = ceil(H_e / threads) for that of its rounds, N_row for the rows of the box, 1 for the latency of memory.
+/// T_b takes the place of b T_TILE. Its coefficients are not negative, and are fitted for every thread
+/// organisation (threads, b), as the paper fits alpha, beta and gamma, to the least squares of the relative
+/// errors; those of last rounds, b < B, are the coefficients of b tiles, not of B.
 ///
 /// Border tiles (paper, 3.4) count by what the slowest multiprocessor has: of b tiles in a round, b' =
 /// ceil(full tiles / P) are full, so that the round takes
 ///
-///     T = phi T_b + (1 - phi) T_b',  T_0 = 0, (T3)
+///     T = phi T_b + (1 - phi) T_b' + [border tiles] sigma_turn columns / threads,  T_0 = 0,  (T3)
 ///
-/// where phi, the share of its time that a border tile still takes (the paper's 0.5), is measured too. So are
-/// two costs of the kernel that the paper's does not have. Its blocks list the columns of a tile before
-/// anything else, and find their tiles in a wavefront by looking through its strands, 32 at a time
-/// (wavefront_schedule.hpp):
+/// where phi, the share of its time that a border tile still takes (the paper's 0.5), is measured too, and so
+/// is sigma_turn, for a border tile tells its columns when it is their turn. Two costs of the kernel the
+/// paper's does not have. Its blocks list the columns of a tile before anything else, and find their tiles in
+/// a wavefront by looking through its strands, 32 at a time (wavefront_schedule.hpp):
 ///
 ///     T_total = sigma_ker + sigma_col columns / threads
 ///             + sum over t of (sum over i of T_ti + sigma_blk + sigma_str ceil(strands / 32)). (T4)
@@ -65,13 +64,11 @@ using kernels::WavefrontTile;
 enum Term : std::size_t {
   warps,
   points,
-  memory,
+  accesses,
   wavefronts,
   rounds,
+  rows,
   tile,
-  beyond_8,
-  beyond_16,
-  beyond_32,
   terms
 };
 using Terms = std::array<double, terms>;
@@ -85,16 +82,17 @@ class TileProfile {
  public:
   TileProfile(int dimensions, const WavefrontTile& tile, bool has_source);
 
-  [[nodiscard]] Terms terms_of(int threads, int tiles_beside) const;
+  [[nodiscard]] Terms terms_of(int threads) const;
   [[nodiscard]] Index wavefronts() const { return wavefronts_; }  ///< E
   [[nodiscard]] Index points() const { return points_; }          ///< L_TILE
-  [[nodiscard]] Index memory() const { return memory_; }          ///< N_mem
+  [[nodiscard]] Index memory() const { return memory_; }          ///< values loaded and stored
   [[nodiscard]] Index widest() const { return widest_; }          ///< max H_e
-  /// D = L_TILE / N_mem
+  /// D, points for each of these values
   [[nodiscard]] double reuse() const { return static_cast<double>(points_) / static_cast<double>(memory_); }
 
  private:
   Index wavefronts_, points_, memory_, widest_ = 0;
+  kernels::BoxAccesses accesses_;
   std::map<Index, Index> wavefronts_by_warps_;
 };
 
@@ -122,6 +120,7 @@ struct Costs {
   std::map<int, double> thread;  ///< sigma_thd by threads of a block
   std::map<int, double> block;   ///< sigma_blk by blocks of the grid
   double border = 0.5;           ///< phi
+  double turn = 0;               ///< sigma_turn
   double column = 0;             ///< sigma_col
   double strands = 0;            ///< sigma_str, of 32 strands
   std::vector<TileCosts> tiles;  ///< by threads, then by tiles beside each other
@@ -146,8 +145,8 @@ struct Run {
   WavefrontArgs args;
   double seconds;
 };
-/// Sets phi, sigma_col and sigma_str, in which (T4) is linear, and what sigma_blk lacks, to the least squares
-/// of the relative errors of these runs; no cost is negative, and phi at most 1.
+/// Sets phi, sigma_turn, sigma_col and sigma_str, in which (T4) is linear, and what sigma_blk lacks, to the
+/// least squares of the relative errors of these runs; no cost is negative, and phi at most 1.
 void calibrate(Costs& costs, int multiprocessors, const std::vector<Run>& runs);
 
 // --- The search

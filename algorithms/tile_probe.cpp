@@ -73,7 +73,7 @@ double median(std::vector<double> values) {
 template <class T>
 bool measure_tiles(cuda::WavefrontProbe<T>& probe, const Gpu& gpu, const WavefrontArgs& args,
                    const Costs& costs, TileCosts& organisation) {
-  constexpr std::size_t tile_sizes = 24, least = 10;
+  constexpr std::size_t tile_sizes = 32, least = 10;
   Costs only_this = costs;  // random_layouts draws from the organisations that are listed
   only_this.tiles = {organisation};
   const auto seed = static_cast<std::uint64_t>(organisation.threads * 64 + organisation.tiles_beside);
@@ -85,7 +85,7 @@ bool measure_tiles(cuda::WavefrontProbe<T>& probe, const Gpu& gpu, const Wavefro
     const double tile = probe.seconds_of_wavefront(layout) - costs.block_barrier(layout.blocks) -
                         costs.thread_barriers(profile, layout.threads);
     if (!std::isfinite(tile) || tile <= 0) continue;
-    counted.push_back(profile.terms_of(layout.threads, organisation.tiles_beside));
+    counted.push_back(profile.terms_of(layout.threads));
     seconds.push_back(tile);
   }
   if (counted.size() < least) return false;

@@ -17,6 +17,32 @@ auto with_dimensions(int dimensions, Body body) {
 
 }  // namespace
 
+BoxAccesses accesses_of_tile(int dimensions, const WavefrontTile& tile, bool has_source) {
+  return with_dimensions(dimensions, [&](auto dims) {
+    WavefrontArgs args{.dimensions = dimensions, .sweeps = tile.sweeps, .layout = {.tile = tile}};
+    int far_inside[dims];
+    for (int axis = 0; axis < dims; ++axis) {
+      const auto k = static_cast<std::size_t>(3 - dims + axis);
+      far_inside[axis] = static_cast<int>((tile.sweeps + tile.points[k] - 1) / tile.points[k]);
+      args.nodes[k] = (far_inside[axis] + 2) * tile.points[k];
+    }
+    const WavefrontPlan<dims> plan(args);
+    const typename WavefrontPlan<dims>::Tile full = plan.tile(0, far_inside);
+    const int planes = dims > 2 ? plan.width(0) : 1, rows = dims > 1 ? plan.width(dims - 2) : 1;
+    const auto accesses = [&](int margin) {
+      Index count = 0;
+      for (int z = 0; z < planes; ++z)
+        for (int y = 0; y < rows; ++y) {
+          const auto span = plan.span(full, z, y, margin);
+          count += (span.end - span.begin + 31) / 32;
+        }
+      return count;
+    };
+    const Index stores = accesses(0);
+    return BoxAccesses{plan.rows_of_box(), accesses(1), has_source ? stores : 0, stores};
+  });
+}
+
 Index wavefronts_of_grid(const WavefrontArgs& args) {
   return with_dimensions(args.dimensions,
                          [&](auto dims) -> Index { return WavefrontPlan<dims>(args).wavefronts(); });

@@ -26,6 +26,7 @@ __global__ void __launch_bounds__(most_threads, 1) wavefront_kernel(const Sweeps
 
   const int lane = static_cast<int>(threadIdx.x) % 32, wavefronts = plan.wavefronts();
   typename WavefrontPlan<dims>::SweepTiles at;
+  bool turns_of_full = false;
   for (int w = 0; w < wavefronts; ++w) {
     at.advance(plan, w);
     // Every warp finds the block's tiles by itself: 32 strands at a time, the tiles before them counted by a
@@ -48,7 +49,7 @@ __global__ void __launch_bounds__(most_threads, 1) wavefront_kernel(const Sweeps
             __shfl_sync(everyone, strand.sweep_tile, owner), __shfl_sync(everyone, strand.z, owner),
             __shfl_sync(everyone, strand.first, owner), __shfl_sync(everyone, strand.count, owner)};
         const int number = next - before - (__shfl_sync(everyone, up_to, owner) - its.count);
-        run_tile(sweeps, memory, plan.tile(w, its, number));
+        run_tile(sweeps, memory, plan.tile(w, its, number), turns_of_full);
       }
       before += all;
     }

@@ -131,6 +131,14 @@ struct TileTraffic {
   return {covered(1), has_source ? covered(0) : 0, covered(0)};
 }
 
+/// How the warps of a block bring a full tile's box and take it back. Its rows go round among them, once for
+/// every array that is loaded or stored; an access is one of 32 values or fewer, within a row.
+struct BoxAccesses {
+  Index rows, loads, source_loads, stores;
+  [[nodiscard]] Index total() const { return loads + source_loads + stores; }
+};
+[[nodiscard]] BoxAccesses accesses_of_tile(int dimensions, const WavefrontTile& tile, bool has_source);
+
 /// Inter-tile wavefronts of all sweeps: their sums are 0 ... this - 1.
 [[nodiscard]] Index wavefronts_of_grid(const WavefrontArgs& args);
 

@@ -35,6 +35,7 @@ __global__ void __launch_bounds__(most_threads, 1)
   const SharedMemory<dims, T> memory(bytes, sweeps);
   memory.list_columns(sweeps.plan);
   __syncthreads();
+  bool turns_of_full = false;
   for (int round = 0; round < rounds; ++round) {
     unsigned number = blockIdx.x + static_cast<unsigned>(round) * gridDim.x;
     int s[dims];
@@ -43,7 +44,7 @@ __global__ void __launch_bounds__(most_threads, 1)
       s[axis] = range.first[axis] + static_cast<int>(number % count);
       number /= count;
     }
-    run_tile(sweeps, memory, sweeps.plan.tile(0, s));
+    run_tile(sweeps, memory, sweeps.plan.tile(0, s), turns_of_full);
     meet(sweeps.barrier, static_cast<unsigned>(round) + 1);
   }
 }

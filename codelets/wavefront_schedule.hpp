@@ -168,15 +168,30 @@ struct WavefrontPlan {
     return tile;
   }
 
-  /// Whether a border tile has the column's point of wavefront e.
-  [[nodiscard]] ASTERISM_HOST_DEVICE bool has(const Tile& tile, const Column& c, int e) const {
+  /// The intra-tile wavefronts in which a column has a point in a tile: first ... first + count - 1. Between
+  /// two barriers a column is looked at as 32 bits.
+  struct Turns {
+    int first, count;
+    static constexpr int bits = 16;  // a box in shared memory has fewer elements than that along any axis
+    [[nodiscard]] ASTERISM_HOST_DEVICE unsigned packed() const {
+      return static_cast<unsigned>(count) << bits | static_cast<unsigned>(first);
+    }
+  };
+  [[nodiscard]] ASTERISM_HOST_DEVICE static bool has_turn(unsigned packed, int e) {
+    constexpr unsigned mask = (1u << Turns::bits) - 1;
+    return static_cast<unsigned>(e) - (packed & mask) < packed >> Turns::bits;
+  }
+  [[nodiscard]] ASTERISM_HOST_DEVICE Turns turns(const Tile& tile, const Column& c) const {
     const auto inside = [&](int axis, int a) {
       return static_cast<unsigned>(tile.origin[axis] + a - c.tau) < static_cast<unsigned>(nodes[axis]);
     };
-    bool is = c.tau >= tile.sweep_begin && c.tau < tile.sweep_end && inside(x, e - c.tau - c.z - c.y);
+    bool is = c.tau >= tile.sweep_begin && c.tau < tile.sweep_end;
     if constexpr (dims > 1) is = is && inside(y, c.y);
     if constexpr (dims > 2) is = is && inside(0, c.z);
-    return is;
+    int begin = c.tau - tile.origin[x], end = begin + nodes[x];  // a_x
+    if (begin < 0) begin = 0;
+    if (end > points[x]) end = points[x];
+    return is && begin < end ? Turns{c.tau + c.z + c.y + begin, end - begin} : Turns{0, 0};
   }
 
   /// The nodes of a row of the box, l_x = begin ... end - 1, that the tile changes (margin 0), or that it

@@ -47,13 +47,13 @@ struct Sweeps {
   unsigned* barrier;
 };
 
-/// What a block has in shared memory: the box, that of g, the list of columns, and where those of a sum begin
-/// in it.
+/// What a block has in shared memory: the box, that of g, the list of columns, when it is their turn in the
+/// tile at hand, and where those of a sum begin in the list.
 template <int dims, class T>
 struct SharedMemory {
   T *box, *source;
   int* offsets;
-  unsigned* columns;
+  unsigned *columns, *turns;
   int* columns_below;  ///< [s]: columns whose sum is below s, for s = 0 ... sums
 
   __device__ SharedMemory(unsigned char* memory, const Sweeps<dims, T>& sweeps) {
@@ -61,7 +61,8 @@ struct SharedMemory {
     source = box + sweeps.plan.box;
     offsets = reinterpret_cast<int*>(sweeps.has_source ? source + sweeps.plan.box : source);
     columns = reinterpret_cast<unsigned*>(offsets + sweeps.plan.columns);
-    columns_below = reinterpret_cast<int*>(columns + sweeps.plan.columns);
+    turns = columns + sweeps.plan.columns;
+    columns_below = reinterpret_cast<int*>(turns + sweeps.plan.columns);
   }
 
   __device__ void list_columns(const WavefrontPlan<dims>& plan) const {
@@ -75,12 +76,18 @@ struct SharedMemory {
     for (int s = thread; s <= plan.sums; s += threads)
       columns_below[s] = s == 0 ? 0 : plan.columns_up_to(s - 1);
   }
+
+  __device__ void list_turns(const WavefrontPlan<dims>& plan,
+                             const typename WavefrontPlan<dims>::Tile& tile) const {
+    for (int k = static_cast<int>(threadIdx.x); k < plan.columns; k += static_cast<int>(blockDim.x))
+      turns[k] = plan.turns(tile, unpack<typename WavefrontPlan<dims>::Column>(columns[k])).packed();
+  }
 };
 
 template <class T>
 std::size_t shared_bytes(int box, int columns, int sums, bool has_source) {
   return static_cast<std::size_t>(box) * (has_source ? 2 : 1) * sizeof(T) +
-         (2 * static_cast<std::size_t>(columns) + static_cast<std::size_t>(sums) + 1) * sizeof(int);
+         (3 * static_cast<std::size_t>(columns) + static_cast<std::size_t>(sums) + 1) * sizeof(int);
 }
 
 /// Calls visit(place in the box, pointer to the node) for the nodes of the box that a tile changes, or
@@ -113,11 +120,11 @@ __device__ void for_box(const WavefrontPlan<dims>& plan, const typename Wavefron
   }
 }
 
-/// The wavefronts of a tile in shared memory.
-template <bool full, int dims, class T>
+/// The wavefronts of a tile in shared memory. Border tiles take the same path as full ones, by the turns of
+/// their columns, and so the same time.
+template <int dims, class T>
 __device__ void sweep_tile(const Sweeps<dims, T>& sweeps, const SharedMemory<dims, T>& memory,
                            const typename WavefrontPlan<dims>::Tile& tile) {
-  using Column = typename WavefrontPlan<dims>::Column;
   const WavefrontPlan<dims>& plan = sweeps.plan;
   const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
   // The thread's next column, and the end of the wavefront's. Those of wavefront e have sums from e - m_x + 1
@@ -126,31 +133,40 @@ __device__ void sweep_tile(const Sweeps<dims, T>& sweeps, const SharedMemory<dim
     return memory.columns_below[max(e - plan.points[plan.x] + 1, 0)] + thread;
   };
   const auto end_of = [&](int e) { return memory.columns_below[min(e + 1, plan.sums)]; };
-  const auto offset_of = [&](int k, int end) { return k < end ? memory.offsets[k] : 0; };
+  struct Turn {
+    int offset;
+    unsigned turns;
+  };
+  const auto turn_of = [&](int k, int end) {
+    return k < end ? Turn{memory.offsets[k], memory.turns[k]} : Turn{0, 0};
+  };
   int e = tile.wavefront_begin;
-  int k = begin_of(e), end = end_of(e), offset = offset_of(k, end);
+  int k = begin_of(e), end = end_of(e);
+  Turn turn = turn_of(k, end);
   for (; e < tile.wavefront_end; ++e) {
     // What the next wavefront begins with is fetched while this one is being computed.
-    const int next_k = begin_of(e + 1), next_end = end_of(e + 1), next_offset = offset_of(next_k, next_end);
+    const int next_k = begin_of(e + 1), next_end = end_of(e + 1);
+    const Turn next_turn = turn_of(next_k, next_end);
     while (k < end) {
-      if (full || plan.has(tile, unpack<Column>(memory.columns[k]), e)) {
-        T* const v = memory.box + (offset + e);
-        const T g = sweeps.has_source ? memory.source[offset + e] : T{0};
+      if (plan.has_turn(turn.turns, e)) {
+        T* const v = memory.box + (turn.offset + e);
+        const T g = sweeps.has_source ? memory.source[turn.offset + e] : T{0};
         *v = relaxed_at<dims>(sweeps.weights, v, plan.plane, plan.row, 1, g);
       }
       k += threads;
-      offset = offset_of(k, end);
+      turn = turn_of(k, end);
     }
     __syncthreads();
     k = next_k;
     end = next_end;
-    offset = next_offset;
+    turn = next_turn;
   }
 }
 
+/// @param turns_of_full whether the turns that are listed are those of a full tile; kept up to date.
 template <int dims, class T>
 __device__ void run_tile(const Sweeps<dims, T>& sweeps, const SharedMemory<dims, T>& memory,
-                         const typename WavefrontPlan<dims>::Tile& tile) {
+                         const typename WavefrontPlan<dims>::Tile& tile, bool& turns_of_full) {
   if (tile.empty()) return;
   for_box(sweeps.plan, tile, 1, sweeps.u,
           [&](int place, const T* node) { __pipeline_memcpy_async(memory.box + place, node, sizeof(T)); });
@@ -159,12 +175,11 @@ __device__ void run_tile(const Sweeps<dims, T>& sweeps, const SharedMemory<dims,
       __pipeline_memcpy_async(memory.source + place, node, sizeof(T));
     });
   __pipeline_commit();
+  if (!tile.full || !turns_of_full) memory.list_turns(sweeps.plan, tile);
+  turns_of_full = tile.full;
   __pipeline_wait_prior(0);
   __syncthreads();
-  if (tile.full)
-    sweep_tile<true>(sweeps, memory, tile);
-  else
-    sweep_tile<false>(sweeps, memory, tile);
+  sweep_tile(sweeps, memory, tile);
   for_box(sweeps.plan, tile, 0, sweeps.u, [&](int place, T* node) { *node = memory.box[place]; });
   __syncthreads();  // the box serves the next tile
 }

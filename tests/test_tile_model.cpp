@@ -81,10 +81,10 @@ Costs round_costs() {
   TileCosts one{.threads = 32, .tiles_beside = 1}, two{.threads = 32, .tiles_beside = 2};
   one.coefficients[warps] = 10;
   one.coefficients[points] = 0.5;
-  one.coefficients[memory] = 2;
+  one.coefficients[accesses] = 2;
   two.coefficients[warps] = 20;
   two.coefficients[points] = 1;
-  two.coefficients[memory] = 4;
+  two.coefficients[accesses] = 4;
   costs.tiles = {one, two};
   return costs;
 }
@@ -124,8 +124,8 @@ Costs plausible_costs() {
       c.coefficients[wavefronts] = 100e-9;
       c.coefficients[rounds] = 150e-9;
       c.coefficients[warps] = 5e-9 * b;
-      c.coefficients[beyond_8] = 12e-9 * b;
-      c.coefficients[memory] = 0.5e-9 * b;
+      c.coefficients[accesses] = 10e-9 * b;
+      c.coefficients[rows] = 20e-9;
       c.coefficients[tile] = 1.5e-6;
       costs.tiles.push_back(c);
     }
@@ -185,34 +185,37 @@ TEST_CASE("the terms of a tile, by hand") {
   CHECK(narrow.points() == 160);
   CHECK(narrow.widest() == 4);
   CHECK(narrow.memory() == (40 + 2 + 3) + (40 + 3));
-  const Terms x = narrow.terms_of(32, 1);
+  const Terms x = narrow.terms_of(32);
   CHECK(x[warps] == 43);
   CHECK(x[points] == 160);
-  CHECK(x[memory] == 88);
+  CHECK(x[accesses] == 2 + 2);  // of 45 and 43 values
+  CHECK(x[rows] == 1);
   CHECK(x[wavefronts] == 43);
   CHECK(x[rounds] == 43);
   CHECK(x[tile] == 1);
-  CHECK(x[beyond_8] == 0);
 
   // 100 sweeps x 100 points: wavefronts of 1, 2, ... 99, 100, 99, ... 1 points; 1, 2, 3, 4 warps: 32, 32, 32
   // and 3 points wide on the way up, with 100, so 64, 64, 64 and 7 of them.
   const TileProfile square(1, {100, {1, 1, 100}}, true);
-  const Terms of_square = square.terms_of(64, 4);
+  const Terms of_square = square.terms_of(64);
   CHECK(of_square[warps] == 64 * 1 + 64 * 2 + 64 * 3 + 7 * 4);
   CHECK(of_square[rounds] == 64 + 64 + 2 * 64 + 2 * 7);
   CHECK(of_square[points] == 10000);
-  CHECK(of_square[memory] == (102 + 99) + 2 * (100 + 99));
-  CHECK(of_square[beyond_8] == 0);  // two warps at once, four tiles: eight warps
-  // Sixteen tiles: half a warp each fills the schedulers to 8 warps. 1: 0.5; 2: 1.5; 3: 1.5 + 0.5; 4: 1.5
-  // + 1.5.
-  CHECK(square.terms_of(64, 16)[beyond_8] == Approx(64 * 0.5 + 64 * 1.5 + 64 * 2 + 7 * 3));
+  CHECK(square.memory() == (102 + 99) + 2 * (100 + 99));
+  CHECK(of_square[accesses] == 3 * 7);
+
+  // 2 sweeps x 3 x 40 points: a box of 6 rows. All of them are touched, 42 to 43 nodes wide; the four in the
+  // middle are changed, 40 to 41 wide.
+  const Terms of_rows = TileProfile(2, {2, {1, 3, 40}}, true).terms_of(32);
+  CHECK(of_rows[rows] == 6);
+  CHECK(of_rows[accesses] == 6 * 2 + 2 * 4 * 2);
 }
 
 TEST_CASE("equations (8) to (12) by hand") {
   const Costs costs = round_costs();
   const TileProfile tile(1, {4, {1, 1, 40}}, false);
-  const double t1 = 10 * 43 + 45 * 1 + 0.5 * 160 + 2 * 88;  // (8)
-  const double t2 = 20 * 43 + 45 * 1 + 1.0 * 160 + 4 * 88;
+  const double t1 = 10 * 43 + 45 * 1 + 0.5 * 160 + 2 * 4;  // (8)
+  const double t2 = 20 * 43 + 45 * 1 + 1.0 * 160 + 4 * 4;
   CHECK(costs.tile_seconds(tile, 32, 1) == Approx(t1));
   CHECK(costs.tile_seconds(tile, 32, 2) == Approx(t2));
   CHECK_THROWS_AS((void)costs.tile_seconds(tile, 64, 1), Error);
@@ -273,6 +276,7 @@ TEST_CASE("(T4): columns and strands, by hand, and found again from runs") {
   costs.column = 400;
   costs.strands = 30;
   costs.border = 0.7;
+  costs.turn = 12;
   std::vector<Run> runs;
   for (const Index m1 : {1, 2, 3, 4})
     for (const Index m : {2, 5, 9})
@@ -288,6 +292,7 @@ TEST_CASE("(T4): columns and strands, by hand, and found again from runs") {
   found.block = {{4, 80}, {8, 180}};  // 20 too little
   calibrate(found, 4, runs);
   CHECK(found.border == Approx(0.7));
+  CHECK(found.turn == Approx(12));
   CHECK(found.column == Approx(400));
   CHECK(found.strands == Approx(30));
   CHECK(found.block.at(4) == Approx(100));
@@ -316,11 +321,11 @@ TEST_CASE("the fit finds known costs again, in spite of noise") {
       known[warps] = 3e-8;
       known[wavefronts] = 2e-7;
       known[rounds] = threads == 32 ? 1e-7 : 0;
-      known[memory] = 1e-9;
+      known[accesses] = 1e-8;
       std::vector<Terms> counted;
       std::vector<double> exact, noisy;
       for (const TileProfile& tile : tiles) {
-        counted.push_back(tile.terms_of(threads, b));
+        counted.push_back(tile.terms_of(threads));
         exact.push_back(std::inner_product(known.begin(), known.end(), counted.back().begin(), 0.0));
         noisy.push_back(exact.back() * (1 + noise(random)));
       }
@@ -337,7 +342,7 @@ TEST_CASE("the fit finds known costs again, in spite of noise") {
       if (threads == 128 && b == 1) {
         CHECK(from_exact[wavefronts] == Approx(known[wavefronts]).epsilon(1e-3));
         CHECK(from_exact[warps] == Approx(known[warps]).epsilon(1e-3));
-        CHECK(from_exact[memory] == Approx(known[memory]).epsilon(1e-3));
+        CHECK(from_exact[accesses] == Approx(known[accesses]).epsilon(1e-3));
       }
     }
 }
@@ -465,6 +470,7 @@ TEST_CASE("where costs are kept") {
 TEST_CASE("costs that are kept come back; what is no costs does not") {
   const OwnCache own;
   Costs costs = plausible_costs();
+  costs.turn = 3.5e-9;
   costs.column = 1.25e-7;
   costs.strands = 3e-7;
   costs.tiles[2].error = 0.0123;
@@ -478,6 +484,7 @@ TEST_CASE("costs that are kept come back; what is no costs does not") {
   CHECK(back->thread == costs.thread);
   CHECK(back->block == costs.block);
   CHECK(back->border == costs.border);
+  CHECK(back->turn == costs.turn);
   CHECK(back->column == costs.column);
   CHECK(back->strands == costs.strands);
   REQUIRE(back->tiles.size() == costs.tiles.size());

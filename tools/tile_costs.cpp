@@ -15,7 +15,7 @@
 namespace asterism::tools {
 namespace {
 
-constexpr int version = 1;  // of the file, and of what its numbers mean
+constexpr int version = 2;  // of the file, and of what its numbers mean
 
 /// A cost: finite, not negative.
 double cost(const nlohmann::json& value) {
@@ -65,6 +65,7 @@ nlohmann::ordered_json costs_as_json(const tile_model::Costs& costs) {
                            {"sigma_thread", pairs("threads", costs.thread)},
                            {"sigma_block", pairs("blocks", costs.block)},
                            {"border", costs.border},
+                           {"sigma_turn", costs.turn},
                            {"sigma_column", costs.column},
                            {"sigma_strands", costs.strands}};
   auto tiles = nlohmann::ordered_json::array();
@@ -92,6 +93,7 @@ std::optional<tile_model::Costs> load_costs(const std::filesystem::path& file) {
     costs.thread = pairs_of(j.at("sigma_thread"), "threads");
     costs.block = pairs_of(j.at("sigma_block"), "blocks");
     costs.border = cost(j.at("border"));
+    costs.turn = cost(j.at("sigma_turn"));
     costs.column = cost(j.at("sigma_column"));
     costs.strands = cost(j.at("sigma_strands"));
     for (const auto& entry : j.at("tiles")) {
