@@ -210,35 +210,29 @@ struct Layouts {
 };
 
 Parts parts_of(const Costs& costs, const Layouts& layout) {
-  const Index most = static_cast<Index>(layout.seconds_beside.size()) - 1, blocks = layout.blocks;
+  const Index blocks = layout.blocks;
   const double barrier = costs.block_barrier(layout.blocks);
   Parts parts{.fixed = costs.kernel, .columns = layout.columns};
-  const auto beside = [&](Index tiles) {
-    return layout
-        .seconds_beside[static_cast<std::size_t>(std::min(most, ceil_of(tiles, layout.multiprocessors)))];
-  };
-  const auto add_rounds = [&](Index rounds, Index tiles, Index full) {
-    const double all = beside(tiles), of_full = beside(std::min(tiles, full));
-    parts.fixed += static_cast<double>(rounds) * of_full;
-    parts.border += static_cast<double>(rounds) * (all - of_full);
-    if (full < tiles) parts.turns += static_cast<double>(rounds) * layout.columns;
-  };
   for (const TileWavefront& w : layout.wavefronts) {
     parts.fixed += barrier;
     parts.wavefronts += 1;
     parts.strands += static_cast<double>(ceil_of(w.strands, warp));
     if (w.tiles == 0) continue;
-    // All rounds but the last are alike; every round has its part of the full tiles.
     const Index rounds = ceil_of(w.tiles, blocks), last = w.tiles - (rounds - 1) * blocks;
-    if (rounds > 1) add_rounds(rounds - 1, blocks, ceil_of(w.full * blocks, w.tiles));
-    add_rounds(1, last, ceil_of(w.full * last, w.tiles));
+    const double full_share = static_cast<double>(w.full) / static_cast<double>(w.tiles);
+    const double before_last = static_cast<double>(rounds - 1) * layout.seconds_beside.back();
+    const double in_last =
+        layout.seconds_beside[static_cast<std::size_t>(ceil_of(last, layout.multiprocessors))];
+    parts.fixed += before_last * full_share + (w.full > 0 ? in_last : 0);
+    parts.border += before_last * (1 - full_share) + (w.full > 0 ? 0 : in_last);
+    if (w.full < w.tiles) parts.turns += static_cast<double>(rounds) * layout.columns;
   }
   return parts;
 }
 
 double total(const Costs& costs, const Parts& parts) {
-  return parts.fixed + costs.border * parts.border + costs.turn * parts.turns +
-         costs.column * parts.columns + costs.strands * parts.strands;
+  return parts.fixed + costs.border * parts.border + costs.turn * parts.turns + costs.column * parts.columns +
+         costs.strands * parts.strands;
 }
 
 double columns_by_thread(int dimensions, const WavefrontTile& tile, int threads) {

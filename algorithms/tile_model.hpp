@@ -19,7 +19,8 @@
 /// row that does not depend on what is in it. So (8) and (12) become
 ///
 ///     T_b = (E + 2) sigma_thd + sum over terms k of c_k(threads, b) X_k(tile, threads),    (T1)
-///     X: sum_e G_e, L_TILE, N_mem (the paper's, N_mem in accesses of a warp),  E,  sum_e r_e,  N_row,  1, (T2)
+///     X: sum_e G_e, L_TILE, N_mem (the paper's, N_mem in accesses of a warp),  E,  sum_e r_e,  N_row,  1,
+///     (T2)
 ///
 /// the time of b tiles beside each other on one multiprocessor. E stands for the latency of a wavefront, r_e
 /// = ceil(H_e / threads) for that of its rounds, N_row for the rows of the box, 1 for the latency of memory.
@@ -27,15 +28,17 @@
 /// organisation (threads, b), as the paper fits alpha, beta and gamma, to the least squares of the relative
 /// errors; those of last rounds, b < B, are the coefficients of b tiles, not of B.
 ///
-/// Border tiles (paper, 3.4) count by what the slowest multiprocessor has: of b tiles in a round, b' =
-/// ceil(full tiles / P) are full, so that the round takes
+/// Border tiles (paper, 3.4): all rounds but the last take what their tiles take on average, since a block
+/// begins its next tile when it likes. The last one lasts as long as its slowest tile:
 ///
-///     T = phi T_b + (1 - phi) T_b' + [border tiles] sigma_turn columns / threads,  T_0 = 0,  (T3)
+///     T_ti = T_B (s + phi (1 - s)), i not the last;  T_b for the last, phi T_b when no tile is full;  (T3)
+///     and sigma_turn columns / threads more where there are border tiles,
 ///
-/// where phi, the share of its time that a border tile still takes (the paper's 0.5), is measured too, and so
-/// is sigma_turn, for a border tile tells its columns when it is their turn. Two costs of the kernel the
-/// paper's does not have. Its blocks list the columns of a tile before anything else, and find their tiles in
-/// a wavefront by looking through its strands, 32 at a time (wavefront_schedule.hpp):
+/// s being the share of full tiles in the wavefront. phi, the share of its time that a border tile still
+/// takes (the paper's 0.5), is measured too, and so is sigma_turn, for a border tile tells its columns when
+/// it is their turn. Two costs of the kernel the paper's does not have. Its blocks list the columns of a tile
+/// before anything else, and find their tiles in a wavefront by looking through its strands, 32 at a time
+/// (wavefront_schedule.hpp):
 ///
 ///     T_total = sigma_ker + sigma_col columns / threads
 ///             + sum over t of (sum over i of T_ti + sigma_blk + sigma_str ceil(strands / 32)). (T4)
@@ -61,16 +64,7 @@ using kernels::WavefrontTile;
 // --------------------------------------------------------------------------------------------------------------
 
 /// The X of (T2).
-enum Term : std::size_t {
-  warps,
-  points,
-  accesses,
-  wavefronts,
-  rounds,
-  rows,
-  tile,
-  terms
-};
+enum Term : std::size_t { warps, points, accesses, wavefronts, rounds, rows, tile, terms };
 using Terms = std::array<double, terms>;
 const char* name(Term term);
 

@@ -270,7 +270,7 @@ void Solver<T>::make_tiles() {
   }
   if (!on_gpu_) return;
 #ifdef ASTERISM_WITH_CUDA
-  barrier_ = Tile<unsigned>(runtime_, 1, kernels::cuda::wavefront_scratch);
+  meeting_ = Tile<unsigned>(runtime_, 1, kernels::cuda::wavefront_scratch);
   work_ = Tile<double>(runtime_, 1, kernels::cuda::wavefront_residual_scratch);
 #endif
 }
@@ -356,7 +356,7 @@ void Solver<T>::sweep(Index count, bool backward) {
   if (on_gpu_) {
     grid.sweeps = count;
     grid.layout.blocks = std::min(grid.layout.blocks, most_blocks_[grid.has_source ? 1 : 0]);
-    codelets::wavefront<T>(grid, u_[0], grid.has_source ? g_[0] : none_[0], barrier_, on_first_gpu);
+    codelets::wavefront<T>(grid, u_[0], grid.has_source ? g_[0] : none_[0], meeting_, on_first_gpu);
     return;
   }
   const Index blocks = u_.count();

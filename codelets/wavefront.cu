@@ -1,5 +1,6 @@
 // One cooperative launch does all sweeps of a task. Between two inter-tile wavefronts all blocks meet at a
-// barrier of their own; the tiles of a wavefront, numbered strand by strand, are dealt to the blocks in turn.
+// barrier of their own; the tiles of a wavefront, numbered strand by strand, are dealt to the blocks in turn,
+// to one on each multiprocessor first.
 // A block brings what a tile touches to shared memory, goes through the tile's wavefronts there, with a
 // barrier of its threads after each, and takes back what has changed.
 #include <string>
@@ -20,22 +21,27 @@ template <int dims, class T>
 __global__ void __launch_bounds__(most_threads, 1) wavefront_kernel(const Sweeps<dims, T> sweeps) {
   extern __shared__ __align__(16) unsigned char bytes[];
   const WavefrontPlan<dims>& plan = sweeps.plan;
+  const int block = number_of_block(sweeps.meeting, reinterpret_cast<unsigned*>(bytes));
   const SharedMemory<dims, T> memory(bytes, sweeps);
   memory.list_columns(plan);
   __syncthreads();
 
-  const int lane = static_cast<int>(threadIdx.x) % 32, wavefronts = plan.wavefronts();
+  using Strand = typename WavefrontPlan<dims>::Strand;
+  const bool probes = sweeps.probed_wavefronts > 0;
+  const int lane = static_cast<int>(threadIdx.x) % 32, blocks = static_cast<int>(gridDim.x);
+  const int wavefronts = probes ? sweeps.probed_wavefronts : plan.wavefronts();
   typename WavefrontPlan<dims>::SweepTiles at;
   bool turns_of_full = false;
   for (int w = 0; w < wavefronts; ++w) {
-    at.advance(plan, w);
+    if (!probes) at.advance(plan, w);
     // Every warp finds the block's tiles by itself: 32 strands at a time, the tiles before them counted by a
     // scan.
-    const int strands = plan.strands(at);
-    int next = static_cast<int>(blockIdx.x), before = 0;  // the block's next tile; tiles of earlier strands
+    const int strands = probes ? 1 : plan.strands(at);
+    int next = block, before = 0;  // the block's next tile; tiles of earlier strands
     for (int first = 0; first < strands; first += 32) {
-      typename WavefrontPlan<dims>::Strand strand{0, 0, 0, 0};
-      if (first + lane < strands) strand = plan.strand(at, w, first + lane);
+      Strand strand{0, 0, 0, 0};
+      if (first + lane < strands)
+        strand = probes ? Strand{0, 0, 0, blocks} : plan.strand(at, w, first + lane);
       int up_to = strand.count;
 #pragma unroll
       for (int step = 1; step < 32; step *= 2) {
@@ -43,17 +49,20 @@ __global__ void __launch_bounds__(most_threads, 1) wavefront_kernel(const Sweeps
         if (lane >= step) up_to += other;
       }
       const int all = __shfl_sync(everyone, up_to, 31);
-      for (; next < before + all; next += static_cast<int>(gridDim.x)) {
+      for (; next < before + all; next += blocks) {
         const int owner = __ffs(static_cast<int>(__ballot_sync(everyone, before + up_to > next))) - 1;
-        const typename WavefrontPlan<dims>::Strand its{
-            __shfl_sync(everyone, strand.sweep_tile, owner), __shfl_sync(everyone, strand.z, owner),
-            __shfl_sync(everyone, strand.first, owner), __shfl_sync(everyone, strand.count, owner)};
+        const Strand its{__shfl_sync(everyone, strand.sweep_tile, owner),
+                         __shfl_sync(everyone, strand.z, owner), __shfl_sync(everyone, strand.first, owner),
+                         __shfl_sync(everyone, strand.count, owner)};
         const int number = next - before - (__shfl_sync(everyone, up_to, owner) - its.count);
-        run_tile(sweeps, memory, plan.tile(w, its, number), turns_of_full);
+        run_tile(sweeps, memory,
+                 probes ? sweeps.probed_tile(static_cast<unsigned>(w * blocks + number))
+                        : plan.tile(w, its, number),
+                 turns_of_full);
       }
       before += all;
     }
-    if (w + 1 < wavefronts) meet(sweeps.barrier, static_cast<unsigned>(w) + 1);
+    if (w + 1 < wavefronts) meet(sweeps.meeting, static_cast<unsigned>(w) + 2);
   }
 }
 
@@ -216,26 +225,34 @@ std::size_t most_shared_bytes() {
   return static_cast<std::size_t>(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
 }
 
+template <int dims, class T>
+void launch_wavefront(Stream stream, Sweeps<dims, T> sweeps, const WavefrontLayout& layout,
+                      std::size_t shared) {
+  check(cudaMemsetAsync(sweeps.meeting, 0, wavefront_scratch * sizeof(unsigned), native(stream)),
+        "wavefront's barrier");
+  void* parameters[] = {&sweeps};
+  check(cudaLaunchCooperativeKernel(kernel_of<T>(dims), dim3(static_cast<unsigned>(layout.blocks)),
+                                    dim3(static_cast<unsigned>(layout.threads)), parameters, shared,
+                                    native(stream)),
+        "wavefront");
+  check_launch("wavefront");
+}
+
 template <class T>
-void wavefront(Stream stream, const WavefrontArgs& args, InOut<T> u, In<T> g, Scratch<unsigned> barrier) {
+void wavefront(Stream stream, const WavefrontArgs& args, InOut<T> u, In<T> g, Scratch<unsigned> meeting) {
   if (args.sweeps < 1) return;
   const std::size_t shared = wavefront_shared_bytes<T>(args.dimensions, args.layout.tile, args.has_source);
   require_sound<T>(args, shared);
-  check(cudaMemsetAsync(barrier.data, 0, sizeof(unsigned), native(stream)), "wavefront's barrier");
   with_dimensions(args.dimensions, [&](auto dims) {
-    Sweeps<dims, T> sweeps{WavefrontPlan<dims>(args),
-                           wavefront_weights<T>(args),
-                           {u.data, swept_grid(args, u.ld)},
-                           {g.data, swept_grid(args, g.ld)},
-                           args.has_source,
-                           barrier.data};
-    void* parameters[] = {&sweeps};
-    check(cudaLaunchCooperativeKernel(kernel_of<T>(dims), dim3(static_cast<unsigned>(args.layout.blocks)),
-                                      dim3(static_cast<unsigned>(args.layout.threads)), parameters, shared,
-                                      native(stream)),
-          "wavefront");
+    launch_wavefront<dims, T>(stream,
+                              {WavefrontPlan<dims>(args),
+                               wavefront_weights<T>(args),
+                               {u.data, swept_grid(args, u.ld)},
+                               {g.data, swept_grid(args, g.ld)},
+                               args.has_source,
+                               meeting.data},
+                              args.layout, shared);
   });
-  check_launch("wavefront");
 }
 
 template <class T>
@@ -258,11 +275,14 @@ void wavefront_residual(Stream stream, const WavefrontArgs& args, In<T> u, In<T>
   check_launch("wavefront_residual: sums");
 }
 
-#define ASTERISM_INSTANTIATE(T)                                                                 \
-  template void wavefront<T>(Stream, const WavefrontArgs&, InOut<T>, In<T>, Scratch<unsigned>); \
-  template std::size_t wavefront_shared_bytes<T>(int, const WavefrontTile&, bool);              \
-  template int wavefront_blocks_per_sm<T>(int, int, std::size_t);                               \
-  template void wavefront_residual<T>(Stream, const WavefrontArgs&, In<T>, In<T>, Out<double>,  \
+#define ASTERISM_INSTANTIATE(T)                                                                    \
+  template void launch_wavefront<1, T>(Stream, Sweeps<1, T>, const WavefrontLayout&, std::size_t); \
+  template void launch_wavefront<2, T>(Stream, Sweeps<2, T>, const WavefrontLayout&, std::size_t); \
+  template void launch_wavefront<3, T>(Stream, Sweeps<3, T>, const WavefrontLayout&, std::size_t); \
+  template void wavefront<T>(Stream, const WavefrontArgs&, InOut<T>, In<T>, Scratch<unsigned>);    \
+  template std::size_t wavefront_shared_bytes<T>(int, const WavefrontTile&, bool);                 \
+  template int wavefront_blocks_per_sm<T>(int, int, std::size_t);                                  \
+  template void wavefront_residual<T>(Stream, const WavefrontArgs&, In<T>, In<T>, Out<double>,     \
                                       Scratch<double>);
 ASTERISM_INSTANTIATE(float)
 ASTERISM_INSTANTIATE(double)

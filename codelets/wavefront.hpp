@@ -185,14 +185,16 @@ void wavefront_residual(const WavefrontSlab& slab, In<T> before, In<T> block, In
 
 namespace cuda {
 
-/// Elements of the scratch tile `barrier`.
-constexpr Index wavefront_scratch = 1;
+/// Elements of the scratch tile `meeting`: how often blocks have come to the barrier, and how many are on
+/// each multiprocessor.
+constexpr Index most_multiprocessors = 1023;
+constexpr Index wavefront_scratch = 1 + most_multiprocessors;
 
 /// All sweeps in one cooperative launch. args.layout is meant in full.
 /// @throw Error: a layout that the GPU cannot run: too much shared memory, more blocks than can be there at
 /// once.
 template <class T>
-void wavefront(Stream stream, const WavefrontArgs& args, InOut<T> u, In<T> g, Scratch<unsigned> barrier);
+void wavefront(Stream stream, const WavefrontArgs& args, InOut<T> u, In<T> g, Scratch<unsigned> meeting);
 
 /// As cpu::wavefront_residual over the whole grid; the order of summation is fixed.
 constexpr Index wavefront_residual_blocks = 512;
@@ -219,7 +221,7 @@ std::size_t most_shared_bytes();
 
 namespace asterism::codelets {
 
-/// Ports: the grid, g, the kernel's barrier (1 x cuda::wavefront_scratch).
+/// Ports: the grid, g, what the kernel's blocks meet by (1 x cuda::wavefront_scratch).
 template <class T>
 inline const Codelet<kernels::WavefrontArgs, InOut<T>, In<T>, Scratch<unsigned>> wavefront{
     typed_name<T>("wavefront"),

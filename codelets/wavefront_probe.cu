@@ -20,33 +20,8 @@ __global__ void __launch_bounds__(most_threads, 1) thread_barriers_kernel(int ti
   for (int k = 0; k < times; ++k) __syncthreads();
 }
 
-__global__ void __launch_bounds__(most_threads, 1) block_barriers_kernel(unsigned* barrier, int times) {
-  for (int k = 1; k <= times; ++k) meet(barrier, static_cast<unsigned>(k));
-}
-
-/// `rounds` inter-tile wavefronts, each of one full tile for every block, anywhere among the full tiles of
-/// the first sweeps. They overlap, as the tiles of a real wavefront do not; on zeros that is of no
-/// consequence.
-template <int dims, class T>
-__global__ void __launch_bounds__(most_threads, 1)
-    full_tiles_kernel(const Sweeps<dims, T> sweeps, const typename WavefrontPlan<dims>::Range range,
-                      int rounds) {
-  extern __shared__ __align__(16) unsigned char bytes[];
-  const SharedMemory<dims, T> memory(bytes, sweeps);
-  memory.list_columns(sweeps.plan);
-  __syncthreads();
-  bool turns_of_full = false;
-  for (int round = 0; round < rounds; ++round) {
-    unsigned number = blockIdx.x + static_cast<unsigned>(round) * gridDim.x;
-    int s[dims];
-    for (int axis = dims - 1; axis >= 0; --axis) {
-      const unsigned count = static_cast<unsigned>(range.last[axis] - range.first[axis] + 1);
-      s[axis] = range.first[axis] + static_cast<int>(number % count);
-      number /= count;
-    }
-    run_tile(sweeps, memory, sweeps.plan.tile(0, s), turns_of_full);
-    meet(sweeps.barrier, static_cast<unsigned>(round) + 1);
-  }
+__global__ void __launch_bounds__(most_threads, 1) block_barriers_kernel(unsigned* count, int times) {
+  for (int k = 1; k <= times; ++k) meet(count, static_cast<unsigned>(k));
 }
 
 class Event {
@@ -169,11 +144,11 @@ double seconds_of_thread_barrier(int threads) {
 double seconds_of_block_barrier(int blocks, int threads) {
   const OwnStream stream;
   Zeros memory;
-  unsigned* barrier = static_cast<unsigned*>(memory.at_least(sizeof(unsigned)));
+  unsigned* count = static_cast<unsigned*>(memory.at_least(sizeof(unsigned)));
   const auto barriers = [&](int times) {
     return least_seconds_of(stream, 5, [&] {
-      check(cudaMemsetAsync(barrier, 0, sizeof(unsigned), stream.get()), "wavefront's barrier");
-      void* parameters[] = {&barrier, &times};
+      check(cudaMemsetAsync(count, 0, sizeof(unsigned), stream.get()), "wavefront's barrier");
+      void* parameters[] = {&count, &times};
       launch_cooperatively(reinterpret_cast<const void*>(block_barriers_kernel), blocks, threads, parameters,
                            0, stream);
     });
@@ -187,7 +162,7 @@ struct WavefrontProbe<T>::State {
   int dimensions;
   bool has_source;
   OwnStream stream;
-  Zeros u, g, barrier;
+  Zeros u, g, meeting;
 
   /// The grid of `args`; backwards in memory, so that it is found by the kernel's own formulas.
   T* grid(const WavefrontArgs& args, Zeros& zeros) {
@@ -195,7 +170,10 @@ struct WavefrontProbe<T>::State {
         zeros.at_least(static_cast<std::size_t>(wavefront_rows(args) * wavefront_cols(args)) * sizeof(T)));
   }
   T* source(const WavefrontArgs& args) { return has_source ? grid(args, g) : nullptr; }
-  unsigned* counter() { return static_cast<unsigned*>(barrier.at_least(sizeof(unsigned))); }
+  Scratch<unsigned> blocks_meet_by() {
+    return {static_cast<unsigned*>(meeting.at_least(wavefront_scratch * sizeof(unsigned))), 1,
+            wavefront_scratch, wavefront_scratch};
+  }
 };
 
 template <class T>
@@ -229,16 +207,10 @@ double WavefrontProbe<T>::seconds_of_wavefront(const WavefrontLayout& layout) {
     args.nodes[k] = (first + along) * m;
   }
 
-  return for_dimensions(dimensions, [&](auto dims) {
-    const void* const kernel = reinterpret_cast<const void*>(full_tiles_kernel<dims(), T>);
-    int resident = 0;
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(most_shared_bytes())),
-          "cudaFuncSetAttribute");
-    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, layout.threads, shared),
-          "the occupancy of a probe");
-    if (resident * multiprocessors() < layout.blocks) return std::numeric_limits<double>::infinity();
+  if (wavefront_blocks_per_sm<T>(dimensions, layout.threads, shared) * multiprocessors() < layout.blocks)
+    return std::numeric_limits<double>::infinity();
 
+  return for_dimensions(dimensions, [&](auto dims) {
     const Index ld = wavefront_cols(args);
     T* const g = state.source(args);
     Sweeps<dims(), T> sweeps{WavefrontPlan<dims()>(args),
@@ -246,20 +218,18 @@ double WavefrontProbe<T>::seconds_of_wavefront(const WavefrontLayout& layout) {
                              {state.grid(args, state.u), swept_grid(args, ld)},
                              {g, swept_grid(args, g == nullptr ? 0 : ld)},
                              state.has_source,
-                             state.counter()};
-    typename WavefrontPlan<dims()>::Range range = sweeps.plan.full_tiles(0);
-    const auto rounds_take = [&](int rounds, int repeats) {
+                             state.blocks_meet_by().data};
+    sweeps.probed = sweeps.plan.full_tiles(0);
+    const auto wavefronts_take = [&](int wavefronts, int repeats) {
+      sweeps.probed_wavefronts = wavefronts;
       return least_seconds_of(state.stream, repeats, [&] {
-        check(cudaMemsetAsync(sweeps.barrier, 0, sizeof(unsigned), state.stream.get()),
-              "wavefront's barrier");
-        void* parameters[] = {&sweeps, &range, &rounds};
-        launch_cooperatively(kernel, layout.blocks, layout.threads, parameters, shared, state.stream);
+        launch_wavefront<dims(), T>(Stream{state.stream.get()}, sweeps, layout, shared);
       });
     };
-    // The kernel's start is the same for one round and for many.
-    const double one = rounds_take(1, 2);
+    // The kernel's start is the same for one wavefront and for many.
+    const double one = wavefronts_take(1, 2);
     const int more = std::clamp(static_cast<int>(200e-6 / one), 1, 20);
-    return (rounds_take(1 + more, 2) - one) / more;
+    return (wavefronts_take(1 + more, 2) - one) / more;
   });
 }
 
@@ -274,9 +244,9 @@ double WavefrontProbe<T>::seconds_of_run(const WavefrontArgs& args, int repeats)
   const Index rows = wavefront_rows(args), cols = wavefront_cols(args);
   const InOut<T> u{state.grid(args, state.u), rows, cols, cols};
   const In<T> g = args.has_source ? In<T>{state.source(args), rows, cols, cols} : In<T>{nullptr, 1, 1, 1};
-  const Scratch<unsigned> barrier{state.counter(), 1, 1, 1};
   const auto run = [&] {
-    return seconds_of(state.stream, [&] { wavefront<T>(Stream{state.stream.get()}, args, u, g, barrier); });
+    return seconds_of(state.stream,
+                      [&] { wavefront<T>(Stream{state.stream.get()}, args, u, g, state.blocks_meet_by()); });
   };
   constexpr double long_enough = 0.05;
   const double first = run();

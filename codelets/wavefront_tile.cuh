@@ -44,8 +44,30 @@ struct Sweeps {
   GlobalGrid<T> u;
   GlobalGrid<const T> g;
   bool has_source;
-  unsigned* barrier;
+  unsigned* meeting;  ///< of wavefront_scratch elements, 0
+
+  /// For the tile-size model: instead of the sweeps, so many wavefronts of one full tile for each block,
+  /// taken in turn from these of the first sweeps. They overlap, as the tiles of a real wavefront do not; on
+  /// zeros that is of no consequence.
+  int probed_wavefronts = 0;
+  typename WavefrontPlan<dims>::Range probed = {};
+
+  [[nodiscard]] __device__ typename WavefrontPlan<dims>::Tile probed_tile(unsigned number) const {
+    int s[dims];
+    for (int axis = dims - 1; axis >= 0; --axis) {
+      const unsigned count = static_cast<unsigned>(probed.last[axis] - probed.first[axis] + 1);
+      s[axis] = probed.first[axis] + static_cast<int>(number % count);
+      number /= count;
+    }
+    return plan.tile(0, s);
+  }
 };
+
+/// Launches the kernel. `layout` and `shared`, the bytes of shared memory of a block, are such as the GPU can
+/// run.
+template <int dims, class T>
+void launch_wavefront(Stream stream, Sweeps<dims, T> sweeps, const WavefrontLayout& layout,
+                      std::size_t shared);
 
 /// What a block has in shared memory: the box, that of g, the list of columns, when it is their turn in the
 /// tile at hand, and where those of a sum begin in the list.
@@ -184,19 +206,41 @@ __device__ void run_tile(const Sweeps<dims, T>& sweeps, const SharedMemory<dims,
   __syncthreads();  // the box serves the next tile
 }
 
-/// All blocks meet for the `times`-th time, from 1.
-inline __device__ void meet(unsigned* barrier, unsigned times) {
+/// All blocks meet for the `times`-th time, from 1. `count` is 0 at first.
+inline __device__ void meet(unsigned* count, unsigned times) {
   __syncthreads();
   if (threadIdx.x == 0) {
     __threadfence();
-    atomicAdd(barrier, 1u);
+    atomicAdd(count, 1u);
     const unsigned all = times * gridDim.x;
     // The count may wrap around; blocks are never 2^31 arrivals apart.
-    while (static_cast<int>(*static_cast<volatile unsigned*>(barrier) - all) < 0) {
+    while (static_cast<int>(*static_cast<volatile unsigned*>(count) - all) < 0) {
     }
     __threadfence();
   }
   __syncthreads();
+}
+
+/// A number for the block, from 0, so that as many blocks as there are multiprocessors have numbers that
+/// follow each other and are on different ones: blockIdx does not promise that, and a wavefront of few tiles
+/// would keep some multiprocessors busy and others not at all. All blocks meet once.
+/// @param shared one element in shared memory, which may be used again at once
+inline __device__ int number_of_block(unsigned* meeting, unsigned* shared) {
+  unsigned* const blocks_on = meeting + 1;
+  unsigned here, multiprocessors;
+  asm("mov.u32 %0, %%smid;" : "=r"(here));
+  asm("mov.u32 %0, %%nsmid;" : "=r"(multiprocessors));
+  if (threadIdx.x == 0) *shared = atomicAdd(blocks_on + here, 1u);
+  meet(meeting, 1);
+  const unsigned before_on_this = *shared;
+  __syncthreads();
+  unsigned before = 0;
+  for (unsigned other = threadIdx.x % 32; other < multiprocessors; other += 32) {
+    const unsigned there = __ldcg(blocks_on + other);
+    before += min(there, before_on_this) + (other < here && there > before_on_this ? 1 : 0);
+  }
+  for (int distance = 16; distance > 0; distance /= 2) before += __shfl_xor_sync(everyone, before, distance);
+  return static_cast<int>(before);
 }
 
 }  // namespace asterism::kernels::cuda
