@@ -101,6 +101,20 @@ Discretisation discretise(const Problem& p) {
   return made;
 }
 
+Index check_every_of(const Problem& problem, const Settings& settings) {
+  if (settings.check_every > 0) return settings.check_every;
+  if (settings.tolerance == 0) return settings.sweeps;
+  return std::clamp<Index>(*std::max_element(problem.shape.begin(), problem.shape.end()) / 4, 20, 1000);
+}
+
+/// Sweeps that a GPU makes in one submission.
+Index sweeps_of_kernel(const Problem& problem, const Settings& settings) {
+  constexpr Index most = Index{1} << 28;  // with them the schedule's sums of coordinates have room in 32 bits
+  if (settings.direction == Direction::symmetric) return 1;
+  const Index until_residual = check_every_of(problem, settings);
+  return std::min({until_residual, settings.sweeps > 0 ? settings.sweeps : until_residual, most});
+}
+
 /// Points of a slice and its frame.
 Index slice_size(const WavefrontArgs& grid) {
   if (grid.dimensions == 1) return 1;
@@ -157,23 +171,39 @@ double tiles_at_once(const WavefrontArgs& grid, const kernels::WavefrontTile& ti
 
 /// For a GPU, where nothing has been measured: 256 columns for as many threads, long along x, and no larger
 /// than the grid.
-template <class T>
-WavefrontLayout choose_gpu_layout(const WavefrontArgs& grid) {
-  WavefrontLayout layout;
-  layout.tile = grid.dimensions == 1   ? kernels::WavefrontTile{256, {1, 1, 1024}}
-                : grid.dimensions == 2 ? kernels::WavefrontTile{16, {1, 16, 64}}
-                                       : kernels::WavefrontTile{4, {8, 8, 32}};
+constexpr int untuned_threads = 256;
+kernels::WavefrontTile untuned_tile(const WavefrontArgs& grid) {
+  kernels::WavefrontTile tile = grid.dimensions == 1   ? kernels::WavefrontTile{256, {1, 1, 1024}}
+                                : grid.dimensions == 2 ? kernels::WavefrontTile{16, {1, 16, 64}}
+                                                       : kernels::WavefrontTile{4, {8, 8, 32}};
   for (std::size_t axis = static_cast<std::size_t>(3 - grid.dimensions); axis < 3; ++axis)
-    layout.tile.points[axis] = std::min(layout.tile.points[axis], grid.nodes[axis]);
-  layout.tile.sweeps = std::min(layout.tile.sweeps, grid.sweeps);
-  layout.threads = 256;
-  layout.blocks = static_cast<int>(
-      std::min<double>(most_blocks<T>(grid, layout), std::ceil(tiles_at_once(grid, layout.tile))));
-  return layout;
+    tile.points[axis] = std::min(tile.points[axis], grid.nodes[axis]);
+  tile.sweeps = std::min(tile.sweeps, grid.sweeps);
+  return tile;
+}
+
+/// What no GPU can run, before the CUDA runtime is asked.
+void require_sound(const WavefrontLayout& layout, int dimensions) {
+  constexpr Index limit = Index{1} << 29;
+  for (const Index extent : kernels::tile_extents(dimensions, layout.tile))
+    if (extent < 1 || extent > limit)
+      throw Error(fmt::format("tiles of {} sweeps x {} points: each extent must be from 1 to {}",
+                              layout.tile.sweeps, fmt::join(layout.tile.points, " x "), limit));
+  if (layout.threads < 32 || layout.threads > 1024 || layout.threads % 32 != 0)
+    throw Error(
+        fmt::format("blocks of {} threads: a multiple of 32 from 32 to 1024 is wanted", layout.threads));
 }
 #endif
 
 }  // namespace
+
+WavefrontArgs sweeps_at_once(const Problem& problem, const Settings& settings) {
+  require_sound(problem);
+  require_sound(settings);
+  WavefrontArgs args = discretise(problem).grid;
+  args.sweeps = sweeps_of_kernel(problem, settings);
+  return args;
+}
 
 template <class T>
 Solver<T>::Solver(Runtime& runtime, const Problem& problem, const Settings& settings)
@@ -201,13 +231,9 @@ Solver<T>::Solver(Runtime& runtime, const Problem& problem, const Settings& sett
   // at least.
   const double s = std::sqrt((1 - made.jacobi_radius) / 2);
   if (symmetric) radius_ = std::max(radius_, std::sqrt((1 - s) / (1 + s)));
-  if (settings_.check_every == 0)
-    settings_.check_every =
-        settings_.tolerance == 0
-            ? settings_.sweeps
-            : std::clamp<Index>(*std::max_element(problem.shape.begin(), problem.shape.end()) / 4, 20, 1000);
+  settings_.check_every = check_every_of(problem, settings_);
   on_gpu_ = machine.count(WorkerKind::cuda) > 0;
-  grid_.sweeps = symmetric ? 1 : settings_.check_every;
+  grid_.sweeps = sweeps_of_kernel(problem, settings_);
   choose_layout(machine);
   make_tiles();
 }
@@ -216,25 +242,31 @@ template <class T>
 void Solver<T>::choose_layout(const Machine& machine) {
   if (on_gpu_) {
 #ifdef ASTERISM_WITH_CUDA
-    const bool given = settings_.layout.has_value();
+    WavefrontLayout layout = settings_.layout.value_or(WavefrontLayout{untuned_tile(grid_)});
+    if (layout.threads == 0) layout.threads = untuned_threads;
+    require_sound(layout, grid_.dimensions);
     WavefrontArgs grid = grid_;
-    WavefrontLayout layout = settings_.layout.value_or(WavefrontLayout{});
     std::mutex one_at_a_time;
     runtime_.on_each_worker(WorkerKind::cuda, [&] {
       const std::lock_guard lock(one_at_a_time);
-      grid.has_source = true;  // takes more room
-      if (!given) layout = choose_gpu_layout<T>(grid);
-      most_blocks_[1] = most_blocks<T>(grid, layout);
-      grid.has_source = false;
-      most_blocks_[0] = most_blocks<T>(grid, layout);
+      for (const bool has_source : {false, true}) {  // which takes more room
+        grid.has_source = has_source;
+        most_blocks_[has_source ? 1 : 0] = most_blocks<T>(grid, layout);
+      }
     });
-    if (layout.blocks < 1 || layout.blocks > most_blocks_[0])
+    if (most_blocks_[0] == 0)
       throw Error(
-          fmt::format("the layout has {} blocks of {} threads: with its tiles, {} sweeps x {} points, 1 to "
-                      "{} blocks can be "
-                      "on the GPU at once",
-                      layout.blocks, layout.threads, layout.tile.sweeps, fmt::join(layout.tile.points, " x "),
-                      most_blocks_[0]));
+          fmt::format("tiles of {} sweeps x {} points do not fit in a block of the GPU: choose smaller ones",
+                      layout.tile.sweeps, fmt::join(layout.tile.points, " x ")));
+    if (layout.blocks == 0)
+      layout.blocks = static_cast<int>(std::min<double>(most_blocks_[most_blocks_[1] > 0 ? 1 : 0],
+                                                        std::ceil(tiles_at_once(grid, layout.tile))));
+    if (layout.blocks < 1 || layout.blocks > most_blocks_[0])
+      throw Error(fmt::format(
+          "the layout has {} blocks of {} threads: with its tiles, {} sweeps x {} points, 1 to {} blocks "
+          "can be on the GPU at once",
+          layout.blocks, layout.threads, layout.tile.sweeps, fmt::join(layout.tile.points, " x "),
+          most_blocks_[0]));
     settings_.layout = layout;
     height_ = kernels::cpu::wavefront_slices(grid_);
 #endif
@@ -248,7 +280,8 @@ void Solver<T>::choose_layout(const Machine& machine) {
           "tiles of {} sweeps and {} points along the slowest axis: at least 1 sweep, and as many points",
           tile.sweeps, height_));
     height_ = std::min(height_, kernels::cpu::wavefront_slices(grid_));
-    settings_.layout->tile.sweeps = std::min(tile.sweeps, height_);
+    settings_.layout->tile.points[static_cast<std::size_t>(3 - grid_.dimensions)] = height_;
+    settings_.layout->tile.sweeps = std::min({tile.sweeps, height_, grid_.sweeps});
   }
   grid_.layout = *settings_.layout;
 }
@@ -354,9 +387,11 @@ void Solver<T>::sweep(Index count, bool backward) {
   WavefrontArgs grid = grid_;
   grid.backward = backward;
   if (on_gpu_) {
-    grid.sweeps = count;
     grid.layout.blocks = std::min(grid.layout.blocks, most_blocks_[grid.has_source ? 1 : 0]);
-    codelets::wavefront<T>(grid, u_[0], grid.has_source ? g_[0] : none_[0], meeting_, on_first_gpu);
+    for (Index done = 0; done < count; done += grid.sweeps) {
+      grid.sweeps = std::min(grid_.sweeps, count - done);
+      codelets::wavefront<T>(grid, u_[0], grid.has_source ? g_[0] : none_[0], meeting_, on_first_gpu);
+    }
     return;
   }
   const Index blocks = u_.count();

@@ -47,9 +47,15 @@ struct Settings {
   /// Sweeps between two residuals; 0: chosen. A residual waits for all tiles.
   Index check_every = 0;
   Direction direction = Direction::forward;
-  /// None: chosen from the grid. On CPUs only the sweeps and the points along the slowest axis are meant.
+  /// None: chosen from the grid. On CPUs only the sweeps and the points along the slowest axis are meant. On
+  /// a GPU threads and blocks that are 0 are chosen.
   std::optional<kernels::WavefrontLayout> layout;
 };
+
+/// What a solver submits at once on a GPU, all sweeps between two residuals, for whoever chooses a layout:
+/// there is none yet, nor a source. @throw Error: a problem or settings that the solver refuses on any
+/// machine
+kernels::WavefrontArgs sweeps_at_once(const Problem& problem, const Settings& settings);
 
 /// Plans once, solves any number of right-hand sides.
 template <class T>
