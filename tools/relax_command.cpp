@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -21,10 +22,10 @@
 namespace asterism::tools {
 namespace {
 
-/// Draws the progress line while the solver, which tells nothing, is at work.
-class WhileSolving {
+/// Draws the progress line while what tells nothing, the solver or a search for tiles, is at work.
+class WhileWorking {
  public:
-  WhileSolving(Progress& progress, std::string what) {
+  WhileWorking(Progress& progress, std::string what) {
     if (!progress.shows()) return;
     ticker_ = std::jthread([&progress, what = std::move(what), this](const std::stop_token& stop) {
       std::unique_lock lock(mutex_);
@@ -111,7 +112,10 @@ RelaxChoice choice_of(const RelaxOptions&, const mlssor::Solver<T>& solver) {
 
 template <class T>
 RelaxChoice choice_of(const RelaxOptions&, const wavefront::Solver<T>& solver) {
-  return {.omega = solver.settings().omega, .layout = {}, .check_every = solver.settings().check_every};
+  return {.omega = solver.settings().omega,
+          .layout = {},
+          .check_every = solver.settings().check_every,
+          .tiles = TileChoice{.layout = solver.settings().layout}};
 }
 
 /// This rank's rows: all of them where the solver works on one rank alone.
@@ -142,16 +146,12 @@ void lift_sides(const StatedRelaxation& stated, T* f) {
   }
 }
 
-/// Whether some side's values are an array that the solver cannot take.
-template <class T>
-bool lifts(const StatedRelaxation& stated, const wavefront::Solver<T>&) {
-  return std::any_of(stated.sides.begin(), stated.sides.end(), [](const Sides& sides) {
-    return !sides.lower.values.empty() || !sides.upper.values.empty();
-  });
-}
-template <class Solver>
-bool lifts(const StatedRelaxation&, const Solver&) {
-  return false;
+/// Whether some side's values are an array that the method's solver cannot take.
+bool lifts(const RelaxOptions& o, const StatedRelaxation& stated) {
+  return o.method == RelaxMethod::wavefront &&
+         std::any_of(stated.sides.begin(), stated.sides.end(), [](const Sides& sides) {
+           return !sides.lower.values.empty() || !sides.upper.values.empty();
+         });
 }
 
 template <class T, class Solver>
@@ -161,7 +161,7 @@ RelaxOutcome solve_by(Runtime& runtime, const RelaxOptions& o, const StatedRelax
   stopwatch.lap("setup");
 
   const Rows<T> u = rows_of<T>(runtime, stated, solver);
-  const bool lifted = lifts(stated, solver);
+  const bool lifted = lifts(o, stated);
   std::optional<Rows<T>> f;
   if (stated.has_source() || lifted) f.emplace(rows_of<T>(runtime, stated, solver));
   stopwatch.lap("allocate");
@@ -181,7 +181,7 @@ RelaxOutcome solve_by(Runtime& runtime, const RelaxOptions& o, const StatedRelax
   RelaxOutcome outcome{.choice = choice_of(o, solver), .report = {}, .error = {}, .workers = {}};
   Progress progress(runtime.rank() == 0 ? o.common.verbosity : Verbosity::quiet);
   {
-    const WhileSolving shown(progress, fmt::format("relaxing {}", poisson::to_string(stated.shape)));
+    const WhileWorking shown(progress, fmt::format("relaxing {}", poisson::to_string(stated.shape)));
     outcome.report = solver.solve(f ? f->data() : nullptr, u.data());
   }
   stopwatch.lap("solve");
@@ -256,6 +256,49 @@ wavefront::Settings wavefront_settings(const RelaxOptions& o, const StatedRelaxa
   return settings;
 }
 
+/// --tile and --threads, meant for the workers that there are.
+kernels::WavefrontLayout given_layout(const RelaxOptions& o, const StatedRelaxation& stated, bool on_gpu) {
+  const std::size_t axes = stated.shape.size(), wanted = on_gpu ? axes + 1 : 2;
+  if (o.tile->size() != wanted)
+    throw Error(fmt::format("--tile {}: {} extents; {} are wanted, {}", fmt::join(*o.tile, "x"),
+                            o.tile->size(), wanted,
+                            on_gpu ? "sweeps x points along every axis (on a GPU)"
+                                   : "sweeps x slices along the slowest axis (on CPUs)"));
+  if (o.threads && !on_gpu)
+    throw Error("--threads: they are those of a GPU's blocks, and there is no GPU worker");
+  kernels::WavefrontLayout layout;
+  layout.tile.sweeps = o.tile->front();
+  std::copy(o.tile->begin() + 1, o.tile->end(), layout.tile.points.end() - static_cast<std::ptrdiff_t>(axes));
+  layout.threads = o.threads.value_or(0);
+  return layout;
+}
+
+template <class T>
+TileChoice tiles_of(Runtime& runtime, const RelaxOptions& o, const StatedRelaxation& stated,
+                    const wavefront::Settings& settings) {
+  const bool on_gpu = runtime.machine().count(WorkerKind::cuda) > 0;
+  if (o.tile) return {.layout = given_layout(o, stated, on_gpu), .origin = LayoutOrigin::given};
+  if (o.untuned) return {};
+  kernels::WavefrontArgs args = wavefront::sweeps_at_once(any_dimensions(stated), settings);
+  args.has_source = stated.has_source() || lifts(o, stated);
+  Progress progress(o.common.verbosity);
+  const WhileWorking shown(progress, "choosing tiles; the first time on this GPU what they cost is measured");
+  return choose_tiles<T>(runtime, args);
+}
+
+template <class T>
+RelaxOutcome solve_in_wavefronts(Runtime& runtime, const RelaxOptions& o, const StatedRelaxation& stated,
+                                 Stopwatch& stopwatch) {
+  wavefront::Settings settings = wavefront_settings(o, stated);
+  TileChoice tiles = tiles_of<T>(runtime, o, stated, settings);
+  settings.layout = tiles.layout;
+  wavefront::Solver<T> solver(runtime, any_dimensions(stated), settings);
+  RelaxOutcome outcome = solve_by<T>(runtime, o, stated, stopwatch, solver);
+  tiles.layout = outcome.choice.tiles->layout;  // as it was cut to the grid
+  outcome.choice.tiles = std::move(tiles);
+  return outcome;
+}
+
 template <class T>
 RelaxOutcome solve(Runtime& runtime, const RelaxOptions& o, const StatedRelaxation& stated,
                    Stopwatch& stopwatch) {
@@ -265,8 +308,7 @@ RelaxOutcome solve(Runtime& runtime, const RelaxOptions& o, const StatedRelaxati
   };
   if (o.method == RelaxMethod::mlssor)
     return by(mlssor::Solver<T>(runtime, plane_problem(stated), layered_settings(o, stated)));
-  if (o.method == RelaxMethod::wavefront)
-    return by(wavefront::Solver<T>(runtime, any_dimensions(stated), wavefront_settings(o, stated)));
+  if (o.method == RelaxMethod::wavefront) return solve_in_wavefronts<T>(runtime, o, stated, stopwatch);
   return by(relaxation::Solver<T>(runtime, plane_problem(stated), settings_of(o, stated)));
 }
 

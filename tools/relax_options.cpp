@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <sstream>
 
 #include "../algorithms/poisson_problem.hpp"
 
@@ -54,6 +55,12 @@ void require_known_to_method(const RelaxOptions& o) {
   require(o.subdomain.has_value(), "--subdomain", o.method == mlssor, "mlssor");
   require(o.layers.has_value(), "--layers", o.method == mlssor, "mlssor");
   require(o.no_alternation, "--no-alternation", o.method == mlssor, "mlssor");
+  require(o.tile.has_value(), "--tile", o.method == wavefront, "wavefront");
+  require(o.threads.has_value(), "--threads", o.method == wavefront, "wavefront");
+  require(o.untuned, "--untuned", o.method == wavefront, "wavefront");
+  if (o.untuned && o.tile)
+    throw Error("--untuned and --tile: the tiles are chosen by either, leave one away");
+  if (o.threads && !o.tile) throw Error("--threads: they are those of a tile; give --tile, too");
 }
 
 void state_shape(const RelaxOptions& o, StatedRelaxation& p) {
@@ -135,6 +142,25 @@ double parse_omega(const std::string& text) {
   return omega;
 }
 
+/// "16x128" or "4x8x8x32": sweeps, then points along the axes.
+std::vector<Index> parse_tile(const std::string& text) {
+  std::vector<Index> extents;
+  std::istringstream parts(text + "x");
+  for (std::string part; std::getline(parts, part, 'x');) extents.push_back(parse_whole<Index>(part, 1));
+  if (extents.size() < 2 || extents.size() > 4)
+    throw Error(
+        fmt::format("'{}' has {} extent{}: write sweeps x points along the axes, like 16x128 or 4x8x8x32",
+                    text, extents.size(), extents.size() == 1 ? "" : "s"));
+  return extents;
+}
+
+int parse_threads(const std::string& text) {
+  const int threads = parse_whole<int>(text, 1);
+  if (threads % 32 != 0 || threads > 1024)
+    throw Error(fmt::format("'{}' is not a multiple of 32 up to 1024", text));
+  return threads;
+}
+
 void add_problem(CLI::App& app, RelaxOptions& o) {
   const auto add = [&](const std::string& option, auto& target, auto parser, const char* type,
                        const std::string& help) {
@@ -208,6 +234,16 @@ void add_method(CLI::App& app, RelaxOptions& o) {
   add("--layers", o.layers, count, "K",
       "of mlssor: forward sweeps, and backward ones, made at a time; default: chosen");
   app.add_flag("--no-alternation", o.no_alternation, "of mlssor: all sweeps forward (to compare)")
+      ->group("Method");
+  add("--tile", o.tile, parse_tile, "SxM[xM[xM]]",
+      "of wavefront: sweeps of a tile, and on a GPU its points along every axis, on CPUs, which cut only the "
+      "slowest axis, its slices; default: on a GPU by the tile-size model, whose costs are measured the "
+      "first time "
+      "(seconds), on CPUs as `asterism tune wavefront` has found for such a grid");
+  add("--threads", o.threads, parse_threads, "N",
+      "of wavefront with --tile: threads of a GPU's block; default: 256");
+  app.add_flag("--untuned", o.untuned,
+               "of wavefront: tiles by a rule of thumb, without model or measurements")
       ->group("Method");
 }
 

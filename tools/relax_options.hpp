@@ -38,7 +38,9 @@ struct RelaxOptions {
   std::optional<double> omega, tolerance;
   std::optional<Index> sweeps, check_every, sweeps_per_task, stripes, subdomain, layers;
   std::optional<kernels::Arrangement> layout;
-  bool blocking = false, no_alternation = false;
+  std::optional<std::vector<Index>> tile;  ///< sweeps, then points
+  std::optional<int> threads;
+  bool blocking = false, no_alternation = false, untuned = false;
 };
 
 /// The values on both sides of an axis.

@@ -1,6 +1,7 @@
 #include "relax_report.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -52,6 +53,60 @@ Index sweeps_at(const RelaxOutcome& outcome, std::size_t check) {
   return std::min(static_cast<Index>(check) * outcome.choice.check_every, outcome.report.iterations);
 }
 
+bool is_on_gpu(const RelaxOutcome& outcome) { return outcome.workers.gpus > 0; }
+
+/// The extents of a tile that are meant.
+std::vector<Index> points_of(const kernels::WavefrontTile& tile, std::size_t dimensions) {
+  return {tile.points.end() - static_cast<std::ptrdiff_t>(dimensions), tile.points.end()};
+}
+
+nlohmann::ordered_json tiles_as_json(const RelaxRun& run) {
+  const TileChoice& tiles = *run.outcome.choice.tiles;
+  const kernels::WavefrontLayout& layout = *tiles.layout;
+  const std::vector<Index> points = points_of(layout.tile, run.stated.shape.size());
+  nlohmann::ordered_json j{{"sweeps", layout.tile.sweeps}};
+  if (is_on_gpu(run.outcome)) {
+    j["points"] = points;
+    j["threads"] = layout.threads;
+    j["blocks"] = layout.blocks;
+  } else {
+    j["height"] = points.front();
+  }
+  j["origin"] = name(tiles.origin);
+  j["file"] = tiles.file.string();
+  return j;
+}
+
+std::string origin_text(const TileChoice& tiles) {
+  const std::string kept =
+      tiles.file.empty() ? "not kept (no folder for that)" : "kept in " + tiles.file.string();
+  switch (tiles.origin) {
+    case LayoutOrigin::given:
+      return "as given";
+    case LayoutOrigin::untuned:
+      return "untuned" + (tiles.why.empty() ? "" : ": " + tiles.why);
+    case LayoutOrigin::kept:
+      return "tuned before, " + kept;
+    case LayoutOrigin::searched:
+      return "tuned now, " + kept;
+    case LayoutOrigin::measured:
+      return "this GPU measured and tuned now, " + kept;
+  }
+  return "";
+}
+
+void print_tiles(const RelaxRun& run) {
+  const TileChoice& tiles = *run.outcome.choice.tiles;
+  const kernels::WavefrontLayout& layout = *tiles.layout;
+  const std::vector<Index> points = points_of(layout.tile, run.stated.shape.size());
+  const std::string extents = is_on_gpu(run.outcome)
+                                  ? fmt::format("{} points, {} blocks of {} threads",
+                                                fmt::join(points, " x "), layout.blocks, layout.threads)
+                                  : fmt::format("{} slice{}", points.front(), plural(points.front()));
+  fmt::print("tiles      {} sweep{} x {}; {}\n", layout.tile.sweeps, plural(layout.tile.sweeps), extents,
+             origin_text(tiles));
+}
+
 }  // namespace
 
 double bytes_of_sweep(RelaxMethod method, Index unknowns, Precision precision) {
@@ -81,6 +136,7 @@ void print_json(const RelaxRun& run) {
   add("check_every", choice.check_every);
   add("subdomain", choice.subdomain);
   add("layers", choice.layers);
+  if (choice.tiles) j["tiles"] = tiles_as_json(run);
   if (run.stated.tolerance > 0) j["tolerance"] = run.stated.tolerance;
   j["seconds"] = as_json(run.stopwatch);
   j["solver_seconds"] = report.seconds;
@@ -116,6 +172,7 @@ void print_text(const RelaxRun& run) {
   if (choice.subdomain > 0) how += fmt::format(", subdomains of {}", choice.subdomain);
   if (choice.layers > 0) how += fmt::format(", {} layer{}", choice.layers, plural(choice.layers));
   fmt::print("method     {}{}\n", solver_name(run.options.method), how);
+  if (choice.tiles) print_tiles(run);
   print_workers_and_seconds(outcome.workers, run.stopwatch);
   fmt::print("sweeps     {}, {:.3g} s each, {:.1f} GB/s ({} n^2 s bytes a sweep)\n", report.iterations,
              seconds_per_sweep(report), gbytes_per_second(run),

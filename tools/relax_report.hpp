@@ -10,6 +10,7 @@
 #include "../runtime/report.hpp"
 #include "relax_options.hpp"
 #include "solver_run.hpp"
+#include "tile_choice.hpp"
 
 namespace asterism::tools {
 
@@ -18,6 +19,7 @@ struct RelaxChoice {
   std::optional<double> omega;
   std::optional<kernels::Arrangement> layout;
   Index stripes = 0, sweeps_per_task = 0, check_every = 0, subdomain = 0, layers = 0;
+  std::optional<TileChoice> tiles = {};
 };
 
 struct RelaxOutcome {

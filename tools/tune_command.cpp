@@ -8,7 +8,7 @@
 #include "../algorithms/wavefront.hpp"
 #include "commands.hpp"
 #include "figures.hpp"
-#include "tile_costs.hpp"
+#include "tile_choice.hpp"
 
 namespace asterism::tools {
 namespace {
@@ -31,11 +31,11 @@ std::vector<Index> parse_any_grid(const std::string& text) {
 }
 
 kernels::WavefrontArgs args_of(const TuneOptions& o) {
-  kernels::WavefrontArgs args;
-  args.dimensions = static_cast<int>(o.grid.size());
-  std::copy(o.grid.begin(), o.grid.end(), args.nodes.end() - args.dimensions);
-  args.along.fill(0.5 / args.dimensions);
-  args.sweeps = o.sweeps;
+  kernels::WavefrontArgs args =
+      wavefront::sweeps_at_once({.shape = o.grid}, {.omega = {}, .sweeps = o.sweeps, .layout = {}});
+  if (args.sweeps < o.sweeps)
+    throw Error(
+        fmt::format("--sweeps {}: a solver makes at most {} at once; tune for those", o.sweeps, args.sweeps));
   args.has_source = !o.laplace;
   return args;
 }
@@ -89,13 +89,11 @@ void print_costs(const KnownCosts& known, int multiprocessors) {
 }
 
 template <class T>
-int tune_gpu(Runtime& runtime, const TuneOptions& o) {
-  kernels::WavefrontArgs args = args_of(o);
+int tune_gpu(Runtime& runtime, const TuneOptions& o, kernels::WavefrontArgs args) {
   const tile_model::Probe<T> probe(runtime, args.dimensions, args.has_source);
   const KnownCosts known = costs_of(probe, o.anew ? Remembering::anew : Remembering::as_kept);
   tile_model::Choice choice;
-  const double search_seconds = seconds_of(
-      [&] { choice = tile_model::search(known.costs, probe.gpu(), args, tile_model::space_of(args)); });
+  const double search_seconds = seconds_of([&] { choice = search_and_keep(probe, known, args); });
   const double measured = probe.run(args, {choice.layout}, 5).at(0);
   args.layout = choice.layout;
   if (runtime.rank() > 0) return 0;
@@ -173,7 +171,7 @@ std::vector<CpuTile> cpu_tiles(Index slices, Index sweeps) {
 }
 
 template <class T>
-int tune_cpu(Runtime& runtime, const TuneOptions& o) {
+int tune_cpu(Runtime& runtime, const TuneOptions& o, kernels::WavefrontArgs args) {
   Index sweeps = 0;
   const wavefront::Problem problem = shortened(o, sweeps);
   const auto unknowns = static_cast<double>(
@@ -201,6 +199,9 @@ int tune_cpu(Runtime& runtime, const TuneOptions& o) {
   });
   const CpuTile best = *std::min_element(
       tiles.begin(), tiles.end(), [](const CpuTile& a, const CpuTile& b) { return a.seconds < b.seconds; });
+  args.layout.tile.sweeps = best.sweeps;
+  args.layout.tile.points[3 - o.grid.size()] = best.height;
+  const std::filesystem::path file = keep_cpu_tiles(runtime.machine(), precision_of<T>, args);
   const double updates = unknowns * static_cast<double>(sweeps);
   const double predicted = best.seconds / updates * all_unknowns * static_cast<double>(o.sweeps);
   const int workers = runtime.machine().count(WorkerKind::cpu);
@@ -226,6 +227,10 @@ int tune_cpu(Runtime& runtime, const TuneOptions& o) {
   fmt::print("predicted    {:.4g} s, from the time for each point\n", predicted);
   fmt::print("measured     {:.4g} s on a part of the problem, {} unknowns, {} sweeps\n", best.seconds,
              fmt::join(problem.shape, " x "), sweeps);
+  fmt::print("kept         {}\n",
+             file.empty()
+                 ? "no: no folder for that"
+                 : fmt::format("in {}: `asterism relax --method wavefront` takes it", file.string()));
   fmt::print("search       {:.2f} s for these tiles, the faster ones timed {} times\n", search_seconds,
              repeats);
   fmt::print("  {:>8} {:>8} {:>12} {:>14}\n", "sweeps", "slices", "seconds", "Gpoint/s");
@@ -237,7 +242,9 @@ int tune_cpu(Runtime& runtime, const TuneOptions& o) {
 
 template <class T>
 int tune(Runtime& runtime, const TuneOptions& o) {
-  return runtime.machine().count(WorkerKind::cuda) > 0 ? tune_gpu<T>(runtime, o) : tune_cpu<T>(runtime, o);
+  const kernels::WavefrontArgs args = args_of(o);
+  return runtime.machine().count(WorkerKind::cuda) > 0 ? tune_gpu<T>(runtime, o, args)
+                                                       : tune_cpu<T>(runtime, o, args);
 }
 
 int run(const TuneOptions& o) {
@@ -255,8 +262,8 @@ Command add_tune(CLI::App& program) {
   CLI::App* tune_app = program.add_subcommand("tune", "choose what makes a solver fast on this machine");
   tune_app->require_subcommand(1);
   auto options = std::make_shared<TuneOptions>();
-  CLI::App* app = tune_app->add_subcommand(
-      "wavefront", "the tile layout of wavefront SOR: sizes, threads, blocks");
+  CLI::App* app =
+      tune_app->add_subcommand("wavefront", "the tile layout of wavefront SOR: sizes, threads, blocks");
   app->footer(
       "On a GPU the time of every layout is predicted by a model: micro-benchmarks and runs of single\n"
       "tiles give its costs once for a GPU, a precision and a number of dimensions (seconds; kept in\n"
@@ -264,6 +271,8 @@ Command add_tune(CLI::App& program) {
       "layout found is run once and reported beside its prediction.\n"
       "On CPUs (--gpus 0) the height of blocks along the slowest axis and the sweeps of a tile are chosen\n"
       "by timing a few on a part of the problem.\n"
+      "Layouts are kept beside the costs: asterism relax --method wavefront takes them, on CPUs for grids\n"
+      "of about that size too; on a GPU it also searches by itself.\n"
       "\n"
       "  asterism tune wavefront --grid 1023x1023 --sweeps 500\n"
       "  asterism tune wavefront --grid 100000 --sweeps 20000 --precision f32 --laplace --json");
@@ -274,7 +283,8 @@ Command add_tune(CLI::App& program) {
       ->group("Problem");
   add_parsed_option(
       *app, "--sweeps", options->sweeps, [](const std::string& text) { return parse_whole<Index>(text, 1); },
-      "sweeps of the whole run: tiles may take many of them together; default: 1000")
+      "sweeps of the whole run, or between two residuals: tiles may take many of them together; default: "
+      "1000")
       ->type_name("N")
       ->group("Problem");
   add_choice_option<std::optional<Precision>, Precision>(*app, "--precision", options->common.precision,
