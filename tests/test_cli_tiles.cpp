@@ -3,10 +3,10 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-#include <optional>
+#include <fstream>
 
 #include "command_line.hpp"
+#include "own_cache.hpp"
 
 using namespace asterism;
 using namespace asterism::test;
@@ -23,21 +23,6 @@ Words tune(const Words& arguments) { return one_process(Words{"tune", "wavefront
 
 /// What a run tells about its tiles.
 json tiles(const Words& arguments) { return report_of(relax(Words{"--json"} + arguments))["tiles"]; }
-
-/// The cache's folder below a fresh one, as long as this lives.
-class OwnCache {
- public:
-  OwnCache() {
-    if (const char* before = std::getenv("XDG_CACHE_HOME")) before_ = before;
-    ::setenv("XDG_CACHE_HOME", folder_.c_str(), 1);
-  }
-  ~OwnCache() { before_ ? ::setenv("XDG_CACHE_HOME", before_->c_str(), 1) : ::unsetenv("XDG_CACHE_HOME"); }
-  [[nodiscard]] const fs::path& folder() const { return folder_; }
-
- private:
-  std::optional<std::string> before_;
-  fs::path folder_ = fresh_folder("cache");
-};
 
 void write(const fs::path& file, const std::string& text) { std::ofstream(file) << text; }
 
@@ -250,8 +235,7 @@ TEST_CASE("the report for people says where tiles come from") {
   has(run(relax({"--help"})).out, {"--tile", "--threads", "--untuned"});
 }
 
-// --- On a GPU
-// --------------------------------------------------------------------------------------------------
+// --- On a GPU ---------------------------------------------------------------------------------------------
 
 #ifdef ASTERISM_WITH_CUDA
 

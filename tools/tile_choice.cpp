@@ -32,8 +32,7 @@ struct KeptLayout {
   WavefrontLayout layout;
 };
 
-// --- The file
-// --------------------------------------------------------------------------------------------------
+// --- The file ---------------------------------------------------------------------------------------------
 
 /// Layouts of one machine, number of dimensions, precision, with or without a source.
 class KeptLayouts {
@@ -141,8 +140,7 @@ class KeptLayouts {
   std::vector<KeptLayout> layouts_;  // the oldest first
 };
 
-// --- On a GPU
-// --------------------------------------------------------------------------------------------------
+// --- On a GPU ---------------------------------------------------------------------------------------------
 
 /// Other costs, other layouts.
 std::string basis_of(const tile_model::Costs& costs) {
@@ -183,8 +181,7 @@ TileChoice choose_on_gpu(Runtime& runtime, const WavefrontArgs& args) {
   return choice;
 }
 
-// --- On CPUs
-// ---------------------------------------------------------------------------------------------------
+// --- On CPUs ----------------------------------------------------------------------------------------------
 
 /// "Intel(R) Xeon(R) Processor, 2 workers"
 std::string cpus_of(const Machine& machine) {
