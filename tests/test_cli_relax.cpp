@@ -443,3 +443,25 @@ TEST_CASE("benchmarks: kernels and layouts beside the triad of the same run") {
   CHECK(text.status == 0);
   has(text.out, {"Red-black SOR", "natural", "separated", "1 sweep a task", "STREAM triad"});
 }
+
+TEST_CASE("benchmark: multi-layer SSOR beside SSOR and red-black SOR") {
+  const Words command{"bench", "mlssor", "--grid", "64x64", "--error", "1e-3", "--repeats", "1"};
+  const json report = report_of(one_process(command + Words{"--json"}));
+  REQUIRE(report["convergence"].size() == 6);
+  for (const json& method : report["convergence"]) {
+    CHECK(method["sweeps"].size() == 3);
+    CHECK(method.contains("forward_only") == (method["method"] != "red-black SOR"));
+  }
+  const json& methods = report["time_to_error"]["methods"];
+  REQUIRE(methods.size() == 5);
+  for (const json& method : methods) {
+    CHECK(method["error"] <= 1e-3);
+    CHECK(method["sweeps"] > 0);
+    CHECK(method["speedup_over_red_black"].get<double>() ==
+          doctest::Approx(methods[0]["seconds"].get<double>() / method["seconds"].get<double>()));
+  }
+  const Result text = run(one_process(command));
+  CHECK(text.status == 0);
+  has(text.out, {"SSOR, 4 layers", "MLSSOR 16 x 32 x 32", "in brackets: with forward sweeps only",
+                 "time to a relative error of 1.0e-03"});
+}

@@ -137,7 +137,8 @@ class Emulation {
       std::vector<int> columns;
       const int begin = e < plan_.points[dims - 1] ? 0 : plan_.columns_up_to(e - plan_.points[dims - 1]);
       for (int k = begin; k < plan_.columns_up_to(e); ++k)
-        if (plan_.has_turn(plan_.turns(tile, list_[static_cast<std::size_t>(k)]).packed(), e)) columns.push_back(k);
+        if (plan_.has_turn(plan_.turns(tile, list_[static_cast<std::size_t>(k)]).packed(), e))
+          columns.push_back(k);
       if (tile.full)
         CHECK(static_cast<Index>(columns.size()) == points_of_wavefront(dims, args_.layout.tile, e));
       if ((e < tile.wavefront_begin || e >= tile.wavefront_end) && !columns.empty())

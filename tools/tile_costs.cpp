@@ -149,15 +149,7 @@ KnownCosts costs_of(const tile_model::Probe<T>& probe, Remembering remembering) 
   return known;
 }
 
-template <class T>
-kernels::WavefrontLayout tuned_layout(Runtime& runtime, const kernels::WavefrontArgs& args) {
-  const tile_model::Probe<T> probe(runtime, args.dimensions, args.has_source);
-  return tile_model::search(costs_of(probe).costs, probe.gpu(), args, tile_model::space_of(args)).layout;
-}
-
 template KnownCosts costs_of(const tile_model::Probe<float>&, Remembering);
 template KnownCosts costs_of(const tile_model::Probe<double>&, Remembering);
-template kernels::WavefrontLayout tuned_layout<float>(Runtime&, const kernels::WavefrontArgs&);
-template kernels::WavefrontLayout tuned_layout<double>(Runtime&, const kernels::WavefrontArgs&);
 
 }  // namespace asterism::tools

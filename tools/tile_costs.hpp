@@ -38,8 +38,4 @@ enum class Remembering { as_kept, anew };
 template <class T>
 KnownCosts costs_of(const tile_model::Probe<T>& probe, Remembering remembering = Remembering::as_kept);
 
-/// The layout for a problem on this machine's GPU, as `asterism tune wavefront` chooses it.
-template <class T>
-kernels::WavefrontLayout tuned_layout(Runtime& runtime, const kernels::WavefrontArgs& args);
-
 }  // namespace asterism::tools
