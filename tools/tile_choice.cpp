@@ -25,6 +25,11 @@ std::vector<Index> grid_of(const WavefrontArgs& args) {
   return {args.nodes.end() - args.dimensions, args.nodes.end()};
 }
 
+std::string how_to_tune(const WavefrontArgs& args) {
+  return fmt::format("`asterism tune wavefront --grid {}` finds the fastest ones",
+                     fmt::join(grid_of(args), "x"));
+}
+
 /// A layout, and the problem that it was chosen for.
 struct KeptLayout {
   std::vector<Index> grid;
@@ -164,9 +169,19 @@ KeptLayouts layouts_of(const tile_model::Probe<T>& probe, const KnownCosts& know
   return {probe.gpu().name, precision_of<T>, args, basis_of(known.costs)};
 }
 
+/// Measuring a GPU's costs takes seconds: not for what is done in a fraction of one.
+bool worth_measuring(const WavefrontArgs& args) {
+  double points = static_cast<double>(args.sweeps);
+  for (const Index n : grid_of(args)) points *= static_cast<double>(n);
+  return points >= 0x1p32;
+}
+
 template <class T>
 TileChoice choose_on_gpu(Runtime& runtime, const WavefrontArgs& args) {
   const tile_model::Probe<T> probe(runtime, args.dimensions, args.has_source);
+  if (!worth_measuring(args) &&
+      !load_costs(costs_file(probe.gpu().name, args.dimensions, precision_of<T>, args.has_source)))
+    return {.layout = {}, .why = how_to_tune(args)};
   const KnownCosts known = costs_of(probe);
   const KeptLayouts layouts = layouts_of(probe, known, args);
   TileChoice choice{.layout = {}, .origin = LayoutOrigin::kept, .file = layouts.file()};
@@ -206,9 +221,7 @@ TileChoice choose_on_cpus(const Machine& machine, Precision precision, const Wav
     if (const kernels::WavefrontTile& tile = kept->layout.tile;
         tile.sweeps >= 1 && tile.points[slowest] >= tile.sweeps)
       return {.layout = kept->layout, .origin = LayoutOrigin::kept, .file = layouts.file()};
-  return {.layout = {},
-          .why = fmt::format("`asterism tune wavefront --grid {}` finds the fastest ones",
-                             fmt::join(grid_of(args), "x"))};
+  return {.layout = {}, .why = how_to_tune(args)};
 }
 
 }  // namespace

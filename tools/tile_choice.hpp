@@ -28,7 +28,8 @@ struct TileChoice {
   std::filesystem::path file = {};  ///< that it is kept in; empty: none
 };
 
-/// The layout for a problem: on a GPU the one that is kept, or else the model's, which is then kept; on CPUs
+/// The layout for a problem: on a GPU the one that is kept, or else the model's, which is then kept (its
+/// costs are measured for large problems only; small ones do without a layout until they have been); on CPUs
 /// the one that `asterism tune wavefront` has kept of a problem like it, if any. Files that are missing,
 /// damaged or cannot be written are never an error, nor is a model that finds nothing.
 /// @param args all sweeps that a GPU makes at once
