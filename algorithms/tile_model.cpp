@@ -72,8 +72,7 @@ const char* name(Term term) {
   return names[term];
 }
 
-// --- Counts
-// --------------------------------------------------------------------------------------------------------------
+// --- Counts ---------------------------------------------------------------------------------------------
 
 std::vector<Index> diagonals(const std::vector<Index>& extents) {
   Index count = 1;
@@ -160,8 +159,7 @@ std::vector<TileWavefront> tile_wavefronts(const WavefrontArgs& args) {
   return counts;
 }
 
-// --- Costs
-// ---------------------------------------------------------------------------------------------------------------
+// --- Costs ----------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -202,14 +200,14 @@ struct Parts {
 };
 
 /// What a tile layout comes to on a grid of blocks.
-struct Layouts {
+struct LayoutOnGrid {
   const std::vector<TileWavefront>& wavefronts;
   const std::vector<double>& seconds_beside;  ///< T_0 ... T_B
   double columns;                             ///< of a tile, for each thread
   int multiprocessors, blocks;
 };
 
-Parts parts_of(const Costs& costs, const Layouts& layout) {
+Parts parts_of(const Costs& costs, const LayoutOnGrid& layout) {
   const Index blocks = layout.blocks;
   const double barrier = costs.block_barrier(layout.blocks);
   Parts parts{.fixed = costs.kernel, .columns = layout.columns};
@@ -347,6 +345,7 @@ double predicted_seconds(const Costs& costs, int multiprocessors, const Wavefron
 }
 
 void calibrate(Costs& costs, int multiprocessors, const std::vector<Run>& runs) {
+  if (runs.empty()) return;
   const auto count = static_cast<Eigen::Index>(runs.size());
   Eigen::MatrixXd a(count, 5);
   Eigen::VectorXd b(count);
@@ -373,12 +372,11 @@ void calibrate(Costs& costs, int multiprocessors, const std::vector<Run>& runs) 
   for (auto& [blocks, seconds] : costs.block) seconds += x(4);
 }
 
-// --- The search
-// ----------------------------------------------------------------------------------------------------------
+// --- The search -----------------------------------------------------------------------------------------
 
 namespace {
 
-/// 1, 2, 3, 4, 6, 8, 12, ... up to the first that is at least `most`.
+/// 1, 2, 3, 4, 6, 8, 12, ... and `most`.
 std::vector<Index> steps_up_to(Index most) {
   std::vector<Index> steps;
   for (Index size = 1; size < most; size *= 2) {
@@ -387,11 +385,6 @@ std::vector<Index> steps_up_to(Index most) {
   }
   steps.push_back(most);
   return steps;
-}
-
-bool meets_constraints(const Gpu& gpu, const WavefrontTile& tile, const TileProfile& profile,
-                       const Space& space) {
-  return profile.reuse() >= space.least_reuse && gpu.shared_bytes(tile) <= gpu.most_shared_bytes;
 }
 
 /// The largest extents that a tile may have.
@@ -440,8 +433,8 @@ class Searching {
       const double columns = columns_by_thread(args_.dimensions, tile, threads);
       for (; !beside.empty(); beside.pop_back()) {
         seconds.resize(static_cast<std::size_t>(beside.back()) + 1);
-        const Layouts layout{wavefronts, seconds, columns, gpu_.multiprocessors,
-                             beside.back() * gpu_.multiprocessors};
+        const LayoutOnGrid layout{wavefronts, seconds, columns, gpu_.multiprocessors,
+                                  beside.back() * gpu_.multiprocessors};
         better = consider(layout, threads) || better;
       }
     }
@@ -451,7 +444,7 @@ class Searching {
   [[nodiscard]] const Choice& best() const { return best_; }
 
  private:
-  bool consider(const Layouts& layout, int threads) {
+  bool consider(const LayoutOnGrid& layout, int threads) {
     ++best_.layouts;
     const double seconds = total(costs_, parts_of(costs_, layout));
     if (!(seconds < best_.seconds)) return false;
@@ -470,9 +463,8 @@ class Searching {
 }  // namespace
 
 Space space_of(const WavefrontArgs& args) {
-  // Shared memory holds a box of more than the tile's points; 32 Ki numbers are more than there is. The
-  // kernel's columns have extents below 1024.
-  constexpr Index most_points = Index{1} << 15, most_extent = 1023;
+  // Shared memory holds a box of more than the tile's points; 32 Ki numbers are more than there is.
+  constexpr Index most_points = Index{1} << 15, most_extent = kernels::cuda::most_tile_extent;
   Space space;
   space.sweeps = steps_up_to(std::min(args.sweeps, args.dimensions == 1 ? most_extent : Index{256}));
   for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -537,10 +529,11 @@ std::vector<WavefrontLayout> random_layouts(const Costs& costs, const Gpu& gpu, 
     for (std::size_t axis = first_axis(args.dimensions); axis < 3; ++axis)
       tile.points[axis] = between(largest.points[axis]);
     const TileCosts& organisation = costs.tiles[random() % costs.tiles.size()];
+    const std::size_t bytes = gpu.shared_bytes(tile);
+    if (bytes > gpu.most_shared_bytes) continue;
+    if (gpu.blocks_per_sm(organisation.threads, bytes) < organisation.tiles_beside) continue;
     const TileProfile profile(args.dimensions, tile, args.has_source);
-    if (!meets_constraints(gpu, tile, profile, space)) continue;
-    if (!has_sensible_threads(profile, organisation.threads)) continue;
-    if (gpu.blocks_per_sm(organisation.threads, gpu.shared_bytes(tile)) < organisation.tiles_beside) continue;
+    if (profile.reuse() < space.least_reuse || !has_sensible_threads(profile, organisation.threads)) continue;
     layouts.push_back({tile, organisation.threads, organisation.tiles_beside * gpu.multiprocessors});
   }
   return layouts;

@@ -5,9 +5,12 @@
 ///
 /// The model. A tile has intra-tile wavefronts e of H_e points, which are G_e warps. In the paper
 ///
-///     T_TILE = alpha sum_e G_e + (E + 2) sigma_thd + beta L_TILE + gamma N_mem, (8) T_total = sigma_ker +
-///     sum over inter-tile wavefronts t of (sum over rounds i of T_ti + sigma_blk),     (9), (11) T_ti = B
-///     T_TILE in a full round, b T_TILE in the last one,  b = ceil(tiles left / P),                  (12)
+///     T_TILE = alpha sum_e G_e + (E + 2) sigma_thd + beta L_TILE + gamma N_mem,                 (8)
+///
+///     T_total = sigma_ker + sum over inter-tile wavefronts t of
+///               (sum over rounds i of T_ti + sigma_blk),                                       (9), (11)
+///
+///     T_ti = B T_TILE in a full round, b T_TILE in the last one, b = ceil(tiles left / P),      (12)
 ///
 /// with E intra-tile wavefronts, P multiprocessors, and B blocks on each, so that B P tiles make a full
 /// round.
@@ -18,9 +21,9 @@
 /// one until their warps fill the schedulers. And a tile's box comes and goes row by row, at a cost for each
 /// row that does not depend on what is in it. So (8) and (12) become
 ///
-///     T_b = (E + 2) sigma_thd + sum over terms k of c_k(threads, b) X_k(tile, threads),    (T1)
-///     X: sum_e G_e, L_TILE, N_mem (the paper's, N_mem in accesses of a warp),  E,  sum_e r_e,  N_row,  1,
-///     (T2)
+///     T_b = (E + 2) sigma_thd + sum over terms k of c_k(threads, b) X_k(tile, threads),         (T1)
+///
+///     X: sum_e G_e, L_TILE, N_mem (here in accesses of a warp), E, sum_e r_e, N_row, 1,         (T2)
 ///
 /// the time of b tiles beside each other on one multiprocessor. E stands for the latency of a wavefront, r_e
 /// = ceil(H_e / threads) for that of its rounds, N_row for the rows of the box, 1 for the latency of memory.
@@ -31,17 +34,17 @@
 /// Border tiles (paper, 3.4): all rounds but the last take what their tiles take on average, since a block
 /// begins its next tile when it likes. The last one lasts as long as its slowest tile:
 ///
-///     T_ti = T_B (s + phi (1 - s)), i not the last;  T_b for the last, phi T_b when no tile is full;  (T3)
-///     and sigma_turn columns / threads more where there are border tiles,
+///     T_ti = T_B (s + phi (1 - s)), not the last; T_b for the last, phi T_b if no tile is full, (T3)
 ///
-/// s being the share of full tiles in the wavefront. phi, the share of its time that a border tile still
-/// takes (the paper's 0.5), is measured too, and so is sigma_turn, for a border tile tells its columns when
-/// it is their turn. Two costs of the kernel the paper's does not have. Its blocks list the columns of a tile
-/// before anything else, and find their tiles in a wavefront by looking through its strands, 32 at a time
+/// and sigma_turn columns / threads more in every round of a wavefront with border tiles, s being the share
+/// of full tiles in the wavefront. phi, the share of its time that a border tile still takes (the paper's
+/// 0.5), is measured too, and so is sigma_turn, for a border tile tells its columns when it is their turn.
+/// Two costs of the kernel the paper's does not have. Its blocks list the columns of a tile before anything
+/// else, and find their tiles in a wavefront by looking through its strands, 32 at a time
 /// (wavefront_schedule.hpp):
 ///
 ///     T_total = sigma_ker + sigma_col columns / threads
-///             + sum over t of (sum over i of T_ti + sigma_blk + sigma_str ceil(strands / 32)). (T4)
+///             + sum over t of (sum over i of T_ti + sigma_blk + sigma_str ceil(strands / 32)).  (T4)
 #pragma once
 
 #include <array>
@@ -60,8 +63,7 @@ using kernels::WavefrontArgs;
 using kernels::WavefrontLayout;
 using kernels::WavefrontTile;
 
-// --- Counts
-// --------------------------------------------------------------------------------------------------------------
+// --- Counts ---------------------------------------------------------------------------------------------
 
 /// The X of (T2).
 enum Term : std::size_t { warps, points, accesses, wavefronts, rounds, rows, tile, terms };
@@ -90,15 +92,15 @@ class TileProfile {
   std::map<Index, Index> wavefronts_by_warps_;
 };
 
-/// One inter-tile wavefront: kernels::TileCount, and how many strands the blocks look through for its tiles.
+/// One inter-tile wavefront: its tiles, a few of which at corners may have no points; those of them with all
+/// of a tile's points, the others being border tiles; and how many strands the blocks look through for them.
 struct TileWavefront {
   Index tiles, full, strands;
 };
 /// All of them in one go: O(tiles of the sweeps + wavefronts).
 std::vector<TileWavefront> tile_wavefronts(const WavefrontArgs& args);
 
-// --- Costs
-// ---------------------------------------------------------------------------------------------------------------
+// --- Costs ----------------------------------------------------------------------------------------------
 
 /// The c of (T1).
 struct TileCosts {
@@ -143,8 +145,7 @@ struct Run {
 /// least squares of the relative errors of these runs; no cost is negative, and phi at most 1.
 void calibrate(Costs& costs, int multiprocessors, const std::vector<Run>& runs);
 
-// --- The search
-// ----------------------------------------------------------------------------------------------------------
+// --- The search -----------------------------------------------------------------------------------------
 
 /// What the search has to know of a GPU and of the kernel there.
 struct Gpu {

@@ -1,7 +1,6 @@
 #include "tile_probe.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <random>
 
@@ -135,14 +134,11 @@ struct Probe<T>::State {
   Occupancy occupancy;
 };
 
-/// Runs the body in one GPU worker's thread.
+/// Runs the body in the thread of the GPU worker that wavefronts run on.
 template <class T>
 template <class Body>
 void Probe<T>::on_gpu(const Body& body) const {
-  std::atomic<bool> taken = false;
-  runtime_->on_each_worker(WorkerKind::cuda, [&] {
-    if (!taken.exchange(true)) body();
-  });
+  runtime_->on_worker(WorkerKind::cuda, 0, body);
 }
 
 template <class T>

@@ -4,33 +4,20 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
-#include <mutex>
 #include <numbers>
 #include <utility>
 
 #include "relaxation_convergence.hpp"
 #include "relaxation_problem.hpp"
+#include "stopwatch.hpp"
 
 namespace asterism::wavefront {
 namespace {
 
 using kernels::WavefrontArgs;
 using kernels::WavefrontLayout;
-
-/// The seconds since it was last asked.
-class Stopwatch {
- public:
-  double lap() {
-    const auto now = std::chrono::steady_clock::now();
-    return std::chrono::duration<double>(now - std::exchange(last_, now)).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-};
 
 void require_sound(const Problem& p) {
   constexpr Index limit = Index{1} << 29;  // the schedule counts nodes and sweeps in 32 bits
@@ -75,7 +62,7 @@ void require_sound(const Settings& s) {
 struct Discretisation {
   WavefrontArgs grid;
   double diagonal;
-  double jacobi_radius;  ///< sum of 2 a_axis cos(pi / (n_axis + 1))
+  double jacobi_gap;     ///< 1 - rho, rho = sum of 2 a_axis cos(pi / (n_axis + 1)), to full accuracy
   double operator_norm;  ///< ||A||_inf
 };
 
@@ -95,16 +82,16 @@ Discretisation discretise(const Problem& p) {
   for (std::size_t axis = first; axis < 3; ++axis) {
     made.operator_norm += grid.along[axis] * static_cast<double>(std::min<Index>(2, grid.nodes[axis] - 1));
     grid.along[axis] /= made.diagonal;
-    made.jacobi_radius +=
-        2 * grid.along[axis] * std::cos(std::numbers::pi / static_cast<double>(grid.nodes[axis] + 1));
+    const double sine = std::sin(std::numbers::pi / (2 * static_cast<double>(grid.nodes[axis] + 1)));
+    made.jacobi_gap += 4 * grid.along[axis] * sine * sine;
   }
   return made;
 }
 
 Index check_every_of(const Problem& problem, const Settings& settings) {
   if (settings.check_every > 0) return settings.check_every;
-  if (settings.tolerance == 0) return settings.sweeps;
-  return std::clamp<Index>(*std::max_element(problem.shape.begin(), problem.shape.end()) / 4, 20, 1000);
+  return relaxation::choose_check_every(settings.sweeps, settings.tolerance,
+                                        *std::max_element(problem.shape.begin(), problem.shape.end()));
 }
 
 /// Sweeps that a GPU makes in one submission.
@@ -184,11 +171,12 @@ kernels::WavefrontTile untuned_tile(const WavefrontArgs& grid) {
 
 /// What no GPU can run, before the CUDA runtime is asked.
 void require_sound(const WavefrontLayout& layout, int dimensions) {
-  constexpr Index limit = Index{1} << 29;
-  for (const Index extent : kernels::tile_extents(dimensions, layout.tile))
-    if (extent < 1 || extent > limit)
-      throw Error(fmt::format("tiles of {} sweeps x {} points: each extent must be from 1 to {}",
-                              layout.tile.sweeps, fmt::join(layout.tile.points, " x "), limit));
+  constexpr Index most = kernels::cuda::most_tile_extent, most_along_x = Index{1} << 15;
+  const auto m = kernels::tile_extents(dimensions, layout.tile);
+  if (*std::min_element(m.begin(), m.end()) < 1 || *std::max_element(m.begin(), m.end() - 1) > most ||
+      m.back() > most_along_x)
+    throw Error(fmt::format("tiles of {} sweeps x {} points: each extent must be from 1 to {}, along x to {}",
+                            m[0], fmt::join(m.end() - dimensions, m.end(), " x "), most, most_along_x));
   if (layout.threads < 32 || layout.threads > 1024 || layout.threads % 32 != 0)
     throw Error(
         fmt::format("blocks of {} threads: a multiple of 32 from 32 to 1024 is wanted", layout.threads));
@@ -223,13 +211,12 @@ Solver<T>::Solver(Runtime& runtime, const Problem& problem, const Settings& sett
   if (sides_.empty()) sides_.resize(problem.shape.size());
   const bool symmetric = settings_.direction == Direction::symmetric;
   if (!settings_.omega)
-    settings_.omega = 2 / (1 + std::sqrt(symmetric ? 2 * (1 - made.jacobi_radius)
-                                                   : 1 - made.jacobi_radius * made.jacobi_radius));
+    settings_.omega = 2 / (1 + std::sqrt(made.jacobi_gap * (symmetric ? 2 : 2 - made.jacobi_gap)));
   grid_.omega = *settings_.omega;
-  radius_ = relaxation::spectral_radius(relaxation::Method::sor, grid_.omega, made.jacobi_radius);
+  radius_ = relaxation::spectral_radius(relaxation::Method::sor, grid_.omega, 1 - made.jacobi_gap);
   // Young 1971, chapter 15: a sweep and one backward at the best omega reduce the error by (1 - s) / (1 + s)
   // at least.
-  const double s = std::sqrt((1 - made.jacobi_radius) / 2);
+  const double s = std::sqrt(made.jacobi_gap / 2);
   if (symmetric) radius_ = std::max(radius_, std::sqrt((1 - s) / (1 + s)));
   settings_.check_every = check_every_of(problem, settings_);
   on_gpu_ = machine.count(WorkerKind::cuda) > 0;
@@ -246,9 +233,7 @@ void Solver<T>::choose_layout(const Machine& machine) {
     if (layout.threads == 0) layout.threads = untuned_threads;
     require_sound(layout, grid_.dimensions);
     WavefrontArgs grid = grid_;
-    std::mutex one_at_a_time;
-    runtime_.on_each_worker(WorkerKind::cuda, [&] {
-      const std::lock_guard lock(one_at_a_time);
+    runtime_.on_worker(WorkerKind::cuda, 0, [&] {
       for (const bool has_source : {false, true}) {  // which takes more room
         grid.has_source = has_source;
         most_blocks_[has_source ? 1 : 0] = most_blocks<T>(grid, layout);
@@ -441,6 +426,11 @@ relaxation::Norms Solver<T>::norms() const {
 
 template <class T>
 Report Solver<T>::solve(const T* f, T* u) {
+  if (on_gpu_ && f != nullptr && most_blocks_[1] == 0)
+    throw Error(
+        fmt::format("tiles of {} sweeps x {} points do not fit in a block of the GPU beside a "
+                    "right-hand side: choose smaller ones",
+                    settings_.layout->tile.sweeps, fmt::join(settings_.layout->tile.points, " x ")));
   Report report;
   const Traffic before = runtime_.traffic();
   Stopwatch stopwatch;

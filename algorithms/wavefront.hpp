@@ -72,8 +72,8 @@ class Solver {
   /// @param u  the first guess, then the result
   /// @return reason: solved (the tolerance was reached, or none was given), iteration_limit, stagnation,
   /// divergence, not_finite; iterations: sweeps; residual_history: scaled, one each check_every sweeps, the
-  /// first before any sweep; without a tolerance only with check_every; seconds: "load", "sweeps", "store".
-  /// @throw TaskFailure, Stall.
+  /// first before any sweep; seconds: "load", "sweeps", "store".
+  /// @throw Error: given tiles that do not fit in a GPU's block beside an f; TaskFailure, Stall.
   Report solve(const T* f, T* u);
 
  private:

@@ -43,26 +43,6 @@ BoxAccesses accesses_of_tile(int dimensions, const WavefrontTile& tile, bool has
   });
 }
 
-Index wavefronts_of_grid(const WavefrontArgs& args) {
-  return with_dimensions(args.dimensions,
-                         [&](auto dims) -> Index { return WavefrontPlan<dims>(args).wavefronts(); });
-}
-
-TileCount tiles_of_wavefront(const WavefrontArgs& args, Index wavefront) {
-  return with_dimensions(args.dimensions, [&](auto dims) {
-    const WavefrontPlan<dims> plan(args);
-    const int w = static_cast<int>(wavefront);
-    typename WavefrontPlan<dims>::SweepTiles at;
-    at.advance(plan, w);
-    TileCount count{0, 0};
-    for (int k = 0; k < plan.strands(at); ++k) {
-      count.tiles += plan.strand(at, w, k).count;
-      count.full += plan.strand(at, w, k, [&](int sweep_tile) { return plan.full_tiles(sweep_tile); }).count;
-    }
-    return count;
-  });
-}
-
 namespace cpu {
 namespace {
 

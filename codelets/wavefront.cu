@@ -92,19 +92,28 @@ template <class T>
 void require_sound(const WavefrontArgs& args, std::size_t shared) {
   const WavefrontLayout& layout = args.layout;
   const auto text = [](auto number) { return std::to_string(number); };
-  constexpr Index most_extent = Index{1} << packed_bits, most_nodes = Index{1} << 30;
+  constexpr Index most_nodes = Index{1} << 30, most_wavefronts = Index{1} << 31;
+  constexpr Index most_turns = Index{1} << WavefrontPlan<1>::Turns::bits;
   const auto m = tile_extents(args.dimensions, layout.tile);
-  if (*std::min_element(m.begin(), m.end()) < 1 || std::max({m[0], m[1], m[2]}) >= most_extent ||
-      m[3] >= most_nodes)
+  if (*std::min_element(m.begin(), m.end()) < 1 || std::max({m[0], m[1], m[2]}) > most_tile_extent ||
+      m[0] + m[1] + m[2] + m[3] >= most_turns)
     throw Error("a tile of " + text(m[0]) + " sweeps x " + text(m[1]) + " x " + text(m[2]) + " x " +
-                text(m[3]) + " points: each must be at least 1, and all but the last below " +
-                text(most_extent));
+                text(m[3]) + " points: each must be at least 1, all but the last at most " +
+                text(most_tile_extent) + ", and their sum below " + text(most_turns));
+  Index wavefronts = (args.sweeps + m[0] - 1) / m[0];
   for (int axis = 3 - args.dimensions; axis < 3; ++axis) {
     const Index n = args.nodes[static_cast<std::size_t>(axis)];
     if (n + args.sweeps >= most_nodes)
       throw Error("an axis of " + text(n) + " nodes and " + text(args.sweeps) +
                   " sweeps: their sum must be below " + text(most_nodes) + "; submit fewer sweeps at once");
+    wavefronts += (n + args.sweeps) / m[static_cast<std::size_t>(axis) + 1];
   }
+  if (wavefronts >= most_wavefronts)
+    throw Error(text(wavefronts) + " wavefronts of tiles: there must be fewer than " + text(most_wavefronts) +
+                "; choose larger tiles, or submit fewer sweeps at once");
+  if (multiprocessors() > most_multiprocessors)
+    throw Error("a GPU of " + text(multiprocessors()) + " multiprocessors: the kernel counts up to " +
+                text(most_multiprocessors));
   if (layout.threads < 32 || layout.threads > most_threads || layout.threads % 32 != 0)
     throw Error("blocks of " + text(layout.threads) + " threads: it must be a multiple of 32 from 32 to " +
                 text(most_threads));

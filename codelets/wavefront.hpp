@@ -93,28 +93,10 @@ enum WavefrontSum : Index {
   return m[0] + m[1] + m[2] + m[3] - 3;
 }
 
-/// H_e1: points of a full tile in the intra-tile wavefront e.
-[[nodiscard]] inline Index points_of_wavefront(int dimensions, const WavefrontTile& tile, Index e) {
-  // Points of the simplex, all coordinates from 0, less those with a coordinate too large, by inclusion and
-  // exclusion.
-  const auto m = tile_extents(dimensions, tile);
-  Index points = 0;
-  for (unsigned outside = 0; outside < 16; ++outside) {
-    Index rest = e, sign = 1;
-    for (unsigned axis = 0; axis < 4; ++axis)
-      if ((outside >> axis & 1) != 0) {
-        rest -= m[axis];
-        sign = -sign;
-      }
-    if (rest >= 0) points += sign * ((rest + 1) * (rest + 2) / 2 * (rest + 3) / 3);
-  }
-  return points;
-}
-
 /// Values that a full tile loads from the grid, loads of g, and values that it stores there.
 struct TileTraffic {
   Index loads, source_loads, stores;
-  [[nodiscard]] Index total() const { return loads + source_loads + stores; }  ///< N_mem
+  [[nodiscard]] Index total() const { return loads + source_loads + stores; }
 };
 [[nodiscard]] inline TileTraffic traffic_of_tile(int dimensions, const WavefrontTile& tile, bool has_source) {
   // From sweep to sweep the box moves by one node along every axis: `margin` nodes wider, it newly covers a
@@ -138,16 +120,6 @@ struct BoxAccesses {
   [[nodiscard]] Index total() const { return loads + source_loads + stores; }
 };
 [[nodiscard]] BoxAccesses accesses_of_tile(int dimensions, const WavefrontTile& tile, bool has_source);
-
-/// Inter-tile wavefronts of all sweeps: their sums are 0 ... this - 1.
-[[nodiscard]] Index wavefronts_of_grid(const WavefrontArgs& args);
-
-/// The tiles of one inter-tile wavefront.
-struct TileCount {
-  Index tiles;  ///< dealt out to the blocks; a few at corners may turn out to have no points
-  Index full;   ///< of those, the ones with all of a tile's points; the others are border tiles
-};
-[[nodiscard]] TileCount tiles_of_wavefront(const WavefrontArgs& args, Index wavefront);
 
 namespace cpu {
 
@@ -184,6 +156,9 @@ void wavefront_residual(const WavefrontSlab& slab, In<T> before, In<T> block, In
 }  // namespace cpu
 
 namespace cuda {
+
+/// Sweeps of a tile, and its points along z and y, at most: a column is told in 32 bits.
+constexpr Index most_tile_extent = 1023;
 
 /// Elements of the scratch tile `meeting`: how often blocks have come to the barrier, and how many are on
 /// each multiprocessor.

@@ -134,8 +134,10 @@ double seconds_of_empty_kernel(int blocks, int threads) {
 double seconds_of_thread_barrier(int threads) {
   const OwnStream stream;
   const auto barriers = [&](int times) {
-    return least_seconds_of(stream, 5,
-                            [&] { thread_barriers_kernel<<<1, threads, 0, stream.get()>>>(times); });
+    return least_seconds_of(stream, 5, [&] {
+      thread_barriers_kernel<<<1, threads, 0, stream.get()>>>(times);
+      asterism::cuda::check_launch("barriers of threads");
+    });
   };
   constexpr int few = 1000, many = 11000;
   return std::max(0.0, (barriers(many) - barriers(few)) / (many - few));
@@ -164,7 +166,7 @@ struct WavefrontProbe<T>::State {
   OwnStream stream;
   Zeros u, g, meeting;
 
-  /// The grid of `args`; backwards in memory, so that it is found by the kernel's own formulas.
+  /// A grid for `args`, all zeros.
   T* grid(const WavefrontArgs& args, Zeros& zeros) {
     return static_cast<T*>(
         zeros.at_least(static_cast<std::size_t>(wavefront_rows(args) * wavefront_cols(args)) * sizeof(T)));

@@ -15,6 +15,7 @@ constexpr unsigned everyone = 0xffffffffu;
 
 /// A column in 32 bits.
 constexpr int packed_bits = 10;
+static_assert(most_tile_extent < 1 << packed_bits);
 template <class Column>
 __device__ unsigned pack(const Column& c) {
   return static_cast<unsigned>(c.tau) << 2 * packed_bits | static_cast<unsigned>(c.z) << packed_bits |
@@ -227,12 +228,15 @@ inline __device__ void meet(unsigned* count, unsigned times) {
 /// @param shared one element in shared memory, which may be used again at once
 inline __device__ int number_of_block(unsigned* meeting, unsigned* shared) {
   unsigned* const blocks_on = meeting + 1;
-  unsigned here, multiprocessors;
-  asm("mov.u32 %0, %%smid;" : "=r"(here));
+  unsigned multiprocessors;
   asm("mov.u32 %0, %%nsmid;" : "=r"(multiprocessors));
-  if (threadIdx.x == 0) *shared = atomicAdd(blocks_on + here, 1u);
+  if (threadIdx.x == 0) {  // one thread for all: a block that is interrupted may go on somewhere else
+    unsigned here;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(here));
+    *shared = here << 16 | atomicAdd(blocks_on + here, 1u);
+  }
   meet(meeting, 1);
-  const unsigned before_on_this = *shared;
+  const unsigned here = *shared >> 16, before_on_this = *shared & 0xffffu;
   __syncthreads();
   unsigned before = 0;
   for (unsigned other = threadIdx.x % 32; other < multiprocessors; other += 32) {

@@ -14,9 +14,10 @@ namespace asterism::cuda {
 /// @throw Error when `status` is not success; `what` names the call or kernel. Inside a task this becomes the task's
 /// failure.
 inline void check(cudaError_t status, const char* what) {
-  if (status != cudaSuccess)
-    throw Error(std::string(what) + ": CUDA says " + cudaGetErrorName(status) + ": " + cudaGetErrorString(status),
-                Blame::task);
+  if (status == cudaSuccess) return;
+  cudaGetLastError();  // or the next launch's check would find it
+  throw Error(std::string(what) + ": CUDA says " + cudaGetErrorName(status) + ": " + cudaGetErrorString(status),
+              Blame::task);
 }
 
 /// Checks the launch that just happened. (A fault during the kernel's run shows at a later synchronisation.)

@@ -265,23 +265,43 @@ void Runtime::barrier() const {
   if (state_->ranks > 1) ranks::barrier();
 }
 
+namespace {
+
+/// A body that workers run, and where it says what it throws.
+struct Call {
+  const std::function<void()>* body;
+  Runtime::State* state;
+
+  static void run(void* argument) noexcept {
+    const auto* call = static_cast<const Call*>(argument);
+    try {
+      (*call->body)();
+    } catch (const std::exception& error) {
+      call->state->fail("on a worker", error.what());
+    } catch (...) {
+      call->state->fail("on a worker", no_standard_exception);
+    }
+  }
+};
+
+}  // namespace
+
 void Runtime::on_each_worker(WorkerKind kind, const std::function<void()>& body) {
-  struct Call {
-    const std::function<void()>* body;
-    State* state;
-  } call{&body, state_.get()};
-  starpu_execute_on_each_worker_ex(
-      [](void* argument) noexcept {
-        const auto* c = static_cast<const Call*>(argument);
-        try {
-          (*c->body)();
-        } catch (const std::exception& error) {
-          c->state->fail("on each worker", error.what());
-        } catch (...) {
-          c->state->fail("on each worker", no_standard_exception);
-        }
-      },
-      &call, kind == WorkerKind::cpu ? STARPU_CPU : STARPU_CUDA, "on_each_worker");
+  Call call{&body, state_.get()};
+  starpu_execute_on_each_worker_ex(Call::run, &call, kind == WorkerKind::cpu ? STARPU_CPU : STARPU_CUDA,
+                                   "on_each_worker");
+  wait();
+}
+
+void Runtime::on_worker(WorkerKind kind, int number, const std::function<void()>& body) {
+  const bool cpu = kind == WorkerKind::cpu;
+  const int worker =
+      number < 0 ? -1 : starpu_worker_get_by_type(cpu ? STARPU_CPU_WORKER : STARPU_CUDA_WORKER, number);
+  if (worker < 0)
+    throw Error(fmt::format("there is no {} worker {}", cpu ? "CPU" : "CUDA", number), Blame::machine);
+  Call call{&body, state_.get()};
+  auto id = static_cast<unsigned>(worker);
+  starpu_execute_on_specific_workers(Call::run, &call, 1, &id, "on_worker");
   wait();
 }
 

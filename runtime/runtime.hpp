@@ -55,6 +55,8 @@ class Runtime {
   /// Runs `body` once in the thread of every worker of a kind, and waits: for plans and handles that the tasks to
   /// come would otherwise make while they are timed. @throw TaskFailure when it throws.
   void on_each_worker(WorkerKind kind, const std::function<void()>& body);
+  /// The same in the thread of one worker, its number among those of the kind. @throw Error: there is none
+  void on_worker(WorkerKind kind, int number, const std::function<void()>& body);
 
   struct State;  ///< private to runtime/
   [[nodiscard]] State& state() const { return *state_; }

@@ -314,6 +314,10 @@ TEST_CASE("gpu: no folder, or none that can be written") {
     CHECK(j["origin"] == "untuned");
     CHECK(j["file"] == "");
   }
+  const json large =
+      report_of(nowhere().front() + relax({"--json", "--grid", "3000x2900", "--sweeps", "500"}))["tiles"];
+  CHECK(large["origin"] == "measured");
+  CHECK(large["file"] == "");
 }
 
 TEST_CASE("gpu: given tiles, and the same result with any") {
@@ -340,7 +344,9 @@ TEST_CASE("gpu: given tiles, and the same result with any") {
     has(result.err, words);
   };
   refused({"--tile", "5x8"}, {"--tile 5x8", "2 extents; 3 are wanted", "on a GPU"});
-  refused({"--tile", "5x2000x2000"}, {"do not fit", "choose smaller ones"});
+  refused({"--tile", "5x1000x1000"}, {"do not fit", "choose smaller ones"});
+  refused({"--tile", "5x100x160"}, {"do not fit", "beside a right-hand side"});
+  refused({"--tile", "1024x8x8"}, {"from 1 to 1023"});
 }
 
 TEST_CASE("gpu: grids of very few nodes") {

@@ -239,6 +239,17 @@ TEST_CASE("gpu: bandwidths of all GPUs together") {
 }
 #endif
 
+TEST_CASE("runtime: on one worker") {
+  Runtime runtime;
+  int calls = 0;
+  runtime.on_worker(WorkerKind::cpu, 0, [&] { ++calls; });
+  CHECK(calls == 1);
+  CHECK_THROWS_WITH_AS(runtime.on_worker(WorkerKind::cpu, 0, [] { throw std::runtime_error("no plan"); }),
+                       "task on a worker failed: no plan", TaskFailure);
+  for (const int number : {-1, runtime.machine().count(WorkerKind::cpu)})
+    CHECK_THROWS_AS(runtime.on_worker(WorkerKind::cpu, number, [] {}), Error);
+}
+
 TEST_CASE("runtime: on each worker") {
   Runtime runtime(with([](Options& o) { o.cpus = 2, o.gpus = 0; }));
   std::atomic<int> calls = 0;
@@ -247,9 +258,9 @@ TEST_CASE("runtime: on each worker") {
   runtime.on_each_worker(WorkerKind::cuda, [&] { ++calls; });
   CHECK(calls == 2);
   CHECK_THROWS_WITH_AS(runtime.on_each_worker(WorkerKind::cpu, [] { throw std::runtime_error("no plan"); }),
-                       "task on each worker failed: no plan", TaskFailure);
+                       "task on a worker failed: no plan", TaskFailure);
   CHECK_THROWS_WITH_AS(runtime.on_each_worker(WorkerKind::cpu, [] { throw 1; }),
-                       "task on each worker failed: something was thrown that is no std::exception",
+                       "task on a worker failed: something was thrown that is no std::exception",
                        TaskFailure);
   CHECK(works(runtime));
 }

@@ -9,9 +9,6 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
-#include <fstream>
-#include <limits>
 #include <map>
 #include <numeric>
 #include <random>
@@ -21,6 +18,7 @@
 
 #include "algorithms/tile_probe.hpp"
 #include "plausible_costs.hpp"
+#include "wavefront_counts.hpp"
 
 using namespace asterism;
 using namespace asterism::tile_model;
@@ -141,6 +139,7 @@ TEST_CASE("tiles of inter-tile wavefronts, against visiting every point") {
       CAPTURE(w);
       const auto wavefront = static_cast<Index>(w);
       const kernels::TileCount kernels_count = kernels::tiles_of_wavefront(args, wavefront);
+      CHECK(counted[w].strands == kernels_count.strands);
       CHECK(counted[w].tiles == kernels_count.tiles);
       CHECK(counted[w].full == kernels_count.full);
       CHECK(counted[w].full == full[wavefront]);
@@ -215,23 +214,29 @@ TEST_CASE("equations (8) to (12) by hand") {
   row.layout.blocks = 4;
   CHECK(predicted_seconds(costs, 4, row) == Approx(1000 + 5 * 100 + 3 * t1 + 2 * 0.5 * t1));
 
-  // Wavefronts of many tiles on two multiprocessors: rounds of 4 (two on each), then what is left.
-  WavefrontArgs wide = problem({4000}, 160, {4, {1, 1, 40}});
-  wide.layout.threads = 32;
-  wide.layout.blocks = 4;
-  double expected = 1000;
-  Index most = 0;
-  for (const TileWavefront& count : tile_wavefronts(wide)) {
-    most = std::max(most, count.tiles);
-    expected += 100;
-    if (count.tiles == 0) continue;
-    const Index full_rounds = (count.tiles - 1) / 4, left = count.tiles - 4 * full_rounds;
-    const double border_share = 1 - static_cast<double>(count.full) / static_cast<double>(count.tiles);
-    expected += static_cast<double>(full_rounds) * t2 * (1 - 0.5 * border_share) +
-                (count.full > 0 ? 1 : 0.5) * (left > 2 ? t2 : t1);
+  // Wavefronts of many tiles on two multiprocessors: rounds of 4 (two on each) or 3, then what is left. A
+  // tile of 4 columns and 32 threads lists the turns of border tiles with an eighth of a column for each.
+  Costs with_turns = costs;
+  with_turns.turn = 80;
+  for (const int blocks : {4, 3}) {
+    WavefrontArgs wide = problem({4000}, 160, {4, {1, 1, 40}});
+    wide.layout.threads = 32;
+    wide.layout.blocks = blocks;
+    double expected = 1000;
+    Index most = 0;
+    for (const TileWavefront& count : tile_wavefronts(wide)) {
+      most = std::max(most, count.tiles);
+      expected += 100;
+      if (count.tiles == 0) continue;
+      const Index full_rounds = (count.tiles - 1) / blocks, left = count.tiles - blocks * full_rounds;
+      const double border_share = 1 - static_cast<double>(count.full) / static_cast<double>(count.tiles);
+      expected += static_cast<double>(full_rounds) * t2 * (1 - 0.5 * border_share) +
+                  (count.full > 0 ? 1 : 0.5) * (left > 2 ? t2 : t1);
+      if (border_share > 0) expected += static_cast<double>(full_rounds + 1) * 80 * 0.125;
+    }
+    CHECK(most > 12);
+    CHECK(predicted_seconds(with_turns, 2, wide) == Approx(expected));
   }
-  CHECK(most > 12);
-  CHECK(predicted_seconds(costs, 2, wide) == Approx(expected));
 }
 
 TEST_CASE("(T4): columns and strands, by hand, and found again from runs") {
@@ -410,8 +415,7 @@ TEST_CASE("random layouts are those that the search may choose, and differ") {
   }
 }
 
-// --- On a GPU
-// ------------------------------------------------------------------------------------------------------------
+// --- On a GPU -------------------------------------------------------------------------------------------
 
 #ifdef ASTERISM_WITH_CUDA
 

@@ -15,6 +15,7 @@
 #include "matrix.hpp"
 #include "sequential_sweeps.hpp"
 #include "tiles.hpp"
+#include "wavefront_counts.hpp"
 
 using namespace asterism;
 using namespace asterism::test;

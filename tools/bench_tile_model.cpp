@@ -73,7 +73,9 @@ struct Judged {
     return best;
   }
   /// How much longer the chosen layout takes than the best of the samples; negative: less long.
-  [[nodiscard]] double gap() const { return chosen.measured / best_seconds() - 1; }
+  [[nodiscard]] double gap() const {
+    return samples.empty() ? std::numeric_limits<double>::infinity() : chosen.measured / best_seconds() - 1;
+  }
 };
 
 template <class T>
@@ -208,9 +210,8 @@ int run(const TileModelBenchOptions& o) {
 
 Command add_bench_tile_model(CLI::App& bench) {
   auto options = std::make_shared<TileModelBenchOptions>();
-  CLI::App* app = bench.add_subcommand(
-      "tile-model",
-      "what `tune wavefront` predicts, against runs of random tile layouts");
+  CLI::App* app = bench.add_subcommand("tile-model",
+                                       "what `tune wavefront` predicts, against runs of random tile layouts");
   add_parsed_option(
       *app, "--layouts", options->layouts, [](const std::string& text) { return parse_whole<int>(text, 1); },
       "random tile layouts of each of the 12 problems; default: 100")

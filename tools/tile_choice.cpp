@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -126,17 +125,7 @@ class KeptLayouts {
                       {"threads", kept.layout.threads},
                       {"blocks", kept.layout.blocks}});
     const nlohmann::ordered_json j{{"version", version}, {"basis", basis_}, {"layouts", list}};
-    std::error_code failed;
-    std::filesystem::create_directories(file_.parent_path(), failed);
-    // Renamed when complete: several programs may write it at the same time.
-    const std::filesystem::path part = file_.string() + fmt::format(".{}.part", ::getpid());
-    std::ofstream stream(part);
-    stream << j.dump(1) << '\n';
-    stream.close();
-    if (stream) std::filesystem::rename(part, file_, failed);
-    const bool saved = stream && !failed;
-    if (!saved) std::filesystem::remove(part, failed);
-    return saved;
+    return keep_in(file_, j);
   }
 
   std::filesystem::path file_;
@@ -154,7 +143,8 @@ std::string basis_of(const tile_model::Costs& costs) {
 
 /// Whether a layout that was read from a file is one for this GPU.
 bool can_run(const tile_model::Gpu& gpu, int dimensions, const WavefrontLayout& layout) {
-  constexpr Index most_points = Index{1} << 15, most_extent = 1023;  // as tile_model::space_of
+  constexpr Index most_points = Index{1} << 15;  // as tile_model::space_of
+  constexpr Index most_extent = kernels::cuda::most_tile_extent;
   const auto m = kernels::tile_extents(dimensions, layout.tile);
   return std::all_of(m.begin(), m.end(), [](Index extent) { return extent >= 1; }) &&
          *std::max_element(m.begin(), m.end() - 1) <= most_extent && m.back() <= most_points &&
@@ -257,15 +247,23 @@ TileChoice choose_tiles(Runtime& runtime, const WavefrontArgs& args) {
 template <class T>
 tile_model::Choice search_and_keep(const tile_model::Probe<T>& probe, const KnownCosts& known,
                                    const WavefrontArgs& args) {
-  // Of very many sweeps a part stands for all: from there on inter-tile wavefronts are alike.
-  constexpr Index enough = 4096, times_longest = 4;
-  const std::vector<Index> grid = grid_of(args);
+  // Of very many sweeps, and of very long axes, a part stands for all: inter-tile wavefronts are alike then,
+  // and counting all of them would take minutes.
+  constexpr std::array<Index, 3> longest{1 << 20, 1 << 14, 1 << 10};
+  constexpr Index enough_sweeps = 4096, times_longest = 4;
   WavefrontArgs part = args;
-  part.sweeps =
-      std::min(args.sweeps, std::max(enough, times_longest * *std::max_element(grid.begin(), grid.end())));
+  double of_all = 1;
+  for (Index& n : part.nodes) {
+    const Index whole = std::exchange(n, std::min(n, longest[static_cast<std::size_t>(args.dimensions - 1)]));
+    of_all *= static_cast<double>(n) / static_cast<double>(whole);
+  }
+  part.sweeps = std::min(
+      args.sweeps,
+      std::max(enough_sweeps, times_longest * *std::max_element(part.nodes.begin(), part.nodes.end())));
+  of_all *= static_cast<double>(part.sweeps) / static_cast<double>(args.sweeps);
   tile_model::Choice choice = tile_model::search(known.costs, probe.gpu(), part, tile_model::space_of(part));
-  choice.seconds *= static_cast<double>(args.sweeps) / static_cast<double>(part.sweeps);
-  layouts_of(probe, known, args).keep({grid, args.sweeps, choice.layout});
+  choice.seconds /= of_all;
+  layouts_of(probe, known, args).keep({grid_of(args), args.sweeps, choice.layout});
   return choice;
 }
 

@@ -9,8 +9,10 @@
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <random>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 namespace asterism::tools {
 namespace {
@@ -106,6 +108,8 @@ std::optional<tile_model::Costs> load_costs(const std::filesystem::path& file) {
             cost(entry.at("coefficients").at(tile_model::name(static_cast<tile_model::Term>(k))));
       if (c.threads < 32 || c.threads > 1024 || c.threads % 32 != 0 || c.tiles_beside < 1)
         return std::nullopt;
+      const auto place = [](const tile_model::TileCosts& t) { return std::pair(t.threads, t.tiles_beside); };
+      if (!costs.tiles.empty() && place(c) <= place(costs.tiles.back())) return std::nullopt;
       costs.tiles.push_back(c);
     }
     if (costs.tiles.empty()) return std::nullopt;
@@ -116,13 +120,18 @@ std::optional<tile_model::Costs> load_costs(const std::filesystem::path& file) {
 }
 
 bool save_costs(const std::filesystem::path& file, const tile_model::Costs& costs) {
+  return keep_in(file, costs_as_json(costs));
+}
+
+bool keep_in(const std::filesystem::path& file, const nlohmann::ordered_json& j) {
   if (file.empty()) return false;
   std::error_code failed;
   std::filesystem::create_directories(file.parent_path(), failed);
-  // Renamed when complete: several ranks or programs may write it at the same time.
-  const std::filesystem::path part = file.string() + fmt::format(".{}.part", ::getpid());
+  // Renamed when complete: several programs, on several hosts, may write it at the same time.
+  const std::filesystem::path part =
+      file.string() + fmt::format(".{:08x}{}.part", std::random_device()(), ::getpid());
   std::ofstream stream(part);
-  stream << costs_as_json(costs).dump(1) << '\n';
+  stream << j.dump(1) << '\n';
   stream.close();
   if (stream) std::filesystem::rename(part, file, failed);
   if (!stream || failed) {

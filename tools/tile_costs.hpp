@@ -26,6 +26,8 @@ nlohmann::ordered_json costs_as_json(const tile_model::Costs& costs);
 std::optional<tile_model::Costs> load_costs(const std::filesystem::path& file);
 /// @return whether the file could be written. What cannot be kept is measured again.
 bool save_costs(const std::filesystem::path& file, const tile_model::Costs& costs);
+/// The same of anything: the file has all of it, or what it had before.
+bool keep_in(const std::filesystem::path& file, const nlohmann::ordered_json& j);
 
 struct KnownCosts {
   tile_model::Costs costs;

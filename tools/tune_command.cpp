@@ -25,9 +25,8 @@ struct TuneOptions {
 std::vector<Index> parse_any_grid(const std::string& text) {
   if (text.find_first_not_of("0123456789") != std::string::npos || text.empty()) return parse_grid(text);
   const std::vector<Index> grid{parse_whole<Index>(text, 1)};
-  constexpr Index most = Index{1} << 30;  // as the kernel
-  if (grid[0] >= most)
-    throw Error(fmt::format("grid is {}: one axis has fewer than {} points", grid[0], most));
+  constexpr Index most = Index{1} << 29;  // as the solver
+  if (grid[0] > most) throw Error(fmt::format("grid is {}: no extent may be above {}", grid[0], most));
   return grid;
 }
 
@@ -60,8 +59,7 @@ nlohmann::ordered_json start_of_report(const TuneOptions& o, Precision precision
           {"where", where}};
 }
 
-// --- On a GPU
-// ------------------------------------------------------------------------------------------------------------
+// --- On a GPU -------------------------------------------------------------------------------------------
 
 void print_costs(const KnownCosts& known, int multiprocessors) {
   const tile_model::Costs& costs = known.costs;
@@ -76,6 +74,7 @@ void print_costs(const KnownCosts& known, int multiprocessors) {
   for (const auto& [blocks, seconds] : costs.block)
     fmt::print("  {:<34} {:>10.3f} us\n", fmt::format("barrier of {} blocks", blocks), seconds * 1e6);
   fmt::print("  {:<34} {:>10.2f}\n", "a border tile, in full tiles", costs.border);
+  fmt::print("  {:<34} {:>10.4f} us\n", "a column of a border tile", costs.turn * 1e6);
   fmt::print("  {:<34} {:>10.4f} us\n", "a column of a tile, by a thread", costs.column * 1e6);
   fmt::print("  {:<34} {:>10.4f} us\n", "32 strands of tiles", costs.strands * 1e6);
   fmt::print("  threads  tiles on each of {} SMs  error of the fit  ns for each\n", multiprocessors);
@@ -91,6 +90,15 @@ void print_costs(const KnownCosts& known, int multiprocessors) {
 
 template <class T>
 int tune_gpu(Runtime& runtime, const TuneOptions& o, kernels::WavefrontArgs args) {
+  const double bytes = static_cast<double>(kernels::wavefront_rows(args)) *
+                       static_cast<double>(kernels::wavefront_cols(args)) * sizeof(T) *
+                       (args.has_source ? 2 : 1);
+  const auto capacity = static_cast<double>(runtime.machine().capacity(MemoryKind::gpu));
+  if (bytes > capacity)
+    throw Error(fmt::format("{} unknowns take {}, and the GPU has {}: wavefronts run where all of them are; "
+                            "tune a smaller grid, or CPUs (--gpus 0)",
+                            fmt::join(o.grid, " x "), human_bytes(bytes), human_bytes(capacity)),
+                Blame::machine);
   const tile_model::Probe<T> probe(runtime, args.dimensions, args.has_source);
   const KnownCosts known = costs_of(probe, o.anew ? Remembering::anew : Remembering::as_kept);
   tile_model::Choice choice;
@@ -131,17 +139,18 @@ int tune_gpu(Runtime& runtime, const TuneOptions& o, kernels::WavefrontArgs args
   return 0;
 }
 
-// --- On CPUs
-// -------------------------------------------------------------------------------------------------------------
+// --- On CPUs --------------------------------------------------------------------------------------------
 
 /// A part of the problem that runs in a fraction of a second: fewer sweeps, and fewer slices along the
 /// slowest axis.
 wavefront::Problem shortened(const TuneOptions& o, Index& sweeps) {
-  constexpr Index most_updates = 20'000'000, most_sweeps = 64, least_slices = 256;
+  constexpr Index most_updates = 20'000'000, most_sweeps = 64, few_sweeps = 8, few_slices = 16;
   wavefront::Problem problem{.shape = o.grid};
   sweeps = std::min(o.sweeps, most_sweeps);
   const Index slice = std::accumulate(o.grid.begin() + 1, o.grid.end(), Index{1}, std::multiplies<>());
-  while (sweeps > 8 && sweeps * slice * least_slices > most_updates) sweeps /= 2;
+  Index least_slices = 256;
+  while (sweeps > few_sweeps && sweeps * slice * least_slices > most_updates) sweeps /= 2;
+  while (least_slices > few_slices && sweeps * slice * least_slices > most_updates) least_slices /= 2;
   problem.shape[0] = std::min(o.grid[0], std::max(least_slices, most_updates / (sweeps * slice)));
   return problem;
 }
