@@ -66,7 +66,9 @@ void run_cuda(void* buffers[], void* argument) {
 /// Distinguishes the performance of tasks by the sizes of their tiles and by what the submitter says changes the cost.
 std::uint32_t footprint(starpu_task* task) {
   const auto* record = static_cast<const TaskRecord*>(task->cl_arg);
-  return starpu_task_data_footprint(task) ^ static_cast<std::uint32_t>(record->cost * 0x9e3779b1U);
+  // The upper half of the product: all bits of the cost count in it.
+  constexpr std::uint64_t golden_ratio = 0x9e3779b97f4a7c15;  // of 2^64, odd
+  return starpu_task_data_footprint(task) ^ static_cast<std::uint32_t>(record->cost * golden_ratio >> 32);
 }
 
 void ended(void* argument) {
