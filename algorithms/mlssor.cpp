@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "../runtime/error.hpp"
+#include "relaxation_speeds.hpp"
 
 namespace asterism::mlssor {
 namespace {
@@ -50,57 +52,72 @@ double expected_radius(double omega, double jacobi_radius) {
   return std::pow(relaxation::spectral_radius(relaxation::Method::sor, omega, jacobi_radius), 1 / slower);
 }
 
-/// Workers that may take part: GPUs, or a rank's cores where it has none or subdomains are too large for
-/// them; a Share without rows each. The same on every rank.
-std::vector<Share> choose_workers(const Runtime& runtime, Index subdomain) {
-  const Machine machine = runtime.machine();
-  const int cpus = machine.count(WorkerKind::cpu), gpus = machine.count(WorkerKind::cuda);
-  const bool on_gpus = gpus > 0 && subdomain <= kernels::cuda::largest_subdomain;
-  if (!on_gpus && cpus == 0)
-    throw Error(
-        fmt::format("a subdomain of {0} x {0} nodes: GPUs can do {1} x {1} at most, and there are no CPU "
-                    "workers; choose a smaller one, or --cpus",
-                    subdomain, kernels::cuda::largest_subdomain),
-        Blame::machine);
-  std::vector<double> counts(2 * static_cast<std::size_t>(runtime.ranks()));
-  counts[2 * static_cast<std::size_t>(runtime.rank()) + (on_gpus ? 1 : 0)] = on_gpus ? gpus : cpus;
-  runtime.sum_over_ranks(counts.data(), static_cast<Index>(counts.size()));
-  std::vector<Share> workers;
-  for (std::size_t i = 0; i < counts.size(); ++i)
-    for (int worker = 0; worker < static_cast<int>(counts[i]); ++worker)
-      workers.push_back({.rank = static_cast<int>(i / 2),
-                         .where = i % 2 == 1 ? Where::cuda : Where::cpu,
-                         .worker = worker});
-  return workers;
-}
-
-/// Whole rows of subdomains for each stripe; what is left over goes to the last one.
-std::vector<Share> cut_rows(const std::vector<Share>& workers, Index rows, const Settings& settings) {
-  const Index n = settings.subdomain, whole = std::max<Index>(1, rows / n);
-  if (settings.stripes > whole)
-    throw Error(
-        fmt::format("{} stripes: {} rows are {} whole rows of subdomains of {}, and a stripe needs one",
-                    settings.stripes, rows, whole, n));
-  const auto count = static_cast<Index>(workers.size());
-  const Index stripes = settings.stripes == 0 ? std::min(count, whole) : settings.stripes;
-  std::vector<Share> shares;
-  for (Index s = 0; s < stripes; ++s) {
-    Share& share = shares.emplace_back(workers[static_cast<std::size_t>(s * count / stripes)]);
-    share.first_row = s * whole / stripes * n;
-    share.rows = (s + 1 == stripes ? rows : (s + 1) * whole / stripes * n) - share.first_row;
-  }
-  return shares;
+template <class T>
+std::vector<Share> cut_for_workers(const Runtime& runtime, const relaxation::Problem& problem,
+                                   const Settings& settings) {
+  const std::vector<Candidate> all = relaxation::all_workers(runtime);
+  return cut_rows<T>(choose_workers(all, runtime.ranks(), settings.subdomain), problem, settings);
 }
 
 }  // namespace
+
+std::vector<Candidate> choose_workers(const std::vector<Candidate>& all, int ranks, Index subdomain) {
+  const bool for_gpus = subdomain <= kernels::cuda::largest_subdomain;
+  std::vector<Candidate> workers;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const std::size_t before = workers.size();
+    for (const Where kind : {Where::cuda, Where::cpu})
+      if (workers.size() == before && (kind == Where::cpu || for_gpus))
+        std::copy_if(all.begin(), all.end(), std::back_inserter(workers),
+                     [&](const Candidate& w) { return w.rank == rank && w.where == kind; });
+    if (workers.size() == before)
+      throw Error(fmt::format("a subdomain of {0} x {0} nodes: GPUs can do {1} x {1} at most, and there are "
+                              "no CPU workers{2}; choose a smaller one, or --cpus",
+                              subdomain, kernels::cuda::largest_subdomain,
+                              ranks > 1 ? fmt::format(" on rank {}", rank) : ""),
+                  Blame::machine);
+  }
+  return workers;
+}
+
+template <class T>
+std::vector<Share> cut_rows(const std::vector<Candidate>& workers, const relaxation::Problem& problem,
+                            const Settings& settings) {
+  const Index rows = problem.shape[0], nodes = problem.shape[1], n = settings.subdomain;
+  const Index whole = std::max<Index>(1, rows / n);
+  relaxation::Division division = relaxation::divide(
+      workers,
+      settings.stripes > 0 ? settings.stripes : relaxation::worthwhile_stripes(workers, rows * nodes, whole));
+  for (;;) {
+    const Index stripes = division.count();
+    if (stripes > whole)
+      throw Error(fmt::format(
+          "{} stripes: {} rows are {} whole rows of subdomains of {}, and a stripe needs one{}", stripes,
+          rows, whole, n,
+          settings.stripes > 0 ? "" : "; but the workers' memory has no room for fewer; allow more of it"));
+    std::vector<double> speeds;
+    for (const Candidate& worker : division.workers) speeds.push_back(relaxation::speed_of(worker));
+    std::vector<Share> shares = relaxation::shares_of(division, speeds, rows, n, 1);
+    const kernels::Stripe stripe{.nodes = nodes, .halo = stripes == 1 ? 1 : settings.layers};
+    if (settings.stripes > 0 || !relaxation::split_too_high(division, shares, stripe, sizeof(T)))
+      return shares;
+  }
+}
+
+template std::vector<Share> cut_rows<float>(const std::vector<Candidate>&, const relaxation::Problem&,
+                                            const Settings&);
+template std::vector<Share> cut_rows<double>(const std::vector<Candidate>&, const relaxation::Problem&,
+                                             const Settings&);
 
 template <class T>
 Solver<T>::Solver(Runtime& runtime, const relaxation::Problem& problem, const Settings& settings)
     : runtime_(&runtime),
       settings_(completed(problem, settings)),
-      grid_(runtime, problem,
-            cut_rows(choose_workers(runtime, settings_.subdomain), problem.shape[0], settings_)),
+      grid_(runtime, problem, cut_for_workers<T>(runtime, problem, settings_)),
       sums_(runtime, shares()) {
+  const Machine machine = runtime.machine();
+  cpus_ = machine.count(WorkerKind::cpu);
+  gpus_ = machine.count(WorkerKind::cuda);
   settings_.stripes = static_cast<Index>(shares().size());
   make_tiles();
 }
@@ -123,7 +140,8 @@ void Solver<T>::make_tiles() {
                   edge(settings_.layers)};
     const auto zero = [](Index, Index) { return 0; };
     set(*runtime_, t.no_source, zero);
-    set(*runtime_, t.lead, zero);  // at the ends of the grid nobody ever writes them
+    // At the ends of the grid tasks are given these before anybody has written them, and do not read them.
+    set(*runtime_, t.lead, zero);
     set(*runtime_, t.trail, zero);
     tiles_.push_back(std::move(t));
   }
@@ -151,10 +169,14 @@ kernels::HalfSweep Solver<T>::half(std::size_t s) const {
 template <class T>
 Hints Solver<T>::hints(std::size_t s, Index sweeps) const {
   const auto number = [](Index n) { return static_cast<std::uint64_t>(n); };
-  return {.where = shares()[s].where,
-          .cost = (number(settings_.subdomain) << 40) + (number(settings_.layers) << 20) + number(sweeps),
-          .label = fmt::format("stripe {}", s),
-          .worker = shares()[s].worker};
+  const Share& share = shares()[s];
+  Hints hints{.where = share.where,
+              .cost = (number(settings_.subdomain) << 40) + (number(settings_.layers) << 20) + number(sweeps),
+              .label = fmt::format("stripe {}", s)};
+  // A pinned task runs its codelet's first implementation; where there is no choice of workers, StarPU
+  // chooses among the implementations by its models.
+  if ((share.where == Where::cuda ? gpus_ : cpus_) > 1) hints.worker = share.worker;
+  return hints;
 }
 
 template <class T>

@@ -37,7 +37,21 @@ struct Settings {
   Index stripes = 0;      ///< 0: one for each worker that takes part
 };
 
+using relaxation::Candidate;
 using relaxation::Share;
+
+/// Those workers that take part, of all those of all ranks: each rank's GPUs, or its cores where it has none
+/// or subdomains are too large for them. @throw Error: a rank has no worker that can.
+std::vector<Candidate> choose_workers(const std::vector<Candidate>& all, int ranks, Index subdomain);
+
+/// Stripes of whole rows of subdomains, but for what is left over, which goes to the last one. A GPU has as
+/// many rows as 200 cores (relaxation::speed_of), where a rank without GPUs takes part beside ranks with
+/// some. Where settings.stripes is 0: a stripe for each worker that has enough to do, more where its memory
+/// asks for it. @param settings complete (layers)
+/// @throw Error: more stripes than there are whole rows of subdomains.
+template <class T>
+std::vector<Share> cut_rows(const std::vector<Candidate>& workers, const relaxation::Problem& problem,
+                            const Settings& settings);
 
 /// Plans once, solves any number of right-hand sides.
 template <class T>
@@ -45,7 +59,7 @@ class Solver {
  public:
   /// With several ranks: collective. @throw Error: extents below 1, lengths not positive, a side's values
   /// that do not fit or are not finite, omega outside (0, 2), a subdomain below 2 or too large for GPUs where
-  /// there is nothing else, more layers than half of it, negative numbers, more stripes than the grid has
+  /// a rank has nothing else, more layers than half of it, negative numbers, more stripes than the grid has
   /// whole rows of subdomains, neither sweeps nor tolerance.
   Solver(Runtime& runtime, const relaxation::Problem& problem, const Settings& settings);
 
@@ -93,6 +107,7 @@ class Solver {
 
   Runtime* runtime_;
   Settings settings_;
+  int cpus_ = 0, gpus_ = 0;  // of this rank
   relaxation::StripedProblem<T> grid_;
   relaxation::ResidualSums sums_;
   std::vector<StripeTiles> tiles_;   // of each share

@@ -40,7 +40,8 @@ Solver<T>::Solver(Runtime& runtime, const Problem& problem, const Settings& sett
   gpus_ = machine.count(WorkerKind::cuda);
   settings_.stripes = static_cast<Index>(shares().size());
   settings_.sweeps_per_task = cut_.sweeps_per_task;
-  settings_.check_every = rounded_up(settings_.check_every, settings_.sweeps_per_task);
+  if (settings.check_every == 0)
+    settings_.check_every = rounded_up(settings_.check_every, settings_.sweeps_per_task);
   make_tiles();
 }
 

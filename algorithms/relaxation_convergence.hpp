@@ -2,6 +2,7 @@
 /// When an iteration has converged, and when it never will.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -56,7 +57,13 @@ class Convergence {
 /// without a tolerance all of them. @param extent of the grid, which sweeps to a tolerance grow with
 Index choose_check_every(Index sweeps, double tolerance, Index extent);
 
-/// Up to the next multiple: of whole tasks, where a residual comes after them.
-constexpr Index rounded_up(Index number, Index to) { return (number + to - 1) / to * to; }
+/// Up to the next multiple: of whole tasks, where a residual comes after them. Down where that one would be
+/// no Index any more.
+constexpr Index rounded_up(Index number, Index to) {
+  const Index rest = number % to;
+  if (rest == 0) return number;
+  const Index below = number - rest;
+  return below <= std::numeric_limits<Index>::max() - to ? below + to : below;
+}
 
 }  // namespace asterism::relaxation

@@ -24,10 +24,13 @@ class Residuals {
     steps_.submit_residual(number_of_next());
     submitted_.push_back(sweeps);
   }
-  /// Waits for the first one that nobody has looked at.
-  void look() {
-    verdict_ = convergence_.judge(steps_.norms(static_cast<Index>(seen_)), submitted_[seen_]);
+  /// Waits for the first one that nobody has looked at. @return whether all is well: no task has failed
+  [[nodiscard]] bool look() {
+    const std::optional<Norms> norms = steps_.norms(static_cast<Index>(seen_));
+    if (!norms) return false;
+    verdict_ = convergence_.judge(*norms, submitted_[seen_]);
     ++seen_;
+    return true;
   }
   /// The last one of all, which is not waited for by look(); not judged where the same iterate was judged
   /// before.
@@ -67,38 +70,36 @@ const Tile<double>& ResidualSums::work(std::size_t s) const {
   return work_[static_cast<std::size_t>(shares_[s].rank)];
 }
 
-Norms ResidualSums::norms(Index number, double lifted) const {
+std::optional<Norms> ResidualSums::norms(Index number, double lifted) const {
   constexpr std::size_t parts = kernels::residual_parts;
-  std::vector<double> all(shares_.size() * parts);
+  std::vector<double> all(shares_.size() * parts + 1);
   for (std::size_t s = 0; s < shares_.size(); ++s) {
     const Tile<double>& tile = sums(s, number);
     if (tile.owner() != runtime_->rank()) continue;
     const HostView<double> view(tile, HostView<double>::Access::read);
     std::copy_n(view.row(0), parts, &all[s * parts]);
   }
+  all.back() = runtime_->task_has_failed() ? 1 : 0;
   runtime_->sum_over_ranks(all.data(), static_cast<Index>(all.size()));
+  if (all.back() > 0) return {};
+  all.pop_back();
   std::array<double, parts> total{};
   for (std::size_t i = 0; i < all.size(); ++i) total[i % parts] += all[i];
-  return {std::sqrt(total[kernels::residual_squares]), std::sqrt(total[kernels::solution_squares]),
-          std::sqrt(std::max(0.0, total[kernels::source_squares] + lifted))};
+  return Norms{std::sqrt(total[kernels::residual_squares]), std::sqrt(total[kernels::solution_squares]),
+               std::sqrt(std::max(0.0, total[kernels::source_squares] + lifted))};
 }
 
 double ResidualSums::spread(Index number) const {
-  std::vector<const detail::TileBase*> mine;
-  std::vector<std::pair<Where, int>> workers;
+  std::map<std::pair<Where, int>, std::vector<const detail::TileBase*>> tiles_of;  // this rank's workers
   for (std::size_t s = 0; s < shares_.size(); ++s)
-    if (shares_[s].rank == runtime_->rank()) {
-      mine.push_back(&sums(s, number));
-      workers.emplace_back(shares_[s].where, shares_[s].worker);
-    }
-  const std::vector<double> seconds = seconds_until_done(mine);
-  std::map<std::pair<Where, int>, double> finished;
-  for (std::size_t i = 0; i < seconds.size(); ++i)
-    finished[workers[i]] = std::max(finished[workers[i]], seconds[i]);
-  if (finished.empty()) return 0;
-  const auto [first, last] = std::minmax_element(
-      finished.begin(), finished.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  return last->second - first->second;
+    if (shares_[s].rank == runtime_->rank())
+      tiles_of[{shares_[s].where, shares_[s].worker}].push_back(&sums(s, number));
+  if (tiles_of.empty()) return 0;
+  std::vector<std::vector<const detail::TileBase*>> tiles;
+  for (const auto& [worker, its_tiles] : tiles_of) tiles.push_back(its_tiles);
+  const std::vector<double> finished = seconds_until_done(tiles);
+  const auto [first, last] = std::minmax_element(finished.begin(), finished.end());
+  return *last - *first;
 }
 
 Report iterate(Runtime& runtime, Index sweeps, Index check_every, const Convergence::Expectation& expected,
@@ -113,30 +114,31 @@ Report iterate(Runtime& runtime, Index sweeps, Index check_every, const Converge
   report.seconds["load"] = watch.lap();
 
   const Index limit = sweeps > 0 ? sweeps : std::numeric_limits<Index>::max();
-  if (expected.tolerance > 0) residuals.look();  // the first guess may do
+  bool well = expected.tolerance == 0 || residuals.look();  // the first guess may do
   Index done = 0;
-  while (done < limit && !residuals.verdict()) {
+  while (well && done < limit && !residuals.verdict()) {
     const Index next = std::min(check_every, limit - done);
     steps.sweep(next);
     done += next;
     if (done < limit) residuals.submit(done);
     // A residual is looked at when the sweeps after it, and the next residual, have been submitted: the
     // workers never wait for a decision.
-    if (residuals.unseen() > 1) residuals.look();
-    if (residuals.verdict() == Reason::solved && residuals.unseen() > 0)
-      residuals.look();  // whether it still holds after the last sweeps
+    if (residuals.unseen() > 1) well = residuals.look();
+    if (well && residuals.verdict() == Reason::solved && residuals.unseen() > 0)
+      well = residuals.look();  // whether it still holds after the last sweeps
   }
-  runtime.wait();
+  runtime.wait();  // throws where all is not well
   report.seconds["sweeps"] = watch.lap();
-  while (!residuals.verdict() && residuals.unseen() > 0) residuals.look();
+  while (!residuals.verdict() && residuals.unseen() > 0 && residuals.look()) {
+  }
 
   const Index last = residuals.number_of_next();
   watch.lap();
   steps.submit_residual(last);
   report.seconds["spread"] = steps.spread(last);
-  const Norms norms = steps.norms(last);
+  const std::optional<Norms> norms = steps.norms(last);
   report.seconds["residual"] = watch.lap();
-  residuals.look_at_last(norms, done);
+  if (norms) residuals.look_at_last(*norms, done);  // else storing throws
 
   steps.store();
   report.seconds["store"] = watch.lap();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "../runtime/report.hpp"
@@ -25,9 +26,10 @@ class ResidualSums {
 
   /// Waits for the sums of a residual. Added in the order of the stripes, so that all ranks decide alike.
   /// @param lifted by how much ||b||^2 exceeds ||f||^2 (StripedProblem::lifted_squares)
-  [[nodiscard]] Norms norms(Index number, double lifted) const;
+  /// @return none where a task has failed, on any rank. @throw Stall
+  [[nodiscard]] std::optional<Norms> norms(Index number, double lifted) const;
   /// Waits, too. How much later than the first of this rank's workers the last one has the sums of a residual
-  /// that was just submitted, in seconds.
+  /// that was just submitted, in seconds. @throw as seconds_until_done
   [[nodiscard]] double spread(Index number) const;
 
  private:
@@ -37,13 +39,14 @@ class ResidualSums {
   std::vector<Tile<double>> work_;     // one per rank
 };
 
-/// What an iterative method consists of. All but `norms` and `spread` submit tasks, and wait for nothing.
+/// What an iterative method consists of. All but `norms`, `spread` and `store` submit tasks, and wait for
+/// nothing but room for them (Options::window).
 struct Steps {
   std::function<void()> load;  ///< the right-hand side and the first guess, to the workers
   std::function<void(Index sweeps)> sweep;
   std::function<void(Index number)> submit_residual;
-  std::function<Norms(Index number)>
-      norms;  ///< of a residual that was submitted; not more than two are pending
+  /// Of a residual that was submitted; not more than two are pending. None: a task has failed.
+  std::function<std::optional<Norms>(Index number)> norms;
   std::function<double(Index number)> spread;  ///< see ResidualSums
   std::function<void()> store;                 ///< the result, to where the caller wants it; may wait
 };
@@ -55,15 +58,16 @@ struct Steps {
 /// - reason: solved (the tolerance was reached, or none was given), iteration_limit, stagnation, divergence,
 ///   not_finite (see Convergence).
 /// - iterations: sweeps. They may be check_every more than the tolerance took, as the sums of a residual are
-/// looked
-///   at while the next sweeps go on.
+///   looked at while the next sweeps go on.
 /// - residual_history: scaled, one each check_every sweeps and one at the end, the first before any sweep.
 /// - seconds: "load" (to the workers, arranged, and the first residual), "sweeps" (with the residuals between
-/// them),
-///   "residual" (the last one, which all workers begin together), "spread" (how much earlier than the last
-///   worker of this rank the first one finished it, thesis 3.2.6: what an unequal division costs, to be
+///   them), "residual" (the last one, which all workers begin together), "spread" (how much earlier than the
+///   last worker of this rank the first one finished it, thesis 3.2.6: what an unequal division costs, to be
 ///   compared with "residual"), "store".
 /// - traffic: of this rank.
+///
+/// @throw TaskFailure: not later than two residuals after the task. @throw Stall; std::system_error: a thread
+/// that measures the spread could not be started.
 Report iterate(Runtime& runtime, Index sweeps, Index check_every, const Convergence::Expectation& expected,
                const Steps& steps);
 

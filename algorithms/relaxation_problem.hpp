@@ -35,7 +35,7 @@ enum class Exchange {
 
 /// How the rows are divided among the workers.
 enum class Balance {
-  measured,  ///< by the speed of each kind of worker, measured with a few sweeps
+  measured,  ///< by the speed of each worker, measured with a few sweeps where workers may differ
   equal,
 };
 
@@ -47,13 +47,13 @@ struct Settings {
   std::optional<double> omega = {};
   Index sweeps = 0;      ///< at most so many; 0: no limit but that of the tolerance
   double tolerance = 0;  ///< stop at this scaled residual, thesis (4.13); 0: never
-  /// Sweeps between two residuals, rounded up to whole tasks; 0: chosen, with a tolerance; else once, at the
-  /// end.
+  /// Sweeps between two residuals; 0: chosen, whole tasks, with a tolerance; else once, at the end.
   Index check_every = 0;
   Index sweeps_per_task = 0;  ///< 0: chosen; fewer are taken where the stripes are too low for so many
   kernels::Arrangement arrangement = kernels::Arrangement::separated;  ///< of the methods by colours
   Exchange exchange = Exchange::overlapped;
-  Index stripes = 0;  ///< 0: one for each worker that takes part
+  /// 0: one for each worker that takes part, more where its memory asks for it; else all ranks take part.
+  Index stripes = 0;
   Balance balance = Balance::measured;
 };
 

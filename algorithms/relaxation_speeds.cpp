@@ -10,26 +10,6 @@
 namespace asterism::relaxation {
 namespace {
 
-/// All workers of all ranks, GPUs first on each; the same on every rank.
-std::vector<Candidate> all_workers(const Runtime& runtime) {
-  const Machine machine = runtime.machine();
-  const double mine[] = {static_cast<double>(machine.count(WorkerKind::cuda)),
-                         static_cast<double>(machine.capacity(MemoryKind::gpu)),
-                         static_cast<double>(machine.count(WorkerKind::cpu))};
-  std::vector<double> all(static_cast<std::size_t>(3 * runtime.ranks()));
-  std::copy_n(mine, 3, all.begin() + 3 * runtime.rank());
-  runtime.sum_over_ranks(all.data(), static_cast<Index>(all.size()));
-  std::vector<Candidate> workers;
-  for (int rank = 0; rank < runtime.ranks(); ++rank) {
-    const double* const its = &all[static_cast<std::size_t>(3 * rank)];
-    for (int k = 0; k < static_cast<int>(its[0]); ++k)
-      workers.push_back({.rank = rank, .where = Where::cuda, .worker = k, .memory = its[1]});
-    for (int k = 0; k < static_cast<int>(its[2]); ++k)
-      workers.push_back({.rank = rank, .where = Where::cpu, .worker = k});
-  }
-  return workers;
-}
-
 /// A grid of its own for each worker, as large as its stripe may be, to see how fast it is relaxed: cores
 /// that share the memory's bandwidth are many times slower on stripes that their caches cannot hold.
 template <class T>
@@ -40,12 +20,12 @@ class Trial {
         const Settings& settings)
       : worker_(worker), settings_(settings), grid_(discretise(problem)) {
     const Index rows = problem.shape[0], nodes = problem.shape[1];
-    // More would take seconds and tell nothing new.
-    const Index most = worker.where == Where::cuda ? Index{1} << 25 : Index{1} << 22;
-    const Index wanted = std::min(rows * nodes / beside, most);
-    stripe_ = {.rows = std::clamp<Index>(wanted / nodes, 1, rows), .nodes = nodes, .halo = 1};
-    sweeps_ = sweeps_of_long_task(worker.where, stripe_.rows * nodes);
+    const Index wanted = std::min(rows * nodes / beside, most_nodes(worker.where, beside));
+    stripe_ = {.nodes = nodes, .halo = 1};
     if (settings.method != Method::jacobi) stripe_.arrangement = settings.arrangement;
+    stripe_.rows =
+        std::clamp<Index>(std::min(wanted / nodes, most_rows(worker, stripe_, sizeof(T))), 1, rows);
+    sweeps_ = sweeps_of_long_task(worker.where, stripe_.rows * nodes);
     const auto tile = [&](Index r, Index c) { return Tile<T>(runtime, r, c, worker.rank); };
     u_ = tile(stripe_.tile_rows(), stripe_.tile_cols());
     other_ = tile(stripe_.tile_rows(), stripe_.tile_cols());
@@ -77,6 +57,13 @@ class Trial {
   }
 
  private:
+  /// More would take seconds and tell nothing new; nor gigabytes for all cores together, but each has more
+  /// than its caches hold.
+  static Index most_nodes(Where where, Index beside) {
+    if (where == Where::cuda) return Index{1} << 25;
+    return std::clamp((Index{1} << 24) / beside, Index{1} << 19, Index{1} << 22);
+  }
+
   /// So many that what a task costs, and the waking of whoever waits for it while all cores are busy, does
   /// not count: several milliseconds, but for small grids. An even number: the result is where the next
   /// sweeps look for it.
@@ -108,9 +95,9 @@ void measure(Runtime& runtime, std::vector<Candidate>& workers, const Problem& p
     trials.emplace_back(runtime, worker, beside, problem, settings);
   }
   for (Trial<T>& trial : trials) trial.fill();
-  std::vector<const detail::TileBase*> mine;
+  std::vector<std::vector<const detail::TileBase*>> mine;
   for (const Trial<T>& trial : trials)
-    if (trial.worker().rank == runtime.rank()) mine.push_back(&trial.last());
+    if (trial.worker().rank == runtime.rank()) mine.push_back({&trial.last()});
   std::vector<double> speeds(workers.size());
   for (int repetition = 0; repetition < 3; ++repetition) {  // the first one warms up
     runtime.wait();
@@ -142,21 +129,41 @@ void smooth(std::vector<Candidate>& workers) {
 
 }  // namespace
 
-std::vector<double> seconds_until_done(const std::vector<const detail::TileBase*>& tiles) {
+std::vector<Candidate> all_workers(const Runtime& runtime) {
+  const Machine machine = runtime.machine();
+  const double mine[] = {static_cast<double>(machine.count(WorkerKind::cuda)),
+                         static_cast<double>(machine.capacity(MemoryKind::gpu)),
+                         static_cast<double>(machine.count(WorkerKind::cpu))};
+  std::vector<double> all(static_cast<std::size_t>(3 * runtime.ranks()));
+  std::copy_n(mine, 3, all.begin() + 3 * runtime.rank());
+  runtime.sum_over_ranks(all.data(), static_cast<Index>(all.size()));
+  std::vector<Candidate> workers;
+  for (int rank = 0; rank < runtime.ranks(); ++rank) {
+    const double* const its = &all[static_cast<std::size_t>(3 * rank)];
+    for (int k = 0; k < static_cast<int>(its[0]); ++k)
+      workers.push_back({.rank = rank, .where = Where::cuda, .worker = k, .memory = its[1]});
+    for (int k = 0; k < static_cast<int>(its[2]); ++k)
+      workers.push_back({.rank = rank, .where = Where::cpu, .worker = k});
+  }
+  return workers;
+}
+
+std::vector<double> seconds_until_done(const std::vector<std::vector<const detail::TileBase*>>& tiles) {
   const Stopwatch start;
   std::vector<double> seconds(tiles.size());
   std::vector<std::exception_ptr> stalls(tiles.size());
-  std::vector<std::thread> watchers;
-  for (std::size_t i = 0; i < tiles.size(); ++i)
-    watchers.emplace_back([&, i] {
-      try {
-        tiles[i]->wait();
-      } catch (...) {
-        stalls[i] = std::current_exception();
-      }
-      seconds[i] = Stopwatch(start).lap();
-    });
-  for (std::thread& watcher : watchers) watcher.join();
+  {
+    std::vector<std::jthread> watchers;
+    for (std::size_t i = 0; i < tiles.size(); ++i)
+      watchers.emplace_back([&, i] {
+        try {
+          for (const detail::TileBase* tile : tiles[i]) tile->wait();
+        } catch (...) {
+          stalls[i] = std::current_exception();
+        }
+        seconds[i] = Stopwatch(start).lap();
+      });
+  }
   for (const std::exception_ptr& stall : stalls)
     if (stall) std::rethrow_exception(stall);
   return seconds;

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
+#include <map>
+#include <numeric>
 
 #include "../runtime/error.hpp"
 
@@ -22,28 +25,6 @@ bool is_measured(double speed) { return speed > 1; }
 Index least_rows(const Settings& settings, Index sweeps) {
   if (settings.exchange == Exchange::stale) return 1;
   return (settings.exchange == Exchange::overlapped ? 2 : 1) * ghost_rows(settings.method, sweeps);
-}
-
-/// A stripe for each worker, but for those that would have next to nothing to do.
-Index choose_stripes(const std::vector<Candidate>& workers, const Problem& problem, const Settings& settings,
-                     std::size_t element_bytes) {
-  const Index rows = problem.shape[0], nodes = problem.shape[1];
-  const auto count = static_cast<Index>(workers.size());
-  const Index possible =
-      std::max<Index>(1, rows / least_rows(settings, std::max<Index>(1, settings.sweeps_per_task)));
-  // So many nodes that a few sweeps over them take longer than a task costs.
-  const bool only_gpus =
-      std::all_of(workers.begin(), workers.end(), [](const Candidate& w) { return w.where == Where::cuda; });
-  const Index worthwhile = only_gpus ? Index{1} << 21 : Index{1} << 15;
-  const Index ranks = workers.back().rank + 1;
-  const Index stripes = std::min({std::max(rows * nodes / worthwhile, ranks), count, possible});
-  // StarPU counts the elements of a tile in 32 bits; and what loads a stripe has five such tiles, in a
-  // worker's memory.
-  double most = 0x1p31;
-  for (const Candidate& w : workers)
-    if (w.memory > 0) most = std::min(most, 0.9 * w.memory / static_cast<double>(5 * element_bytes));
-  return std::max(
-      stripes, static_cast<Index>(std::ceil(static_cast<double>(rows) * static_cast<double>(nodes) / most)));
 }
 
 /// The bounds of stripes whose heights are in proportion to weights, but not below `least`.
@@ -90,8 +71,7 @@ double predicted_seconds(const std::vector<Share>& shares, const std::vector<dou
   const double shared = 1 / static_cast<double>(sweeps), task = shared * task_seconds(shares);
   double longest = 0, busy = 0;
   for (std::size_t s = 0; s < shares.size(); ++s) {
-    const double guess = shares[s].where == Where::cuda ? 200e9 : 1e9;  // where nobody has measured
-    const double row = static_cast<double>(problem.shape[1]) / (is_measured(speeds[s]) ? speeds[s] : guess);
+    const double row = static_cast<double>(problem.shape[1]) / speeds[s];
     if (s > 0 && !same_worker(shares[s - 1], shares[s])) busy = 0;
     busy += (static_cast<double>(shares[s].rows) + ghost_work) * row * (1 + shared) + task;
     longest = std::max(longest, busy);
@@ -137,36 +117,125 @@ kernels::ColourArgs colour_args(const kernels::Discretisation& grid, const kerne
           .stale_ghosts = settings.exchange == Exchange::stale};
 }
 
-template <class T>
-Cut cut_rows(const std::vector<Candidate>& workers, const Problem& problem, const Settings& settings) {
-  const Index rows = problem.shape[0], count = static_cast<Index>(workers.size());
-  const Index stripes =
-      settings.stripes > 0 ? settings.stripes : choose_stripes(workers, problem, settings, sizeof(T));
+double speed_of(const Candidate& worker) {
+  return is_measured(worker.speed) ? worker.speed : worker.where == Where::cuda ? 200e9 : 1e9;
+}
+
+Index most_rows(const Candidate& worker, const kernels::Stripe& stripe, std::size_t element_bytes) {
+  constexpr Index most_elements = (Index{1} << 32) - 1;  // of a tile
+  const Index nodes = stripe.nodes, columns = stripe.tile_cols();
+  Index rows = most_elements / columns - 2 * stripe.halo;
+  if (worker.memory > 0) {
+    // f and the first guess as the caller has them; u, its second tile and g with ghost rows; the frame.
+    const Index each_row = 2 * nodes + 3 * columns + 2, ghosts = 2 * stripe.halo * (3 * columns + 2),
+                frame_rows = 2 * (nodes + 2);
+    constexpr double share = 0.9;  // the rest is for what tasks bring along that are next
+    const auto elements = static_cast<Index>(share * worker.memory / static_cast<double>(element_bytes));
+    rows = std::min(rows, (elements - ghosts - frame_rows) / each_row);
+  }
+  return std::max<Index>(0, rows);
+}
+
+Index Division::count() const { return std::accumulate(stripes.begin(), stripes.end(), Index{0}); }
+
+Index worthwhile_stripes(const std::vector<Candidate>& workers, Index nodes, Index possible) {
+  // So many nodes that a few sweeps over them take longer than a task costs.
+  const bool only_gpus =
+      std::all_of(workers.begin(), workers.end(), [](const Candidate& w) { return w.where == Where::cuda; });
+  const Index worthwhile = only_gpus ? Index{1} << 21 : Index{1} << 15;
+  Index ranks = 0;
+  for (std::size_t i = 0; i < workers.size(); ++i)
+    if (i == 0 || workers[i].rank != workers[i - 1].rank) ++ranks;
+  return std::min({std::max(nodes / worthwhile, ranks), static_cast<Index>(workers.size()), possible});
+}
+
+Division divide(const std::vector<Candidate>& workers, Index stripes) {
+  Division division;
+  const auto count = static_cast<Index>(workers.size());
+  if (stripes >= count) {
+    division = {workers, std::vector<Index>(workers.size(), 0)};
+    for (Index s = 0; s < stripes; ++s) ++division.stripes[static_cast<std::size_t>(s * count / stripes)];
+    return division;
+  }
+  std::vector<double> speeds;
+  for (const Candidate& w : workers) speeds.push_back(speed_of(w));
+  std::sort(speeds.begin(), speeds.end(), std::greater<>());
+  // All that are faster than the last one that is needed; and of its equals some from all ranks.
+  const double last = speeds[static_cast<std::size_t>(stripes - 1)];
+  const auto equals = static_cast<Index>(std::count(speeds.begin(), speeds.end(), last));
+  const Index needed = stripes - (std::find(speeds.begin(), speeds.end(), last) - speeds.begin());
+  const auto needed_before = [&](Index equal) { return (equal * needed + equals - 1) / equals; };
+  Index equal = 0;
+  for (const Candidate& w : workers) {
+    const bool is_equal = speed_of(w) == last;
+    if (speed_of(w) > last || (is_equal && needed_before(equal + 1) > needed_before(equal)))
+      division.workers.push_back(w);
+    if (is_equal) ++equal;
+  }
+  division.stripes.assign(division.workers.size(), 1);
+  return division;
+}
+
+std::vector<Share> shares_of(const Division& division, const std::vector<double>& weights, Index rows,
+                             Index unit, Index least) {
+  std::vector<double> weight_of_stripe;
+  std::vector<Share> shares;
+  for (std::size_t w = 0; w < division.workers.size(); ++w)
+    for (Index k = 0; k < division.stripes[w]; ++k) {
+      const Candidate& worker = division.workers[w];
+      weight_of_stripe.push_back(weights[w] / static_cast<double>(division.stripes[w]));
+      shares.push_back({.rank = worker.rank, .where = worker.where, .worker = worker.worker});
+    }
+  const std::vector<Index> bound = bounds(weight_of_stripe, std::max<Index>(1, rows / unit), least);
+  for (std::size_t s = 0; s < shares.size(); ++s) {
+    shares[s].first_row = bound[s] * unit;
+    shares[s].rows = (s + 1 < shares.size() ? bound[s + 1] * unit : rows) - shares[s].first_row;
+  }
+  return shares;
+}
+
+bool split_too_high(Division& division, const std::vector<Share>& shares, const kernels::Stripe& stripe,
+                    std::size_t element_bytes) {
+  bool any = false;
+  for (std::size_t w = 0, s = 0; w < division.workers.size(); ++w) {
+    Index rows = 0, highest = 0;
+    for (Index k = 0; k < division.stripes[w]; ++k, ++s) {
+      rows += shares[s].rows;
+      highest = std::max(highest, shares[s].rows);
+    }
+    const Index most = most_rows(division.workers[w], stripe, element_bytes);
+    if (highest <= most) continue;
+    division.stripes[w] = std::max(division.stripes[w] + 1, rows / std::max<Index>(1, most));
+    any = true;
+  }
+  return any;
+}
+
+namespace {
+
+/// The cut into the stripes of a division.
+Cut cut_into(const Division& division, const Problem& problem, const Settings& settings) {
+  const Index rows = problem.shape[0], stripes = division.count();
   const Index least = stripes == 1 ? 1 : least_rows(settings, 1);
   if (stripes > rows / least)
     throw Error(fmt::format(
-        "{} stripes of {} rows: so that neighbours can exchange theirs, a stripe needs at least {}; "
-        "ask for at most {} stripe{}",
-        stripes, rows, least, std::max<Index>(1, rows / least), rows / least > 1 ? "s" : ""));
-
-  const auto worker_of = [&](Index s) { return static_cast<std::size_t>(s * count / stripes); };
-  std::vector<double> stripes_of(workers.size(), 0), weights, speeds;
-  for (Index s = 0; s < stripes; ++s) ++stripes_of[worker_of(s)];
-  for (Index s = 0; s < stripes; ++s) {
-    const double speed = workers[worker_of(s)].speed;
-    weights.push_back(settings.balance == Balance::measured ? speed / stripes_of[worker_of(s)] : 1);
-    speeds.push_back(speed);
+        "{} stripes of {} rows: so that neighbours can exchange theirs, a stripe needs at least {}; {}",
+        stripes, rows, least,
+        settings.stripes > 0
+            ? fmt::format("ask for at most {} stripe{}", std::max<Index>(1, rows / least),
+                          rows / least > 1 ? "s" : "")
+            : "but the workers' memory has no room for fewer; allow more of it (--gpu-memory)"));
+  std::vector<double> weights, speeds;
+  for (std::size_t w = 0; w < division.workers.size(); ++w) {
+    // Where so many stripes were asked for, the stripes are equal; else the workers are.
+    const double equal = settings.stripes > 0 ? static_cast<double>(division.stripes[w]) : 1;
+    weights.push_back(settings.balance == Balance::measured ? division.workers[w].speed : equal);
+    for (Index k = 0; k < division.stripes[w]; ++k) speeds.push_back(speed_of(division.workers[w]));
   }
-  const std::vector<Index> bound = bounds(weights, rows, least);
 
-  Cut cut;
+  Cut cut{.shares = shares_of(division, weights, rows, 1, least)};
   Index lowest = rows;
-  for (Index s = 0; s < stripes; ++s) {
-    const Candidate& w = workers[worker_of(s)];
-    const Index first = bound[static_cast<std::size_t>(s)], end = bound[static_cast<std::size_t>(s) + 1];
-    cut.shares.push_back({first, end - first, w.rank, w.where, w.worker});
-    lowest = std::min(lowest, end - first);
-  }
+  for (const Share& share : cut.shares) lowest = std::min(lowest, share.rows);
   cut.sweeps_per_task = settings.sweeps_per_task > 0
                             ? settings.sweeps_per_task
                             : choose_sweeps(cut.shares, speeds, lowest, problem, settings);
@@ -183,26 +252,76 @@ Cut cut_rows(const std::vector<Candidate>& workers, const Problem& problem, cons
   return cut;
 }
 
+}  // namespace
+
+template <class T>
+Cut cut_rows(const std::vector<Candidate>& workers, const Problem& problem, const Settings& settings) {
+  const Index rows = problem.shape[0], nodes = problem.shape[1];
+  if (settings.stripes > 0) return cut_into(divide(workers, settings.stripes), problem, settings);
+  const Index possible =
+      std::max<Index>(1, rows / least_rows(settings, std::max<Index>(1, settings.sweeps_per_task)));
+  Division division = divide(workers, worthwhile_stripes(workers, rows * nodes, possible));
+  for (;;) {
+    Cut cut = cut_into(division, problem, settings);
+    const kernels::Stripe stripe{.nodes = nodes, .halo = cut.halo, .arrangement = settings.arrangement};
+    if (!split_too_high(division, cut.shares, stripe, sizeof(T))) return cut;
+  }
+}
+
 template Cut cut_rows<float>(const std::vector<Candidate>&, const Problem&, const Settings&);
 template Cut cut_rows<double>(const std::vector<Candidate>&, const Problem&, const Settings&);
+
+namespace {
+
+/// Those workers of which something is true.
+template <class Property>
+std::vector<Candidate> those(const std::vector<Candidate>& all, Property property) {
+  std::vector<Candidate> some;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(some), property);
+  return some;
+}
+
+/// The rank whose workers are the fastest, taken together.
+int fastest_rank(const std::vector<Candidate>& workers) {
+  std::map<int, double> speeds;
+  for (const Candidate& w : workers) speeds[w.rank] += speed_of(w);
+  return std::max_element(speeds.begin(), speeds.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; })
+      ->first;
+}
+
+}  // namespace
 
 template <class T>
 std::vector<Candidate> choose_workers(const std::vector<Candidate>& all, const Problem& problem,
                                       const Settings& settings) {
-  const auto is_beside_gpu = [&](const Candidate& w) {
-    return w.where == Where::cpu && std::any_of(all.begin(), all.end(), [&](const Candidate& other) {
-             return other.rank == w.rank && other.where == Where::cuda;
-           });
+  const auto has_gpu = [&](int rank) {
+    return std::any_of(all.begin(), all.end(), [&](const Candidate& other) {
+      return other.rank == rank && other.where == Where::cuda;
+    });
   };
-  std::vector<Candidate> fastest;  // kind of every rank
-  std::remove_copy_if(all.begin(), all.end(), std::back_inserter(fastest), is_beside_gpu);
-  const bool all_measured =
-      std::all_of(all.begin(), all.end(), [](const Candidate& w) { return is_measured(w.speed); });
-  if (fastest.size() == all.size() || !all_measured) return fastest;
-  constexpr double worthwhile = 0.9;  // of the time, which is but a prediction
-  const double alone = cut_rows<T>(fastest, problem, settings).seconds_per_sweep,
-               joined = cut_rows<T>(all, problem, settings).seconds_per_sweep;
-  return joined < worthwhile * alone ? all : fastest;
+  std::vector<Candidate> best =  // each rank's fastest kind
+      those(all, [&](const Candidate& w) { return w.where == Where::cuda || !has_gpu(w.rank); });
+  if (!std::all_of(all.begin(), all.end(), [](const Candidate& w) { return is_measured(w.speed); }))
+    return best;
+  std::vector<std::vector<Candidate>> others;
+  if (settings.stripes == 0) {
+    const int fastest = fastest_rank(best);
+    others.push_back(those(best, [](const Candidate& w) { return w.where == Where::cuda; }));
+    others.push_back(those(best, [&](const Candidate& w) { return w.rank == fastest; }));
+  }
+  others.push_back(all);
+  const std::size_t of_every_rank = best.size();
+  double seconds = cut_rows<T>(best, problem, settings).seconds_per_sweep;
+  for (const std::vector<Candidate>& workers : others) {
+    if (workers.empty() || workers.size() == of_every_rank) continue;
+    constexpr double worthwhile = 0.9;  // of the time, which is but a prediction
+    const double others_seconds = cut_rows<T>(workers, problem, settings).seconds_per_sweep;
+    if (others_seconds >= worthwhile * seconds) continue;
+    seconds = others_seconds;
+    best = workers;
+  }
+  return best;
 }
 
 template std::vector<Candidate> choose_workers<float>(const std::vector<Candidate>&, const Problem&,

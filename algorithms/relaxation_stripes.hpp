@@ -2,6 +2,7 @@
 /// How the rows of a grid are divided among the workers.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "../runtime/codelet.hpp"
@@ -37,17 +38,53 @@ struct Cut {
 };
 
 /// Stripes in proportion to the speeds of their workers, and how many sweeps they make on their own: no more
-/// than check_every, which has to be known, unless sweeps_per_task is given.
+/// than check_every, which has to be known, unless sweeps_per_task is given. Where settings.stripes is 0 each
+/// worker has as many as its memory asks for.
 /// @throw Error: more stripes than rows allow.
 template <class T>
 Cut cut_rows(const std::vector<Candidate>& workers, const Problem& problem, const Settings& settings);
 
 /// Those workers that take part, of all those of all ranks, rank by rank: each rank's fastest kind, its GPUs
-/// or, where it has none, its cores; and where all were measured the cores beside GPUs, too, if a sweep is
-/// predicted to take less time with them. @throw Error: as cut_rows.
+/// or, where it has none, its cores. Where all were measured and settings.stripes is 0, fewer if a sweep is
+/// predicted to take less time without the others: the ranks with GPUs, or the fastest rank; and where all
+/// were measured the cores beside GPUs, too, if a sweep takes less time with them. @throw Error: as cut_rows.
 template <class T>
 std::vector<Candidate> choose_workers(const std::vector<Candidate>& all, const Problem& problem,
                                       const Settings& settings);
+
+/// Nodes per second as measured, or a guess of what a GPU and a core may do.
+double speed_of(const Candidate& worker);
+
+/// How many rows a stripe may have on a worker: as many as its memory has room for while the stripe is loaded
+/// (codelets::fill_stripe), and as StarPU can count; 0 where there is not room for one.
+/// @param stripe all but its rows
+Index most_rows(const Candidate& worker, const kernels::Stripe& stripe, std::size_t element_bytes);
+
+/// Workers, and how many stripes each of them has.
+struct Division {
+  std::vector<Candidate> workers;
+  std::vector<Index> stripes;
+
+  [[nodiscard]] Index count() const;
+};
+
+/// A stripe for each worker, but for those that would have next to nothing to do; at least one for each rank.
+/// @param nodes    of the grid
+/// @param possible no more stripes than these
+Index worthwhile_stripes(const std::vector<Candidate>& workers, Index nodes, Index possible);
+
+/// So many stripes for the fastest of the workers; several each where there are more stripes than workers.
+Division divide(const std::vector<Candidate>& workers, Index stripes);
+
+/// Stripes that begin at multiples of `unit` rows and are no lower than `least` units. A worker's stripes are
+/// equal; `weights`, one for each worker, say how many rows they have together.
+std::vector<Share> shares_of(const Division& division, const std::vector<double>& weights, Index rows,
+                             Index unit, Index least);
+
+/// Gives those workers more stripes whose present ones are too high for them. @param stripe all but its rows
+/// @return whether there was any
+bool split_too_high(Division& division, const std::vector<Share>& shares, const kernels::Stripe& stripe,
+                    std::size_t element_bytes);
 
 /// Ghost rows that a task of so many sweeps consumes.
 Index ghost_rows(Method method, Index sweeps);

@@ -238,6 +238,8 @@ void Runtime::wait() {
   if (failure) throw TaskFailure(failure->task, failure->reason);
 }
 
+bool Runtime::task_has_failed() const { return state_->failed; }
+
 void Runtime::wait_for_room(std::size_t tasks) {
   std::unique_lock lock(state_->mutex);
   state_->wait_until(lock, [&] { return state_->streaming < tasks; });

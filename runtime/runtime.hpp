@@ -30,6 +30,10 @@ class Runtime {
   /// @throw Stall: no progress for Options::stall_seconds.
   void wait();
 
+  /// Whether a task of this rank has failed since the last wait(), which will throw; for those who would otherwise go
+  /// on submitting tasks that do nothing. Waits for nothing.
+  [[nodiscard]] bool task_has_failed() const;
+
   /// Waits until fewer than `tasks` tasks of a stream (Hints::streams) are in flight on this rank: for their submitters,
   /// as they would otherwise all reserve memory at once. @throw Stall
   void wait_for_room(std::size_t tasks);

@@ -291,6 +291,66 @@ TEST_CASE("why a solve ends") {
   CHECK(solve({.sweeps = 5}, f).reason == Reason::not_finite);
 }
 
+TEST_CASE("residuals come when they were asked for, however often that is") {
+  Runtime runtime;
+  const Problem problem{.shape = {40, 40}};
+  const std::vector<double> f = random_numbers<double>(1600, 8);
+  const Run<double> fives = run(runtime, problem,
+                                {.sweeps = 12,
+                                 .tolerance = 1e-10,
+                                 .check_every = 5,
+                                 .sweeps_per_task = 3,
+                                 .stripes = 2,
+                                 .balance = Balance::equal},
+                                f, zeros<double>(problem));
+  CHECK(fives.settings.sweeps_per_task == 3);
+  CHECK(fives.settings.check_every == 5);
+  CHECK(fives.report.residual_history.size() == 4);  // 0, 5, 10, 12
+  const Run<double> each =
+      run(runtime, problem, {.sweeps = 12, .tolerance = 1e-10, .check_every = 1, .balance = Balance::equal},
+          f, zeros<double>(problem));
+  REQUIRE(each.report.residual_history.size() == 13);
+  CHECK(each.report.residual_history[5] == doctest::Approx(fives.report.residual_history[1]));
+  CHECK(each.report.residual_history[10] == doctest::Approx(fives.report.residual_history[2]));
+
+  constexpr Index never = std::numeric_limits<Index>::max();
+  const Run<double> once =
+      run(runtime, problem, {.sweeps = 12, .tolerance = 1e-10, .check_every = never, .sweeps_per_task = 4}, f,
+          zeros<double>(problem));
+  CHECK(once.report.iterations == 12);
+  CHECK(once.report.residual_history.size() == 2);
+  static_assert(relaxation::rounded_up(never, 8) == never - 7);
+  static_assert(relaxation::rounded_up(never - 7, 8) == never - 7);
+  static_assert(relaxation::rounded_up(9, 4) == 12);
+}
+
+TEST_CASE("sweeps end soon after a task has failed, on all ranks") {
+  static const Codelet<int, Out<double>> failing{"test_failing_sweep",
+                                                 +[](const int&, Out<double>) { throw Error("on purpose"); }};
+  Runtime runtime;
+  const std::vector<relaxation::Share> shares{{.rank = runtime.ranks() - 1}};
+  const relaxation::ResidualSums sums(runtime, shares);
+  const Tile<double> tile(runtime, 1, 1, runtime.ranks() - 1);
+  const auto set_sums = [&](Index number) {
+    relaxation::set(runtime, sums.sums(0, number), [](Index, Index) { return 1; });
+  };
+  Index calls = 0;
+  const relaxation::Steps steps{.load = [] {},
+                                .sweep =
+                                    [&](Index) {
+                                      if (++calls == 3) failing(0, tile);
+                                    },
+                                .submit_residual = set_sums,
+                                .norms = [&](Index number) { return sums.norms(number, 0); },
+                                .spread = [](Index) { return 0.0; },
+                                .store = [] {}};
+  const relaxation::Convergence::Expectation expected{
+      .tolerance = 1e-9, .operator_norm = 8, .spectral_radius = 1};
+  CHECK_THROWS_AS(relaxation::iterate(runtime, 100000, 1, expected, steps), TaskFailure);
+  CHECK(calls >= 3);
+  CHECK(calls < 50000);  // the failure is noticed when the task runs
+}
+
 TEST_CASE("Convergence: sequences of norms") {
   using relaxation::Convergence;
   using relaxation::Norms;

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "algorithms/relaxation_speeds.hpp"
@@ -52,9 +53,10 @@ TEST_CASE("stripes in proportion to speeds") {
 namespace {
 
 /// A rank's workers; speeds in nodes per second.
-std::vector<Candidate> workers_of(int rank, int gpus, double gpu_speed, int cores, double core_speed) {
+std::vector<Candidate> workers_of(int rank, int gpus, double gpu_speed, int cores, double core_speed,
+                                  double gpu_memory = 141e9) {
   std::vector<Candidate> workers;
-  for (int k = 0; k < gpus; ++k) workers.push_back({rank, Where::cuda, k, gpu_speed, 141e9});
+  for (int k = 0; k < gpus; ++k) workers.push_back({rank, Where::cuda, k, gpu_speed, gpu_memory});
   for (int k = 0; k < cores; ++k) workers.push_back({rank, Where::cpu, k, core_speed});
   return workers;
 }
@@ -98,12 +100,110 @@ TEST_CASE("all GPUs take part, and the cores of ranks that have none") {
   CHECK(count(several, Where::cuda) == 4);
   CHECK(count(several, Where::cpu) == 0);
 
-  std::vector<Candidate> ranks = workers_of(0, 2, 2e11, 16, 1e9);
-  for (const Candidate& worker : workers_of(1, 0, 0, 8, 1e9)) ranks.push_back(worker);
-  const Cut cut = cut_for(ranks, 16384);
-  CHECK(count(cut, Where::cuda) == 2);
-  CHECK(count(cut, Where::cpu) == 8);
-  CHECK(cut.shares.back().rank == 1);
+  // Eight cores are a fiftieth of two GPUs: they take part where stripes are asked for, and left to itself
+  // the solver takes them where they are faster.
+  for (const auto& [core_speed, stripes] : {std::pair<double, Index>{1e9, 10}, {2e10, 0}}) {
+    std::vector<Candidate> ranks = workers_of(0, 2, 2e11, 16, 1e9);
+    for (const Candidate& worker : workers_of(1, 0, 0, 8, core_speed)) ranks.push_back(worker);
+    const Cut cut = cut_for(ranks, 16384, {.stripes = stripes});
+    CAPTURE(core_speed);
+    CHECK(count(cut, Where::cuda) == 2);
+    CHECK(count(cut, Where::cpu) == 8);
+    CHECK(cut.shares.back().rank == 1);
+  }
+}
+
+TEST_CASE("no stripe is higher than its worker's memory allows, nor a tile larger than StarPU counts") {
+  const kernels::Stripe plain{.nodes = 4096, .halo = 1, .arrangement = Arrangement::natural};
+  const Candidate small{.where = Where::cuda, .memory = 256e6}, core{.where = Where::cpu};
+  const Index rows = relaxation::most_rows(small, plain, 8);
+  CHECK(5 * rows * 4096 * 8 <= 0.9 * 256e6);
+  CHECK(5 * rows * 4096 * 8 > 0.85 * 256e6);
+  CHECK((relaxation::most_rows(core, plain, 8) + 2) * plain.tile_cols() < Index{1} << 32);
+  CHECK(relaxation::most_rows({.where = Where::cuda, .memory = 1e4}, plain, 8) == 0);
+
+  // A GPU's part of the grid is larger than its memory, as it is faster than the cores.
+  std::vector<Candidate> unequal = workers_of(0, 1, 1e11, 16, 5e9, 72e9);
+  for (const Index n : {16384, 65536, 131072})
+    for (const Index per_task : {0, 1, 64}) {
+      CAPTURE(n);
+      CAPTURE(per_task);
+      const Cut cut = relaxation::cut_rows<double>(
+          unequal, {.shape = {n, n}},
+          {.sweeps = 1000, .check_every = 1000, .sweeps_per_task = per_task, .stripes = 0});
+      const kernels::Stripe stripe{.nodes = n, .halo = cut.halo};
+      Index next = 0;
+      for (const relaxation::Share& share : cut.shares) {
+        CHECK(share.first_row == next);
+        CHECK(share.rows <=
+              relaxation::most_rows(unequal[share.where == Where::cuda ? 0 : 1], stripe, sizeof(double)));
+        next += share.rows;
+      }
+      CHECK(next == n);
+      if (n == 65536) CHECK(count(cut, Where::cuda) == 2);
+      CHECK(cut.shares[0].rows * count(cut, Where::cuda) ==
+            doctest::Approx(static_cast<double>(n) / 1.8).epsilon(0.01));
+    }
+  CHECK_THROWS_AS(cut_for(workers_of(0, 1, 1e11, 0, 0, 1e6), 65536), Error);
+}
+
+TEST_CASE("fewer stripes than workers: the fastest have them, rank by rank") {
+  std::vector<Candidate> ranks = workers_of(0, 0, 0, 16, 1e9);
+  for (const Candidate& worker : workers_of(1, 1, 2e11, 0, 0)) ranks.push_back(worker);
+  const auto cut = [&](Index n, Index stripes) {
+    return relaxation::cut_rows<double>(ranks, {.shape = {n, n}},
+                                        {.sweeps = 1, .check_every = 1, .stripes = stripes});
+  };
+  const Cut chosen = cut(512, 0);
+  CHECK(chosen.shares.size() == 8);
+  CHECK(count(chosen, Where::cuda) == 1);
+  CHECK(chosen.shares.back().where == Where::cuda);
+  CHECK(cut(512, 1).shares[0].rank == 1);
+  // Equals are taken from all ranks.
+  const std::vector<Candidate> equals{{0, Where::cpu, 0}, {0, Where::cpu, 1}, {0, Where::cpu, 2},
+                                      {1, Where::cpu, 0}, {1, Where::cpu, 1}, {1, Where::cpu, 2}};
+  for (Index stripes = 1; stripes <= 6; ++stripes) {
+    const relaxation::Division division = relaxation::divide(equals, stripes);
+    REQUIRE(division.count() == stripes);
+    REQUIRE(division.workers.size() == static_cast<std::size_t>(stripes));
+    CHECK(division.workers.front().rank == 0);
+    CHECK(division.workers.back().rank == (stripes > 1 ? 1 : 0));
+  }
+}
+
+TEST_CASE("ranks that would only slow the others down have no rows") {
+  std::vector<Candidate> ranks = workers_of(0, 1, 4e11, 0, 0);
+  for (const Candidate& worker : workers_of(1, 0, 0, 16, 5e8)) ranks.push_back(worker);
+  const Cut alone = cut_for(workers_of(0, 1, 4e11, 0, 0), 2048), cut = cut_for(ranks, 2048);
+  CHECK(cut.shares.size() == 1);
+  CHECK(cut.shares[0].rank == 0);
+  CHECK(cut.sweeps_per_task == alone.sweeps_per_task);
+  // Two ranks with GPUs stay together where the grid is large, and wherever stripes are asked for.
+  for (const Candidate& worker : workers_of(2, 1, 4e11, 0, 0)) ranks.push_back(worker);
+  const Cut large = cut_for(ranks, 32768);
+  CHECK(count(large, Where::cuda) == 2);
+  const Cut asked = cut_for(ranks, 2048, {.stripes = 18});
+  CHECK(count(asked, Where::cpu) == 16);
+  // A slow GPU beside a fast one.
+  std::vector<Candidate> unequal = workers_of(0, 1, 1e9, 0, 0);
+  for (const Candidate& worker : workers_of(1, 1, 4e11, 0, 0)) unequal.push_back(worker);
+  const Cut fast = cut_for(unequal, 2048);
+  CHECK(fast.shares.size() == 1);
+  CHECK(fast.shares[0].rank == 1);
+}
+
+TEST_CASE("groups of tiles are waited for by one thread each") {
+  Runtime runtime;
+  std::vector<Tile<double>> tiles;
+  for (int k = 0; k < 100; ++k)
+    relaxation::set(runtime, tiles.emplace_back(runtime, 1, 1, runtime.rank()),
+                    [](Index, Index) { return 0; });
+  std::vector<std::vector<const detail::TileBase*>> groups(3);
+  for (std::size_t k = 0; k < tiles.size(); ++k) groups[k % 2].push_back(&tiles[k]);
+  const std::vector<double> seconds = relaxation::seconds_until_done(groups);
+  REQUIRE(seconds.size() == 3);
+  for (const double s : seconds) CHECK(s >= 0);
+  CHECK(relaxation::seconds_until_done({}).empty());
 }
 
 TEST_CASE("tasks on a GPU have so many sweeps that their cost does not count") {
