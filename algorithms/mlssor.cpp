@@ -214,7 +214,7 @@ void Solver<T>::load(const T* f, T* u) {
     const Tile<T>& nothing =
         has_source_ ? t.g : others.emplace_back(Tile<T>(*runtime_, 1, 1, shares()[s].rank));
     codelets::fill_stripe<T>({shape, discretisation().diagonal, has_source_}, rows_of_f, guess,
-                             mine(frame_rows_, s), t.frame_columns, t.u, other, nothing, hints(s));
+                             grid_.mine(frame_rows_, s), t.frame_columns, t.u, other, nothing, hints(s));
     codelets::copy_edges<T>(shape, t.u, t.top, t.bottom, hints(s));
     const Tile<T>& top = tops.emplace_back(edge(shape.halo));
     const Tile<T>& bottom = bottoms.emplace_back(edge(shape.halo));

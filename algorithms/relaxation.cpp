@@ -116,9 +116,9 @@ void Solver<T>::load(const T* f, T* u) {
     const Tile<T>& guess = borrowed.emplace_back(grid_.borrow(u, s));
     const Tile<T>& rows_of_f = has_source_
                                    ? borrowed.emplace_back(grid_.borrow(const_cast<T*>(f), s))  // only read
-                                   : mine(nothing_, s);
+                                   : grid_.mine(nothing_, s);
     codelets::fill_stripe<T>({stripe(s), discretisation().diagonal, has_source_}, rows_of_f, guess,
-                             mine(frame_rows_, s), t.frame_columns, t.u, t.other, source(s), hints(s));
+                             grid_.mine(frame_rows_, s), t.frame_columns, t.u, t.other, source(s), hints(s));
     codelets::copy_edges<T>(stripe(s), t.u, t.top[0], t.bottom[0], hints(s));
     if (has_source_) codelets::copy_edges<T>(stripe(s), t.g, t.top[1], t.bottom[1], hints(s));
   }
@@ -167,11 +167,12 @@ void Solver<T>::relax_border(std::size_t s, Index sweeps) {
   if (settings_.method == Method::jacobi)
     codelets::jacobi_border<T>(jacobi_args(discretisation(), stripe(s), sweeps, has_source_), t.u, source(s),
                                above(s, set_), below(s, set_), t.top[1 - set_], t.bottom[1 - set_],
-                               mine(border_work_, s), first);
+                               grid_.mine(border_work_, s), first);
   else
     codelets::relax_colours_border<T>(
         colour_args(discretisation(), stripe(s), sweeps, has_source_, settings_), t.u, source(s),
-        above(s, set_), below(s, set_), t.top[1 - set_], t.bottom[1 - set_], mine(border_work_, s), first);
+        above(s, set_), below(s, set_), t.top[1 - set_], t.bottom[1 - set_], grid_.mine(border_work_, s),
+        first);
 }
 
 template <class T>

@@ -36,12 +36,18 @@ class StripedProblem {
   [[nodiscard]] Index row_count() const;
   [[nodiscard]] kernels::Stripe stripe(std::size_t s, Index halo) const;
 
-  /// Tiles for codelets::fill_stripe: 2 x (nodes + 2), the frame's rows, for a rank's stripes; (rows + 2
-  /// halo) x 2, its columns beside a stripe; and the caller's rows, which this rank's begin with, that a
-  /// stripe is made of.
+  /// Tiles for codelets::fill_stripe: 2 x (nodes + 2), the frame's rows, for a rank's stripes; and (rows + 2
+  /// halo) x 2, its columns beside a stripe.
   [[nodiscard]] Tile<T> frame_rows(int rank) const;
   [[nodiscard]] Tile<T> frame_columns(std::size_t s, Index halo) const;
+  /// A stripe's rows x nodes numbers where the caller has them, borrowed: the caller's memory has to outlive
+  /// the tile, whose end waits for its tasks. @param rows this rank's rows, from first_row() on, contiguous
   [[nodiscard]] Tile<T> borrow(T* rows, std::size_t s) const;
+  /// That of the rank that works on the stripe.
+  template <class U>
+  [[nodiscard]] const Tile<U>& mine(const std::vector<Tile<U>>& one_per_rank, std::size_t s) const {
+    return one_per_rank[static_cast<std::size_t>(shares_[s].rank)];
+  }
 
   /// Whether there is an f: on all ranks that have rows, or on none. With several ranks: collective.
   /// @throw Error: on some.

@@ -25,24 +25,20 @@ double Discretisation::optimal_omega() const {
 namespace cpu {
 namespace {
 
-/// Nodes of one row: where the first of them and its neighbours lie in their rows of the tile.
+/// Nodes of one row: where the first of them and its neighbours lie.
 struct Nodes {
   Index count;
-  Index own;          ///< of the nodes themselves, and of their g
-  Index across;       ///< of the neighbours in the rows above and below
-  Index left, right;  ///< of those in the same row
+  Places first;
 };
 
 /// All nodes of a natural row; each next to the one before it.
-Nodes all_nodes(const Stripe& stripe) { return {stripe.nodes, 1, 1, 0, 2}; }
+Nodes all_nodes(const Stripe& stripe) { return {stripe.nodes, {1, 1, 0, 2}}; }
 
 /// Those of one colour in the tile's row `r`: numbers 2 - s, 4 - s, ... not beyond n, 2 columns apart in the
 /// natural arrangement and next to each other in the separated one.
 Nodes nodes_of(const Stripe& stripe, Colour colour, Index r) {
-  const Index s = stripe.start(colour, r), first = 2 - s, count = (stripe.nodes + s) / 2;
-  if (stripe.arrangement == Arrangement::natural) return {count, first, first, first - 1, first + 1};
-  const Index own = colour == Colour::red ? 0 : stripe.half(), others = stripe.half() - own;
-  return {count, own + 1 - s, others + 1 - s, others, others + 1};
+  const Index s = stripe.start(colour, r);
+  return {(stripe.nodes + s) / 2, places_of(stripe, colour, 1 - s, s)};
 }
 
 /// to = relax(from, balance + g), node by node. The nodes that are written are no neighbours of each other,
@@ -75,9 +71,10 @@ void relax_row(const Nodes& nodes, Index r, const FivePoint<T>& a, const In<T>& 
   with_constant(has_source, [&](auto source) {
     with_constant(from.data == to.data, [&](auto in_place) {
       relax_nodes<stride, in_place, source>(
-          nodes.count, a, near.row(r - 1) + nodes.across, near.row(r + 1) + nodes.across,
-          near.row(r) + nodes.left, near.row(r) + nodes.right, source ? g.row(r) + nodes.own : nullptr,
-          from.row(r) + nodes.own, to.row(r) + nodes.own, relax);
+          nodes.count, a, near.row(r - 1) + nodes.first.across, near.row(r + 1) + nodes.first.across,
+          near.row(r) + nodes.first.left, near.row(r) + nodes.first.right,
+          source ? g.row(r) + nodes.first.own : nullptr, from.row(r) + nodes.first.own,
+          to.row(r) + nodes.first.own, relax);
     });
   });
 }
@@ -170,7 +167,7 @@ void gather(const Stripe& stripe, Index r, const T* __restrict row, T* __restric
   }
   for (const Colour colour : {Colour::red, Colour::black}) {
     const Nodes of = nodes_of(stripe, colour, r);
-    const T* const half = row + of.own;
+    const T* const half = row + of.first.own;
     T* const first = nodes + (1 - stripe.start(colour, r));
     for (Index k = 0; k < of.count; ++k) first[2 * k] = half[k];
   }
@@ -326,11 +323,11 @@ void stripe_residual(const ResidualArgs& args, In<T> u, In<T> g, In<T> above, In
   double r2 = 0, v2 = 0, g2 = 0;
   const auto add = [&](const Nodes& nodes, Index r) {
     const T* const up =
-        (r > begin || stripe.first ? u.row(r - 1) : above.row(stripe.halo - 1)) + nodes.across;
-    const T* const down = (r + 1 < end || stripe.last ? u.row(r + 1) : below.row(0)) + nodes.across;
-    const T *const left = u.row(r) + nodes.left, *const right = u.row(r) + nodes.right,
-                   *const own = u.row(r) + nodes.own;
-    const T* const source = args.has_source ? g.row(r) + nodes.own : nullptr;
+        (r > begin || stripe.first ? u.row(r - 1) : above.row(stripe.halo - 1)) + nodes.first.across;
+    const T* const down = (r + 1 < end || stripe.last ? u.row(r + 1) : below.row(0)) + nodes.first.across;
+    const T *const left = u.row(r) + nodes.first.left, *const right = u.row(r) + nodes.first.right,
+                   *const own = u.row(r) + nodes.first.own;
+    const T* const source = args.has_source ? g.row(r) + nodes.first.own : nullptr;
     const auto imbalance = [&](Index j) {
       return balance(a, real(up[j]), real(down[j]), real(left[j]), real(right[j])) - real(own[j]);
     };

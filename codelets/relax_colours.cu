@@ -30,21 +30,17 @@ struct ColourStep {
 template <class T>
 __global__ void __launch_bounds__(element_threads) colour_step_kernel(ColourStep<T> step) {
   const Stripe& stripe = step.stripe;
-  const bool natural = stripe.arrangement == Arrangement::natural;
-  const Index half = stripe.half();
   for_each_element(step.end - step.begin, stripe.nodes / 2 + 1, [&](Index row, Index k) {
     const Index r = step.begin + row, s = stripe.start(step.colour, r), number = 2 * k + s;
     if (number < 1 || number > stripe.nodes) return;
-    const bool red = step.colour == Colour::red;
-    const Index own = natural ? number : k + (red ? 0 : half);
-    const Index across = natural ? number : k + (red ? half : 0);  // in the rows above and below
-    const Index left = natural ? number - 1 : across - 1 + s, right = natural ? number + 1 : across + s;
+    const Places at = places_of(stripe, step.colour, k, s);
     T* const u = step.u.row(r);
-    T v = u[own];
-    T target = balance(step.a, step.u.row(r - 1)[across], step.u.row(r + 1)[across], u[left], u[right]);
-    if (step.has_source) target = target + step.g.row(r)[own];
+    T v = u[at.own];
+    T target =
+        balance(step.a, step.u.row(r - 1)[at.across], step.u.row(r + 1)[at.across], u[at.left], u[at.right]);
+    if (step.has_source) target = target + step.g.row(r)[at.own];
     for (Index i = 0; i < step.relaxations; ++i) v = relaxed(step.omega, v, target);
-    u[own] = v;
+    u[at.own] = v;
   });
 }
 

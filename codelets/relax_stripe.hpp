@@ -33,6 +33,24 @@ ASTERISM_HOST_DEVICE inline Index number_in(const Stripe& stripe, Index r, Index
                        : 2 * (column - half) + stripe.start(Colour::black, r);
 }
 
+/// The columns of a node in its row of the tile, and of its neighbours.
+struct Places {
+  Index own;          ///< also of its g
+  Index across;       ///< in the rows above and below
+  Index left, right;  ///< in the same row
+};
+
+/// Those of node number 2 k + s of a colour, s being where the colour starts in the row (Stripe::start).
+ASTERISM_HOST_DEVICE inline Places places_of(const Stripe& stripe, Colour colour, Index k, Index s) {
+  if (stripe.arrangement == Arrangement::natural) {
+    const Index number = 2 * k + s;
+    return {number, number, number - 1, number + 1};
+  }
+  const bool red = colour == Colour::red;
+  const Index own = k + (red ? 0 : stripe.half()), across = k + (red ? stripe.half() : 0);
+  return {own, across, across - 1 + s, across + s};
+}
+
 /// One end of a stripe as a stripe of its own: G rows, with G ghost rows on either side.
 struct End {
   Stripe stripe;
