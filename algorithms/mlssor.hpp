@@ -60,7 +60,7 @@ class Solver {
   /// With several ranks: collective. @throw Error: extents below 1, lengths not positive, a side's values
   /// that do not fit or are not finite, omega outside (0, 2), a subdomain below 2 or too large for GPUs where
   /// a rank has nothing else, more layers than half of it, negative numbers, more stripes than the grid has
-  /// whole rows of subdomains, neither sweeps nor tolerance.
+  /// whole rows of subdomains, or the workers' memory asks for, neither sweeps nor tolerance.
   Solver(Runtime& runtime, const relaxation::Problem& problem, const Settings& settings);
 
   /// This rank's rows: [first_row, first_row + row_count); there may be none.
@@ -76,7 +76,8 @@ class Solver {
   /// @param u  this rank's rows: the first guess, then the result
   /// @return as relaxation::iterate(), of relaxations of every node
   ///
-  /// With several ranks: collective. @throw TaskFailure, Stall.
+  /// With several ranks: collective. @throw Error: f is given on some ranks only; and as
+  /// relaxation::iterate().
   Report solve(const T* f, T* u);
 
  private:
@@ -90,10 +91,6 @@ class Solver {
   [[nodiscard]] kernels::MultiLayer stripe(std::size_t s) const;
   [[nodiscard]] kernels::HalfSweep half(std::size_t s) const;
   [[nodiscard]] Hints hints(std::size_t s, Index sweeps = 0) const;
-  template <class U>
-  [[nodiscard]] const U& mine(const std::vector<U>& one_per_rank, std::size_t s) const {
-    return one_per_rank[static_cast<std::size_t>(shares()[s].rank)];
-  }
   /// The stripe before s in a direction, and after it; s itself at an end of the grid, where nobody looks.
   [[nodiscard]] std::size_t previous(std::size_t s, kernels::Direction direction) const;
   [[nodiscard]] std::size_t next(std::size_t s, kernels::Direction direction) const;

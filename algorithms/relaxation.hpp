@@ -26,7 +26,8 @@ class Solver {
  public:
   /// With several ranks: collective. @throw Error: extents below 1, lengths not positive, a side's values
   /// that do not fit or are not finite, omega outside (0, 2) or given to a method that has none, negative
-  /// numbers, more stripes than rows allow, neither sweeps nor tolerance.
+  /// numbers, more stripes than rows allow, asked for or because of the workers' memory; neither
+  /// sweeps nor tolerance. @throw TaskFailure, Stall, std::system_error: as measured_workers.
   Solver(Runtime& runtime, const Problem& problem, const Settings& settings);
 
   /// This rank's rows: [first_row, first_row + row_count); there may be none.
@@ -42,7 +43,7 @@ class Solver {
   /// @param u  this rank's rows: the first guess, then the result
   /// @return as iterate()
   ///
-  /// With several ranks: collective. @throw TaskFailure, Stall.
+  /// With several ranks: collective. @throw Error: f is given on some ranks only; and as iterate().
   Report solve(const T* f, T* u);
 
  private:
@@ -61,11 +62,6 @@ class Solver {
   [[nodiscard]] const Tile<T>& above(std::size_t s, int set) const;
   [[nodiscard]] const Tile<T>& below(std::size_t s, int set) const;
   [[nodiscard]] const Tile<T>& source(std::size_t s) const;
-  /// That of the rank that works on the stripe.
-  template <class U>
-  [[nodiscard]] const Tile<U>& mine(const std::vector<Tile<U>>& one_per_rank, std::size_t s) const {
-    return one_per_rank[static_cast<std::size_t>(shares()[s].rank)];
-  }
 
   void load(const T* f, T* u);
   void sweep(Index sweeps);

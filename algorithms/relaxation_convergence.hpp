@@ -32,13 +32,11 @@ class Convergence {
   /// - solved: ||r|| <= tolerance (||A||_inf ||v|| + ||b||), thesis (4.13).
   /// - not_finite: a norm is not.
   /// - divergence: ||r|| exceeds 10 (rows + columns) (||A||_inf ||v_0|| + ||b||). SOR's residual may well
-  /// grow
-  ///   at first, but the powers of its matrix do not exceed a small multiple of rows + columns. The scaled
-  ///   residual itself is no measure: it never exceeds 1, however large v becomes.
+  ///   grow at first, but the powers of its matrix do not exceed a small multiple of rows + columns. The
+  ///   scaled residual itself is no measure: it never exceeds 1, however large v becomes.
   /// - stagnation, with a tolerance: the scaled residual has not fallen by a twentieth during sweeps in
-  /// which,
-  ///   by the spectral radius, it ought to have fallen to a millionth. If ||r|| is then more than ten times
-  ///   what it was at its smallest, that is divergence, too.
+  ///   which, by the spectral radius, it ought to have fallen to a millionth. If ||r|| is then more than ten
+  ///   times what it was at its smallest, that is divergence, too.
   std::optional<Reason> judge(const Norms& norms, Index sweeps);
 
   /// Thesis (4.13), of every iterate.

@@ -49,7 +49,7 @@ struct Measured {
   const char* ceiling_name;
 };
 
-Measured measured_workers(Runtime& runtime, Figures& figures) {
+Measured measure_ceiling(Runtime& runtime, Figures& figures) {
   if (runtime.ranks() > 1) throw Error("this benchmark runs on one rank; start it without mpirun");
   const Bandwidth raw = measure_ceilings(runtime);
   add_ceilings(figures, raw);
@@ -94,7 +94,7 @@ class StripedGrid {
   /// @param halo what so many sweeps of a task consume
   StripedGrid(Runtime& runtime, const Measured& workers, Index n, Arrangement arrangement, Index sweeps,
               Index halo, bool has_source)
-      : runtime_(&runtime), where_(workers.where), n_(n), has_source_(has_source) {
+      : runtime_(&runtime), where_(workers.where), has_source_(has_source) {
     const Index count = std::clamp<Index>(n / std::max<Index>(1, halo), 1, stripes_for(workers, n, sweeps));
     for (Index s = 0; s < count; ++s) {
       const Index first = n * s / count;
@@ -186,7 +186,6 @@ class StripedGrid {
 
   Runtime* runtime_;
   Where where_;
-  Index n_;
   bool has_source_;
   std::deque<Piece> stripes_;
   int set_ = 0;  // of top and bottom: which are of now
@@ -219,15 +218,17 @@ std::vector<Implementation<T>> implementations(Where where) {
 #endif
 }
 
+/// A sweep over so many lasts long enough by itself, on a GPU.
+constexpr Index nodes_of_one_sweep = Index{1} << 26;
+
 /// Sweeps of a task that lasts long enough for its own cost not to count. Of several stripes each makes one:
 /// more would be temporal blocking.
-Index sweeps_of_long_task(const Measured& workers, Index n) {
+Index sweeps_beyond_task_cost(const Measured& workers, Index n) {
   if (workers.where == Where::cpu) return 1;
-  return std::clamp<Index>((Index{1} << 26) / (n * n), 1, n);
+  return std::clamp<Index>(nodes_of_one_sweep / (n * n), 1, n);
 }
 
-template <class T>
-kernels::JacobiArgs jacobi_args(Index sweeps) {
+kernels::JacobiArgs laplace_args(Index sweeps) {
   return {.stripe = {}, .along_y = 0.25, .along_x = 0.25, .sweeps = sweeps, .has_source = false};
 }
 
@@ -244,7 +245,7 @@ void print_line(bool shown, fmt::format_string<Values...> format, Values&&... va
 template <class T>
 int bench_jacobi(Runtime& runtime, const RelaxBenchOptions& o) {
   Figures figures(runtime, o.common);
-  const Measured workers = measured_workers(runtime, figures);
+  const Measured workers = measure_ceiling(runtime, figures);
   const bool table = !o.common.json;
   const auto precision = precision_of<T>;
   figures.note("precision", to_string(precision));
@@ -252,17 +253,22 @@ int bench_jacobi(Runtime& runtime, const RelaxBenchOptions& o) {
   figures.note("kind", workers.where == Where::cuda ? "cuda" : "cpu");
 
   auto sweeps = nlohmann::ordered_json::array();
-  print_line(table,
-             "\nJacobi, no right-hand side, {}: one sweep after the other, 2 n^2 s bytes each; best of {}\n",
+  print_line(table, "\nJacobi, no right-hand side, {}: sweeps by 2 n^2 s bytes each; best of {}\n",
              to_string(precision), o.repeats);
+  if (workers.where == Where::cuda)
+    print_line(
+        table,
+        "  (below {0} x {0} tasks have several sweeps, so that their own cost does not count: the kernel "
+        "\"blocked\" makes several of them in one pass through memory, the others one)\n",
+        std::sqrt(nodes_of_one_sweep));
   print_line(table, "{}", note_on_stripes(workers));
   print_line(table, "{:>8}  {:<10} {:>14} {:>10} {:>14}\n", "n", "kernel", "seconds/sweep", "GB/s",
              fmt::format("over {}", workers.ceiling_name));
   for (const Index n : o.sizes) {
-    const Index each = sweeps_of_long_task(workers, n);
+    const Index each = sweeps_beyond_task_cost(workers, n);
     StripedGrid<T> grid(runtime, workers, n, Arrangement::natural, each, each, false);
     for (const Implementation<T>& kernel : implementations<T>(workers.where)) {
-      const double seconds = grid.seconds_per_sweep(*kernel.codelet, jacobi_args<T>(each), o.repeats);
+      const double seconds = grid.seconds_per_sweep(*kernel.codelet, laplace_args(each), o.repeats);
       const double speed = bytes_of_sweep(RelaxMethod::jacobi, n * n, precision) / seconds;
       print_line(table, "{:>8}  {:<10} {:>14.4g} {:>10.1f} {:>14.3f}\n", n, kernel.name, seconds, speed / 1e9,
                  speed / workers.ceiling);
@@ -284,8 +290,8 @@ int bench_jacobi(Runtime& runtime, const RelaxBenchOptions& o) {
     // A stripe is at least as high as its halo.
     if (each > o.blocked_size / stripes_for(workers, o.blocked_size, each)) continue;
     StripedGrid<T> grid(runtime, workers, o.blocked_size, Arrangement::natural, each, each, false);
-    const double speed = cells(o.blocked_size) /
-                         grid.seconds_per_sweep(*kernel.codelet, jacobi_args<T>(each), o.repeats) / 1e9;
+    const double speed =
+        cells(o.blocked_size) / grid.seconds_per_sweep(*kernel.codelet, laplace_args(each), o.repeats) / 1e9;
     if (one_sweep == 0) one_sweep = speed;
     print_line(table, "{:>16}  {:<10} {:>10.2f} {:>14.2f}\n", each, kernel.name, speed, speed / one_sweep);
     blocked.push_back({{"n", o.blocked_size},
@@ -305,7 +311,7 @@ struct SorSpeed {
   Arrangement layout;
   double one_sweep;    ///< a sweep each task
   double many_sweeps;  ///< many sweeps each task
-  double solver;       ///< relaxation::Solver, which chooses for itself
+  double solver;       ///< relaxation::Solver, which chooses for itself, among all workers
 
   [[nodiscard]] double gbytes(double speed) const {
     return speed * bytes_of_sweep(RelaxMethod::sor, 1, precision) / 1e9;
@@ -346,7 +352,7 @@ SorSpeed sor_speed(Runtime& runtime, const Measured& workers, Index n, Arrangeme
 
 int bench_relax(Runtime& runtime, const RelaxBenchOptions& o) {
   Figures figures(runtime, o.common);
-  const Measured workers = measured_workers(runtime, figures);
+  const Measured workers = measure_ceiling(runtime, figures);
   const bool table = !o.common.json;
   const Index many = !o.sweeps_per_task.empty()     ? o.sweeps_per_task.front()
                      : workers.where == Where::cuda ? 64
@@ -354,6 +360,9 @@ int bench_relax(Runtime& runtime, const RelaxBenchOptions& o) {
   print_line(table, "\nRed-black SOR: GB/s by 3 n^2 s bytes a sweep, and that over the {}; best of {}\n",
              workers.ceiling_name, o.repeats);
   print_line(table, "{}", note_on_stripes(workers));
+  if (const int gpus = runtime.machine().count(WorkerKind::cuda); gpus > 1)
+    print_line(table, "  (the solver may use all {} GPUs; its share, too, is that of the copy of one)\n",
+               gpus);
   print_line(table, "{:>8}  {:<5} {:<10} {:>22} {:>22} {:>22}\n", "n", "", "layout", "1 sweep a task",
              fmt::format("{} sweeps a task", many), "solver");
   std::vector<SorSpeed> all;
