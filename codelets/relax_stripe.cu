@@ -83,6 +83,7 @@ __global__ void __launch_bounds__(element_threads)
     residual_kernel(ResidualArgs args, In<T> u, In<T> g, In<T> above, In<T> below, double* partial) {
   const Stripe& stripe = args.stripe;
   const FivePoint<double> a{args.along_y, args.along_x};
+  const bool natural = stripe.arrangement == Arrangement::natural;
   const Index half = stripe.half(), columns = stripe.tile_cols();
   const Index each = parts(stripe.rows, gridDim.x), first_row = min(blockIdx.x * each, stripe.rows);
   const Index end_row = min(first_row + each, stripe.rows);
@@ -95,13 +96,15 @@ __global__ void __launch_bounds__(element_threads)
     for (Index column = threadIdx.x; column < columns; column += element_threads) {
       const Index number = number_in(stripe, r, column);
       if (number < 1 || number > stripe.nodes) continue;
-      const Colour colour = column < half ? Colour::red : Colour::black;  // of no account where natural
-      const Places at = places_of(stripe, colour, number >> 1, number & 1);
+      const bool red = column < half;  // places_of, made of columns: it takes 8 registers less
+      const Index across = natural ? column : red ? column + half : column - half;
+      const Index left = natural ? column - 1 : across - 1 + (number & 1),
+                  right = natural ? column + 1 : across + (number & 1);
       const auto value = [](const T* values, Index k) { return static_cast<double>(values[k]); };
       const double v = row[column], source = args.has_source ? value(g.row(r), column) : 0.0;
-      const double target = balance(a, value(before, at.across), value(after, at.across), value(row, at.left),
-                                    value(row, at.right)) +
-                            source;
+      const double target =
+          balance(a, value(before, across), value(after, across), value(row, left), value(row, right)) +
+          source;
       const double residual = args.diagonal * (v - target), f = args.diagonal * source;
       sums[residual_squares] += residual * residual;
       sums[solution_squares] += v * v;
