@@ -1,7 +1,11 @@
 #include "relaxation_convergence.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+
+#include "../runtime/error.hpp"
 
 namespace asterism::relaxation {
 
@@ -24,6 +28,15 @@ std::optional<Reason> Convergence::judge(const Norms& norms, Index sweeps) {
   const double promised = std::pow(expected_.spectral_radius, static_cast<double>(sweeps - smallest_at_));
   if (expected_.tolerance == 0 || promised >= 1e-6) return {};
   return norms.residual > 10 * least_residual_ ? Reason::divergence : Reason::stagnation;
+}
+
+void require_end(Index sweeps, double tolerance) {
+  if (!(tolerance >= 0 && tolerance < 1))
+    throw Error(fmt::format(
+        "the tolerance is {}: it must be at least 0 and below 1, which no scaled residual exceeds",
+        tolerance));
+  if (sweeps == 0 && tolerance == 0)
+    throw Error("neither a number of sweeps nor a tolerance is given: there would be no end; give one");
 }
 
 Index choose_check_every(Index sweeps, double tolerance, Index extent) {

@@ -51,6 +51,9 @@ class Convergence {
   Index smallest_at_ = 0;      // sweeps
 };
 
+/// @throw Error: a tolerance that no scaled residual can be compared with; neither sweeps nor a tolerance
+void require_end(Index sweeps, double tolerance);
+
 /// Sweeps between two residuals: often enough to notice the tolerance in time, seldom enough to cost little;
 /// without a tolerance all of them. @param extent of the grid, which sweeps to a tolerance grow with
 Index choose_check_every(Index sweeps, double tolerance, Index extent);

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "../runtime/error.hpp"
+#include "relaxation_convergence.hpp"
 
 namespace asterism::relaxation {
 namespace {
@@ -72,12 +73,7 @@ void require_sound_settings(const Settings& s) {
                                                    {"stripes", s.stripes}};
   for (const auto& [what, number] : numbers)
     if (number < 0) throw Error(fmt::format("{} {}: the number cannot be negative", number, what));
-  if (!(s.tolerance >= 0 && s.tolerance < 1))
-    throw Error(fmt::format(
-        "the tolerance is {}: it must be at least 0 and below 1, which no scaled residual exceeds",
-        s.tolerance));
-  if (s.sweeps == 0 && s.tolerance == 0)
-    throw Error("neither a number of sweeps nor a tolerance is given: there would be no end; give one");
+  require_end(s.sweeps, s.tolerance);
 }
 
 /// Of SOR by colours.

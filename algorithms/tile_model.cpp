@@ -105,7 +105,7 @@ Terms TileProfile::terms_of(int threads) const {
     x[Term::rounds] += static_cast<double>(ceil_of(width, warps_at_once) * count);
   }
   x[Term::points] = static_cast<double>(points_);
-  x[Term::accesses] = static_cast<double>(accesses_.total());
+  x[Term::accesses] = static_cast<double>(accesses_.accesses);
   x[Term::wavefronts] = static_cast<double>(wavefronts_);
   x[Term::rows] = static_cast<double>(accesses_.rows);
   x[Term::tile] = 1;

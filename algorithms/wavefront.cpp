@@ -50,12 +50,7 @@ void require_sound(const Settings& s) {
   if (s.sweeps < 0 || s.check_every < 0)
     throw Error(fmt::format("{} sweeps, a residual every {}: the numbers cannot be negative", s.sweeps,
                             s.check_every));
-  if (!(s.tolerance >= 0 && s.tolerance < 1))
-    throw Error(fmt::format(
-        "the tolerance is {}: it must be at least 0 and below 1, which no scaled residual exceeds",
-        s.tolerance));
-  if (s.sweeps == 0 && s.tolerance == 0)
-    throw Error("neither a number of sweeps nor a tolerance is given: there would be no end; give one");
+  relaxation::require_end(s.sweeps, s.tolerance);
 }
 
 /// (W1) on a grid.
@@ -171,12 +166,14 @@ kernels::WavefrontTile untuned_tile(const WavefrontArgs& grid) {
 
 /// What no GPU can run, before the CUDA runtime is asked.
 void require_sound(const WavefrontLayout& layout, int dimensions) {
-  constexpr Index most = kernels::cuda::most_tile_extent, most_along_x = Index{1} << 15;
-  const auto m = kernels::tile_extents(dimensions, layout.tile);
-  if (*std::min_element(m.begin(), m.end()) < 1 || *std::max_element(m.begin(), m.end() - 1) > most ||
-      m.back() > most_along_x)
-    throw Error(fmt::format("tiles of {} sweeps x {} points: each extent must be from 1 to {}, along x to {}",
-                            m[0], fmt::join(m.end() - dimensions, m.end(), " x "), most, most_along_x));
+  if (!kernels::cuda::is_possible(dimensions, layout.tile)) {
+    const auto m = kernels::tile_extents(dimensions, layout.tile);
+    throw Error(
+        fmt::format("tiles of {} sweeps x {} points: each extent must be from 1 to {}, but for that "
+                    "along x, and their sum at most {}",
+                    m[0], fmt::join(m.end() - dimensions, m.end(), " x "), kernels::cuda::most_tile_extent,
+                    kernels::cuda::most_tile_sum));
+  }
   if (layout.threads < 32 || layout.threads > 1024 || layout.threads % 32 != 0)
     throw Error(
         fmt::format("blocks of {} threads: a multiple of 32 from 32 to 1024 is wanted", layout.threads));

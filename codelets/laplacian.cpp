@@ -1,10 +1,11 @@
 #include "laplacian.hpp"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <utility>
 #include <vector>
+
+#include "sums.hpp"
 
 namespace asterism::kernels {
 namespace {
@@ -179,28 +180,6 @@ void random_rhs(const ModelProblem& problem, Index first_row, In<double> axis, O
                      [](double x) { return static_cast<T>(x); });
     }
   }
-}
-
-/// The sum of value(j) in several interleaved parts, which vectorises and keeps the rounding small.
-template <class Value>
-double sum_of(Index n, Value value) {
-  std::array<double, 16> parts{};
-  constexpr auto width = static_cast<Index>(parts.size());
-  const Index whole = n - n % width;
-  for (Index j = 0; j < whole; j += width)
-    for (Index l = 0; l < width; ++l) parts[static_cast<std::size_t>(l)] += value(j + l);
-  double sum = 0.0;
-  for (Index j = whole; j < n; ++j) sum += value(j);
-  for (const double part : parts) sum += part;
-  return sum;
-}
-
-template <class Value>
-double sum_of_squares(Index n, Value value) {
-  return sum_of(n, [&](Index j) {
-    const double v = value(j);
-    return v * v;
-  });
 }
 
 /// f += factor * side along a line at an end of an axis.

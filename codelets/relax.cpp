@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "sums.hpp"
+
 namespace asterism::kernels {
 
 Discretisation discretise_five_point(Index m, Index n, double ly, double lx) {
@@ -198,25 +200,6 @@ void sweep_border(const Args& args, In<T> u, In<T> g, In<T> above, In<T> below, 
   const auto rows_of_u = [&](Index tile_row) { return In<T>{u.row(tile_row), halo, u.cols, u.ld}; };
   sweep_end(args, upper, u, g, above, rows_of_u(2 * halo), top, work);
   sweep_end(args, lower, u, g, rows_of_u(lower.first_tile_row), below, bottom, work);
-}
-
-/// The sum of the squares of value(j) in several interleaved parts, which vectorises and keeps the rounding
-/// small.
-template <class Value>
-double sum_of_squares(Index n, Value value) {
-  std::array<double, 16> parts{};
-  constexpr auto width = static_cast<Index>(parts.size());
-  const auto square = [&](Index j) {
-    const double v = value(j);
-    return v * v;
-  };
-  const Index whole = n - n % width;
-  for (Index j = 0; j < whole; j += width)
-    for (Index l = 0; l < width; ++l) parts[static_cast<std::size_t>(l)] += square(j + l);
-  double sum = 0.0;
-  for (Index j = whole; j < n; ++j) sum += square(j);
-  for (const double part : parts) sum += part;
-  return sum;
 }
 
 }  // namespace

@@ -5,17 +5,6 @@
 #include "wavefront_schedule.hpp"
 
 namespace asterism::kernels {
-namespace {
-
-/// Calls body with the number of dimensions as a constant.
-template <class Body>
-auto with_dimensions(int dimensions, Body body) {
-  if (dimensions == 1) return body(std::integral_constant<int, 1>{});
-  if (dimensions == 2) return body(std::integral_constant<int, 2>{});
-  return body(std::integral_constant<int, 3>{});
-}
-
-}  // namespace
 
 BoxAccesses accesses_of_tile(int dimensions, const WavefrontTile& tile, bool has_source) {
   return with_dimensions(dimensions, [&](auto dims) {
@@ -38,8 +27,7 @@ BoxAccesses accesses_of_tile(int dimensions, const WavefrontTile& tile, bool has
         }
       return count;
     };
-    const Index stores = accesses(0);
-    return BoxAccesses{plan.rows_of_box(), accesses(1), has_source ? stores : 0, stores};
+    return BoxAccesses{plan.rows_of_box(), accesses(1) + accesses(0) * (has_source ? 2 : 1)};
   });
 }
 

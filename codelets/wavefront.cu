@@ -66,14 +66,6 @@ __global__ void __launch_bounds__(most_threads, 1) wavefront_kernel(const Sweeps
   }
 }
 
-/// Calls body with the number of dimensions as a constant.
-template <class Body>
-auto with_dimensions(int dimensions, Body body) {
-  if (dimensions == 1) return body(std::integral_constant<int, 1>{});
-  if (dimensions == 2) return body(std::integral_constant<int, 2>{});
-  return body(std::integral_constant<int, 3>{});
-}
-
 template <class T>
 const void* kernel_of(int dimensions) {
   return with_dimensions(
@@ -93,13 +85,11 @@ void require_sound(const WavefrontArgs& args, std::size_t shared) {
   const WavefrontLayout& layout = args.layout;
   const auto text = [](auto number) { return std::to_string(number); };
   constexpr Index most_nodes = Index{1} << 30, most_wavefronts = Index{1} << 31;
-  constexpr Index most_turns = Index{1} << WavefrontPlan<1>::Turns::bits;
   const auto m = tile_extents(args.dimensions, layout.tile);
-  if (*std::min_element(m.begin(), m.end()) < 1 || std::max({m[0], m[1], m[2]}) > most_tile_extent ||
-      m[0] + m[1] + m[2] + m[3] >= most_turns)
+  if (!is_possible(args.dimensions, layout.tile))
     throw Error("a tile of " + text(m[0]) + " sweeps x " + text(m[1]) + " x " + text(m[2]) + " x " +
                 text(m[3]) + " points: each must be at least 1, all but the last at most " +
-                text(most_tile_extent) + ", and their sum below " + text(most_turns));
+                text(most_tile_extent) + ", and their sum at most " + text(most_tile_sum));
   Index wavefronts = (args.sweeps + m[0] - 1) / m[0];
   for (int axis = 3 - args.dimensions; axis < 3; ++axis) {
     const Index n = args.nodes[static_cast<std::size_t>(axis)];

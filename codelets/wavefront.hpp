@@ -116,8 +116,7 @@ struct TileTraffic {
 /// How the warps of a block bring a full tile's box and take it back. Its rows go round among them, once for
 /// every array that is loaded or stored; an access is one of 32 values or fewer, within a row.
 struct BoxAccesses {
-  Index rows, loads, source_loads, stores;
-  [[nodiscard]] Index total() const { return loads + source_loads + stores; }
+  Index rows, accesses;
 };
 [[nodiscard]] BoxAccesses accesses_of_tile(int dimensions, const WavefrontTile& tile, bool has_source);
 
@@ -157,8 +156,16 @@ void wavefront_residual(const WavefrontSlab& slab, In<T> before, In<T> block, In
 
 namespace cuda {
 
-/// Sweeps of a tile, and its points along z and y, at most: a column is told in 32 bits.
-constexpr Index most_tile_extent = 1023;
+/// Sweeps of a tile, and its points along z and y, at most: a column is told in 32 bits. And the sum of all
+/// its extents: a column's turns are told in 16.
+constexpr Index most_tile_extent = 1023, most_tile_sum = (1 << 16) - 1;
+/// Whether the kernel can do such a tile, if there is room for it.
+[[nodiscard]] inline bool is_possible(int dimensions, const WavefrontTile& tile) {
+  const auto m = tile_extents(dimensions, tile);
+  return *std::min_element(m.begin(), m.end()) >= 1 &&
+         *std::max_element(m.begin(), m.end() - 1) <= most_tile_extent && m.back() <= most_tile_sum &&
+         m[0] + m[1] + m[2] + m[3] <= most_tile_sum;
+}
 
 /// Elements of the scratch tile `meeting`: how often blocks have come to the barrier, and how many are on
 /// each multiprocessor.

@@ -106,14 +106,6 @@ void launch_cooperatively(const void* kernel, int blocks, int threads, void** pa
         "a probe of the wavefront kernel");
 }
 
-/// Calls body with the number of dimensions as a constant.
-template <class Body>
-auto for_dimensions(int dimensions, Body body) {
-  if (dimensions == 1) return body(std::integral_constant<int, 1>{});
-  if (dimensions == 2) return body(std::integral_constant<int, 2>{});
-  return body(std::integral_constant<int, 3>{});
-}
-
 }  // namespace
 
 std::string device_name() {
@@ -212,7 +204,7 @@ double WavefrontProbe<T>::seconds_of_wavefront(const WavefrontLayout& layout) {
   if (wavefront_blocks_per_sm<T>(dimensions, layout.threads, shared) * multiprocessors() < layout.blocks)
     return std::numeric_limits<double>::infinity();
 
-  return for_dimensions(dimensions, [&](auto dims) {
+  return with_dimensions(dimensions, [&](auto dims) {
     const Index ld = wavefront_cols(args);
     T* const g = state.source(args);
     Sweeps<dims(), T> sweeps{WavefrontPlan<dims()>(args),

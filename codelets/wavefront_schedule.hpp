@@ -14,10 +14,19 @@
 #pragma once
 
 #include <array>
+#include <type_traits>
 
 #include "wavefront.hpp"
 
 namespace asterism::kernels {
+
+/// Calls body with the number of dimensions as a constant.
+template <class Body>
+auto with_dimensions(int dimensions, Body body) {
+  if (dimensions == 1) return body(std::integral_constant<int, 1>{});
+  if (dimensions == 2) return body(std::integral_constant<int, 2>{});
+  return body(std::integral_constant<int, 3>{});
+}
 
 /// Wavefronts, extents and places: 32 bits, because this is the arithmetic between two barriers.
 template <int dims>

@@ -15,7 +15,7 @@ constexpr unsigned everyone = 0xffffffffu;
 
 /// A column in 32 bits.
 constexpr int packed_bits = 10;
-static_assert(most_tile_extent < 1 << packed_bits);
+static_assert(most_tile_extent < 1 << packed_bits && most_tile_sum < 1 << WavefrontPlan<1>::Turns::bits);
 template <class Column>
 __device__ unsigned pack(const Column& c) {
   return static_cast<unsigned>(c.tau) << 2 * packed_bits | static_cast<unsigned>(c.z) << packed_bits |

@@ -6,14 +6,6 @@
 
 namespace asterism::kernels {
 
-/// Calls body with the number of dimensions as a constant.
-template <class Body>
-auto with_dimensions(int dimensions, Body body) {
-  if (dimensions == 1) return body(std::integral_constant<int, 1>{});
-  if (dimensions == 2) return body(std::integral_constant<int, 2>{});
-  return body(std::integral_constant<int, 3>{});
-}
-
 /// H_e1: points of a full tile in the intra-tile wavefront e.
 [[nodiscard]] inline Index points_of_wavefront(int dimensions, const WavefrontTile& tile, Index e) {
   // Points of the simplex, all coordinates from 0, less those with a coordinate too large, by inclusion and

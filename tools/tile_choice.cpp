@@ -143,12 +143,7 @@ std::string basis_of(const tile_model::Costs& costs) {
 
 /// Whether a layout that was read from a file is one for this GPU.
 bool can_run(const tile_model::Gpu& gpu, int dimensions, const WavefrontLayout& layout) {
-  constexpr Index most_points = Index{1} << 15;  // as tile_model::space_of
-  constexpr Index most_extent = kernels::cuda::most_tile_extent;
-  const auto m = kernels::tile_extents(dimensions, layout.tile);
-  return std::all_of(m.begin(), m.end(), [](Index extent) { return extent >= 1; }) &&
-         *std::max_element(m.begin(), m.end() - 1) <= most_extent && m.back() <= most_points &&
-         layout.blocks >= 1 &&
+  return kernels::cuda::is_possible(dimensions, layout.tile) && layout.blocks >= 1 &&
          layout.blocks <=
              gpu.multiprocessors * gpu.blocks_per_sm(layout.threads, gpu.shared_bytes(layout.tile));
 }
@@ -169,10 +164,14 @@ bool worth_measuring(const WavefrontArgs& args) {
 template <class T>
 TileChoice choose_on_gpu(Runtime& runtime, const WavefrontArgs& args) {
   const tile_model::Probe<T> probe(runtime, args.dimensions, args.has_source);
-  if (!worth_measuring(args) &&
-      !load_costs(costs_file(probe.gpu().name, args.dimensions, precision_of<T>, args.has_source)))
+  KnownCosts known{.costs = {},
+                   .file = costs_file(probe.gpu().name, args.dimensions, precision_of<T>, args.has_source)};
+  if (const auto kept = load_costs(known.file))
+    known.costs = *kept;
+  else if (worth_measuring(args))
+    known = costs_of(probe, Remembering::anew);
+  else
     return {.layout = {}, .why = how_to_tune(args)};
-  const KnownCosts known = costs_of(probe);
   const KeptLayouts layouts = layouts_of(probe, known, args);
   TileChoice choice{.layout = {}, .origin = LayoutOrigin::kept, .file = layouts.file()};
   if (const KeptLayout* const kept = layouts.exact(grid_of(args), args.sweeps);
