@@ -27,7 +27,8 @@ struct Bandwidth {
 };
 
 /// Measures with raw copies, no tasks, of `bytes` (for each GPU: so much main memory is needed, and twice as much at
-/// least; each array of the triad has half as many); the best of several repetitions. Call it while no task runs, and on one rank of a node at a time.
+/// least; each array of the triad has half as many); the best of several repetitions. Call it while no task runs, and
+/// on one rank of a node at a time.
 /// @throw Error when memory for the copies is missing.
 Bandwidth measure_bandwidth(Runtime& runtime, std::size_t bytes = std::size_t{1} << 30);
 
