@@ -45,8 +45,10 @@ __global__ void __launch_bounds__(element_threads) colour_step_kernel(ColourStep
 }
 
 template <class T>
-InOut<T> sweep_in_steps(Stream stream, const ColourArgs& args, InOut<T> u, InOut<T> other, In<T> g) {
+void sweep_in_steps(Stream stream, const ColourArgs& args, InOut<T> u, InOut<T> other, In<T> g,
+                    const Exchange<T>& with) {
   const Stripe& stripe = args.stripe;
+  fill_ghosts(stream, stripe, u, with.above, with.below);
   if (args.sweeps % 2 == 1) {
     copy_rows<T>(stream, {u.data, other.data, u.ld, other.ld, stripe.tile_rows()}, {}, stripe.tile_cols());
     u = other;
@@ -59,7 +61,7 @@ InOut<T> sweep_in_steps(Stream stream, const ColourArgs& args, InOut<T> u, InOut
                                                          static_cast<T>(args.omega), u, g, args.has_source});
     check_launch("relax_colours");
   }
-  return u;
+  copy_edges(stream, stripe, reading(u), with.top, with.bottom);
 }
 
 // ---- Several sweeps a launch -----------------------------------------------------------------------------
@@ -89,34 +91,25 @@ void launch_sweeps(Stream stream, int sweeps, const Pass<T>& pass) {
 
 /// The fastest way that can be gone.
 template <class T>
-InOut<T> sweep_colours(Stream stream, const ColourArgs& args, InOut<T> u, InOut<T> other, In<T> g) {
-  const Stripe& stripe = args.stripe;
+void sweep_colours(Stream stream, const ColourArgs& args, InOut<T> u, InOut<T> other, In<T> g,
+                   const Exchange<T>& with) {
+  Stripe stripe = args.stripe;
   const bool piped = stripe.arrangement == Arrangement::separated && args.sweep == Sweep::red_black &&
                      aligned(u) && aligned(other) && (!args.has_source || aligned(g));
-  if (!piped) return sweep_in_steps(stream, args, u, other, g);
-  Pass<T> pass = pass_over(stripe, weights<T>(args), static_cast<T>(args.omega), g, args.stale_ghosts);
-  Index done = 0;
-  for (const int depth : depths_of(args.sweeps, args.has_source ? deepest<true> : deepest<false>)) {
-    done += 2 * depth;
-    between(pass, u, other);
-    pass.begin = static_cast<int>(args.begin(done - 1));
-    pass.end = static_cast<int>(args.end(done - 1));
-    if (args.has_source)
-      launch_sweeps<true>(stream, depth, pass);
-    else
-      launch_sweeps<false>(stream, depth, pass);
-    std::swap(u, other);
+  if (!piped) return sweep_in_steps(stream, args, u, other, g, with);
+  fill_ghosts(stream, stripe, u, with.above, with.below);
+  if (args.stale_ghosts) {
+    fill_ghosts(stream, stripe, other, with.above, with.below);
+    stripe.first = stripe.last = true;  // they stay as they are, like the frame
   }
-  return u;
-}
-
-/// @return where the result lies
-template <class T>
-InOut<T> fill_ghosts_and_sweep(Stream stream, const ColourArgs& args, InOut<T> u, InOut<T> other, In<T> g,
-                               In<T> above, In<T> below) {
-  fill_ghosts(stream, args.stripe, u, above, below);
-  if (args.stale_ghosts) fill_ghosts(stream, args.stripe, other, above, below);
-  return sweep_colours(stream, args, u, other, g);
+  const Pass<T> pass = pass_over(stripe, weights<T>(args), static_cast<T>(args.omega), g);
+  const InOut<T> result =
+      sweep_in_passes(stripe, pass, args.sweeps, args.has_source ? deepest<true> : deepest<false>,
+                      reach(args.sweep, 1), u, other, [&](int depth, const Pass<T>& next) {
+                        args.has_source ? launch_sweeps<true>(stream, depth, next)
+                                        : launch_sweeps<false>(stream, depth, next);
+                      });
+  copy_edges(stream, stripe, reading(result), with.top, with.bottom);
 }
 
 }  // namespace
@@ -124,8 +117,7 @@ InOut<T> fill_ghosts_and_sweep(Stream stream, const ColourArgs& args, InOut<T> u
 template <class T>
 void relax_colours(Stream stream, const ColourArgs& args, InOut<T> u, InOut<T> other, In<T> g, In<T> above,
                    In<T> below, Out<T> top, Out<T> bottom) {
-  const InOut<T> result = fill_ghosts_and_sweep(stream, args, u, other, g, above, below);
-  copy_edges(stream, args.stripe, reading(result), top, bottom);
+  sweep_colours<T>(stream, args, u, other, g, {above, below, top, bottom});
 }
 
 template <class T>
@@ -137,7 +129,7 @@ void relax_colours_border(Stream stream, const ColourArgs& args, In<T> u, In<T> 
 template <class T>
 void relax_colours_interior(Stream stream, const ColourArgs& args, InOut<T> u, InOut<T> other, In<T> g,
                             In<T> above, In<T> below) {
-  fill_ghosts_and_sweep(stream, args, u, other, g, above, below);
+  sweep_colours<T>(stream, args, u, other, g, {above, below, {}, {}});
 }
 
 #define ASTERISM_INSTANTIATE(T)                                                                             \

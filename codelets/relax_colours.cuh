@@ -14,7 +14,9 @@ namespace asterism::kernels::cuda {
 
 /// One sweep with a source: 32 bytes a lane in chunks of 96 rows reach 89.9 % (double) and 88.5 % (float) of
 /// a copy's bandwidth, 16 bytes in 64 rows 86.6 % and 83.0 %. Streaming the source and the result cost 3 %;
-/// a second row ahead, which leaves 8 warps instead of 12, changed nothing.
+/// a second row ahead, which leaves 8 warps instead of 12, changed nothing. As an exchanging pass the kernel
+/// needs more registers, and tasks of one sweep fell from 90 % to 87 % (double) and from 85 % to 78 %
+/// (float).
 ///
 /// Two sweeps with a source reach 303 and 575 10^9 nodes a second, four without one 686 and 1360; on 2048^2
 /// nodes 211, 407, 414 and 663. Two without a source reach 416 and 805 with one row ahead and 16 warps, with
@@ -47,7 +49,7 @@ using ColourShape = Shape<colour_layout<T>(sweeps, has_source)>;
 /// The walk begins with a row of parity 0. Then at step i of a turn every level is at a row where its nodes
 /// have the numbers 2 k + shift, with shift = (i + 1) mod 2, between the other colour's in columns k - 1 +
 /// shift and k + shift.
-template <class S, bool has_source, bool at_frame, class T>
+template <class S, bool has_source, bool at_rim, class T>
 __device__ void march_colours(const Pass<T>& pass, const Part<T, S>& part) {
   constexpr int levels = S::levels, width = S::width, ahead = S::ahead;
   constexpr int ring = has_source ? power_of_two(levels - 1 + ahead) : 1;
@@ -116,7 +118,7 @@ __device__ void march_colours(const Pass<T>& pass, const Part<T, S>& part) {
                                           : black_g[(i + 2 * ring - (h - 2)) % ring].v[e]);
           }
           next.v[e] = relaxed(pass.omega, own.v[e], target);
-          if constexpr (at_frame)
+          if constexpr (at_rim)
             if (!row_moves || !moves[shift][e]) next.v[e] = own.v[e];
         }
         if (h >= levels - 1 && r >= part.begin && r < part.end && part.writes)
@@ -132,7 +134,7 @@ template <class S, bool has_source, class T>
 __global__ void __launch_bounds__(S::threads, S::blocks) colour_pass_kernel(Pass<T> pass) {
   const Part<T, S> part(pass, warp_number());
   if (part.begin >= pass.end) return;
-  if (part.at_frame)
+  if (part.at_rim)
     march_colours<S, has_source, true>(pass, part);
   else
     march_colours<S, has_source, false>(pass, part);

@@ -90,15 +90,17 @@ void launch_step(Stream stream, const Step<T>& step) {
 }
 
 template <Reading reading, class T>
-InOut<T> sweep_in_steps(Stream stream, const JacobiArgs& args, InOut<T> u, InOut<T> other, In<T> g) {
+void sweep_in_steps(Stream stream, const JacobiArgs& args, InOut<T> u, InOut<T> other, In<T> g,
+                    const Exchange<T>& with) {
   const Stripe& stripe = args.stripe;
+  fill_ghosts(stream, stripe, u, with.above, with.below);
   for (Index sweep = 1; sweep <= args.sweeps; ++sweep) {
     launch_step<reading, T>(
         stream, {u.data, other.data, args.has_source ? g.data : nullptr, u.ld, other.ld, g.ld, stripe.nodes,
                  stripe.begin(sweep), stripe.end(sweep), weights<T>(args)});
     std::swap(u, other);
   }
-  return u;
+  copy_edges(stream, stripe, kernels::reading(u), with.top, with.bottom);
 }
 
 // ---- Several sweeps a launch -----------------------------------------------------------------------------
@@ -121,19 +123,24 @@ bool in_cache(const Pass<T>& pass) {
 }
 
 /// A pass of so many sweeps.
-template <int sweeps, bool has_source, bool cached = true, class T>
-void launch_pass_of(Stream stream, const Pass<T>& pass) {
-  using S = JacobiShape<T, sweeps, has_source, cached>;
-  launch_pass<S, jacobi_pass_kernel<S, has_source, T>>(stream, pass);
+template <int sweeps, bool has_source, bool cached = true, class P>
+void launch_pass_of(Stream stream, const P& pass) {
+  using S = JacobiShape<typename P::Element, sweeps, has_source, cached>;
+  launch_pass<S, jacobi_pass_kernel<S, has_source, P>>(stream, pass);
+}
+
+template <bool has_source, class T>
+void launch_sweep(Stream stream, const ExchangingPass<T>& pass) {
+  if constexpr (!has_source)
+    if (!in_cache(pass)) return launch_pass_of<1, false, false>(stream, pass);
+  launch_pass_of<1, has_source>(stream, pass);
 }
 
 template <bool has_source, class T>
 void launch_sweeps(Stream stream, int sweeps, const Pass<T>& pass) {
   switch (sweeps) {
     case 1:
-      if constexpr (!has_source)
-        if (!in_cache(pass)) return launch_pass_of<1, false, false>(stream, pass);
-      return launch_pass_of<1, has_source>(stream, pass);
+      return launch_sweep<has_source>(stream, ExchangingPass<T>(pass));
     case 2:
       return launch_pass_of<2, has_source>(stream, pass);
     case 4:
@@ -145,31 +152,26 @@ void launch_sweeps(Stream stream, int sweeps, const Pass<T>& pass) {
 
 /// The fastest way.
 template <class T>
-InOut<T> sweep_in_passes(Stream stream, const JacobiArgs& args, InOut<T> u, InOut<T> other, In<T> g) {
-  const bool piped = aligned(u) && aligned(other) && (!args.has_source || aligned(g));
-  if (!piped) return sweep_in_steps<Reading::global>(stream, args, u, other, g);
+void sweep_jacobi(Stream stream, const JacobiArgs& args, InOut<T> u, InOut<T> other, In<T> g,
+                  const Exchange<T>& with) {
+  const bool piped =
+      aligned(u) && aligned(other) && (!args.has_source || aligned(g)) && aligned(args.stripe, with);
+  if (!piped) return sweep_in_steps<Reading::global>(stream, args, u, other, g, with);
   const Stripe& stripe = args.stripe;
-  Pass<T> pass = pass_over(stripe, weights<T>(args), T{1}, g, false);
-  Index done = 0;
-  for (const int depth : depths_of(args.sweeps, args.has_source ? deepest<true> : deepest<false>)) {
-    done += depth;
-    between(pass, u, other);
-    pass.begin = static_cast<int>(stripe.begin(done));
-    pass.end = static_cast<int>(stripe.end(done));
-    if (args.has_source)
-      launch_sweeps<true>(stream, depth, pass);
-    else
-      launch_sweeps<false>(stream, depth, pass);
-    std::swap(u, other);
+  const Pass<T> pass = pass_over(stripe, weights<T>(args), T{1}, g);
+  if (args.sweeps == 1) {
+    ExchangingPass<T> sweep = exchanging(pass, stripe, with);
+    between(sweep, u, other, stripe.begin(jacobi_reach(1)), stripe.end(jacobi_reach(1)));
+    return args.has_source ? launch_sweep<true>(stream, sweep) : launch_sweep<false>(stream, sweep);
   }
-  return u;
-}
-
-template <class T>
-void jacobi(Stream stream, Sweeps<T, JacobiArgs> sweep, const JacobiArgs& args, InOut<T> u, InOut<T> other,
-            In<T> g, In<T> above, In<T> below, Out<T> top, Out<T> bottom) {
-  fill_ghosts(stream, args.stripe, u, above, below);
-  copy_edges(stream, args.stripe, reading(sweep(stream, args, u, other, g)), top, bottom);
+  fill_ghosts(stream, stripe, u, with.above, with.below);
+  const InOut<T> result =
+      sweep_in_passes(stripe, pass, args.sweeps, args.has_source ? deepest<true> : deepest<false>,
+                      jacobi_reach(1), u, other, [&](int depth, const Pass<T>& next) {
+                        args.has_source ? launch_sweeps<true>(stream, depth, next)
+                                        : launch_sweeps<false>(stream, depth, next);
+                      });
+  copy_edges(stream, stripe, kernels::reading(result), with.top, with.bottom);
 }
 
 }  // namespace
@@ -177,34 +179,33 @@ void jacobi(Stream stream, Sweeps<T, JacobiArgs> sweep, const JacobiArgs& args, 
 template <class T>
 void jacobi_global(Stream stream, const JacobiArgs& args, InOut<T> u, InOut<T> other, In<T> g, In<T> above,
                    In<T> below, Out<T> top, Out<T> bottom) {
-  jacobi(stream, sweep_in_steps<Reading::global, T>, args, u, other, g, above, below, top, bottom);
+  sweep_in_steps<Reading::global, T>(stream, args, u, other, g, {above, below, top, bottom});
 }
 template <class T>
 void jacobi_shared(Stream stream, const JacobiArgs& args, InOut<T> u, InOut<T> other, In<T> g, In<T> above,
                    In<T> below, Out<T> top, Out<T> bottom) {
-  jacobi(stream, sweep_in_steps<Reading::shared, T>, args, u, other, g, above, below, top, bottom);
+  sweep_in_steps<Reading::shared, T>(stream, args, u, other, g, {above, below, top, bottom});
 }
 template <class T>
 void jacobi_readonly(Stream stream, const JacobiArgs& args, InOut<T> u, InOut<T> other, In<T> g, In<T> above,
                      In<T> below, Out<T> top, Out<T> bottom) {
-  jacobi(stream, sweep_in_steps<Reading::readonly, T>, args, u, other, g, above, below, top, bottom);
+  sweep_in_steps<Reading::readonly, T>(stream, args, u, other, g, {above, below, top, bottom});
 }
 template <class T>
 void jacobi_blocked(Stream stream, const JacobiArgs& args, InOut<T> u, InOut<T> other, In<T> g, In<T> above,
                     In<T> below, Out<T> top, Out<T> bottom) {
-  jacobi(stream, sweep_in_passes<T>, args, u, other, g, above, below, top, bottom);
+  sweep_jacobi<T>(stream, args, u, other, g, {above, below, top, bottom});
 }
 
 template <class T>
 void jacobi_border(Stream stream, const JacobiArgs& args, In<T> u, In<T> g, In<T> above, In<T> below,
                    Out<T> top, Out<T> bottom, Scratch<T> work) {
-  relax_border(stream, sweep_in_passes<T>, args, u, g, above, below, top, bottom, work);
+  relax_border(stream, sweep_jacobi<T>, args, u, g, above, below, top, bottom, work);
 }
 template <class T>
 void jacobi_interior(Stream stream, const JacobiArgs& args, InOut<T> u, InOut<T> other, In<T> g, In<T> above,
                      In<T> below) {
-  fill_ghosts(stream, args.stripe, u, above, below);
-  sweep_in_passes(stream, args, u, other, g);
+  sweep_jacobi<T>(stream, args, u, other, g, {above, below, {}, {}});
 }
 
 #define ASTERISM_INSTANTIATE_KERNEL(NAME, T) \

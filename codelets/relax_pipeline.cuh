@@ -25,6 +25,7 @@
 #include <climits>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "../runtime/cuda.hpp"
@@ -38,6 +39,9 @@ constexpr unsigned all_lanes = 0xffffffffU;
 /// A pass of several steps over a stripe, from one tile to the other.
 template <class T>
 struct Pass {
+  using Element = T;
+  static constexpr bool exchanges = false;
+
   const T* from;
   T* to;
   const T* source;
@@ -52,6 +56,28 @@ struct Pass {
   int strips, chunk_rows;
   FivePoint<T> a;
   T omega;
+};
+
+/// Rows [begin, end) of a stripe where they lie outside its tile; by default none.
+template <class T>
+struct RowsApart {
+  T* data = nullptr;
+  int ld = 0;
+  int begin = INT_MAX, end = INT_MIN;
+  __device__ bool have(int r) const { return begin <= r && r < end; }
+  __device__ T* row(int r) const { return data + static_cast<Index>(r - begin) * ld; }
+};
+
+/// A pass that reads ghost rows where the neighbours left them, and writes what they get to see of the result
+/// on the way, where kernels before and after it would cost too much.
+template <class T>
+struct ExchangingPass : Pass<T> {
+  static constexpr bool exchanges = true;
+
+  explicit ExchangingPass(const Pass<T>& pass) : Pass<T>(pass) {}
+
+  RowsApart<const T> above, below;  ///< are read from there
+  RowsApart<T> top, bottom;         ///< are written there too
 };
 
 /// `width` neighbouring columns.
@@ -142,9 +168,10 @@ struct Part {
   int read_end;      ///< of the rows that are needed; what is fetched ahead of them is the last one again
   int lane, column;  ///< the lane's first
   bool writes;
-  bool at_frame;  ///< whether the frame comes in
+  bool at_rim;  ///< whether the frame or rows apart come in
 
-  __device__ Part(const Pass<T>& pass, int number) {
+  template <class P>
+  __device__ Part(const P& pass, int number) {
     strip = number % pass.strips;
     begin = pass.begin + number / pass.strips * pass.chunk_rows;
     end = min(begin + pass.chunk_rows, pass.end);
@@ -155,7 +182,10 @@ struct Part {
     column = strip * S::advance + own;
     writes = (first || own >= S::overlap) && (last || own < S::loaded - S::overlap) && column < pass.columns;
     column = min(column, pass.columns - S::width);
-    at_frame = first || last || begin - S::levels < pass.moves_from || end + S::levels > pass.moves_end;
+    at_rim = first || last || begin - S::levels < pass.moves_from || end + S::levels > pass.moves_end;
+    if constexpr (P::exchanges)
+      at_rim = at_rim || begin - S::levels < pass.above.end || end + S::levels > pass.below.begin ||
+               begin < pass.top.end || end > pass.bottom.begin;
   }
 };
 
@@ -170,6 +200,21 @@ struct Reader {
   __device__ Columns<T, S::width> row(int r, int further = 0) const {
     return load<S::width>(at(r) + further);
   }
+};
+
+/// Rows of the grid as a lane sees them where some lie apart.
+template <class T, class S>
+struct RimReader {
+  Reader<T, S> tile;
+  RowsApart<const T> above, below;
+  int column;
+  __device__ const T* at(int r) const {
+    const int readable = max(min(r, tile.end - 1), tile.begin);
+    for (const RowsApart<const T>* apart : {&above, &below})
+      if (apart->have(readable)) return apart->row(readable) + column;
+    return tile.at(r);
+  }
+  __device__ Columns<T, S::width> row(int r) const { return load<S::width>(at(r)); }
 };
 
 __device__ inline int warp_number() {
@@ -227,8 +272,8 @@ inline int chunk_rows(Index rows, Index strips, int warps, int overlap, Index mo
 }
 
 /// @tparam kernel  of the shape S
-template <class S, auto kernel, class T>
-void launch_pass(Stream stream, Pass<T> pass) {
+template <class S, auto kernel, class P>
+void launch_pass(Stream stream, P pass) {
   static const int warps = warps_at_once<S>(kernel);
   pass.strips = S::strips(pass.numbers);
   pass.chunk_rows = chunk_rows(pass.end - pass.begin, pass.strips, warps, 2 * S::levels, S::tallest);
@@ -247,19 +292,17 @@ bool aligned(const Port& tile) {
 }
 
 /// A pass but for the rows to write and where it lies.
-/// @param alone whether the rows beyond the stripe's own are to stay as they are, like the frame
 template <class T>
-Pass<T> pass_over(const Stripe& stripe, const FivePoint<T>& a, T omega, In<T> g, bool alone) {
-  const bool first = stripe.first || alone, last = stripe.last || alone;
+Pass<T> pass_over(const Stripe& stripe, const FivePoint<T>& a, T omega, In<T> g) {
   const Index begin = stripe.halo, end = stripe.halo + stripe.rows;
   const bool natural = stripe.arrangement == Arrangement::natural;
   Pass<T> pass{};
   pass.source = g.data;
   pass.source_ld = static_cast<int>(g.ld);
-  pass.read_begin = static_cast<int>(first ? begin - 1 : 0);
-  pass.read_end = static_cast<int>(last ? end + 1 : stripe.tile_rows());
-  pass.moves_from = first ? static_cast<int>(begin) : INT_MIN;
-  pass.moves_end = last ? static_cast<int>(end) : INT_MAX;
+  pass.read_begin = static_cast<int>(stripe.first ? begin - 1 : 0);
+  pass.read_end = static_cast<int>(stripe.last ? end + 1 : stripe.tile_rows());
+  pass.moves_from = stripe.first ? static_cast<int>(begin) : INT_MIN;
+  pass.moves_end = stripe.last ? static_cast<int>(end) : INT_MAX;
   pass.columns = static_cast<int>(natural ? stripe.tile_cols() : stripe.half());
   pass.numbers = static_cast<int>(natural ? stripe.nodes + 2 : (stripe.nodes + 3) / 2);
   pass.nodes = static_cast<int>(stripe.nodes);
@@ -270,11 +313,56 @@ Pass<T> pass_over(const Stripe& stripe, const FivePoint<T>& a, T omega, In<T> g,
 }
 
 template <class T>
-void between(Pass<T>& pass, const InOut<T>& from, const InOut<T>& to) {
+bool aligned(const Stripe& stripe, const Exchange<T>& with) {
+  return (stripe.first || aligned(with.above)) && (stripe.last || aligned(with.below)) && aligned(with.top) &&
+         aligned(with.bottom);
+}
+
+/// As many rows as a tile has, from a stripe's row `begin` on.
+template <class T, class Port>
+RowsApart<T> rows_apart(const Port& tile, Index begin) {
+  return {tile.data, static_cast<int>(tile.ld), static_cast<int>(begin), static_cast<int>(begin + tile.rows)};
+}
+
+/// The only pass of a task, and the exchange. All that `with` has is aligned.
+/// @param pass pass_over(stripe, ...)
+template <class T>
+ExchangingPass<T> exchanging(const Pass<T>& pass, const Stripe& stripe, const Exchange<T>& with) {
+  ExchangingPass<T> only(pass);
+  if (!stripe.first) only.above = rows_apart<const T>(with.above, 0);
+  if (!stripe.last) only.below = rows_apart<const T>(with.below, stripe.halo + stripe.rows);
+  if (with.top.data) only.top = rows_apart<T>(with.top, stripe.halo);
+  if (with.bottom.data) only.bottom = rows_apart<T>(with.bottom, stripe.rows);
+  return only;
+}
+
+/// Makes it one that reads `from` and writes rows [begin, end) of `to`.
+template <class T>
+void between(Pass<T>& pass, const InOut<T>& from, const InOut<T>& to, Index begin, Index end) {
   pass.from = from.data;
   pass.to = to.data;
   pass.from_ld = static_cast<int>(from.ld);
   pass.to_ld = static_cast<int>(to.ld);
+  pass.begin = static_cast<int>(begin);
+  pass.end = static_cast<int>(end);
+}
+
+/// So many sweeps over a stripe whose ghost rows are filled, back and forth between its tiles, in passes of
+/// up to `deepest` of them; returns where the result lies.
+/// @param pass    pass_over(stripe, ...)
+/// @param reach   ghost rows that a sweep consumes
+/// @param launch  is called with the sweeps of each pass, and the pass
+template <class T, class Launch>
+InOut<T> sweep_in_passes(const Stripe& stripe, Pass<T> pass, Index sweeps, int deepest, Index reach,
+                         InOut<T> u, InOut<T> other, const Launch& launch) {
+  Index consumed = 0;
+  for (const int depth : depths_of(sweeps, deepest)) {
+    consumed += reach * depth;
+    between(pass, u, other, stripe.begin(consumed), stripe.end(consumed));
+    launch(depth, pass);
+    std::swap(u, other);
+  }
+  return u;
 }
 
 }  // namespace asterism::kernels::cuda

@@ -142,8 +142,8 @@ void fill_stripe(Stream stream, const FillArgs& args, In<T> f, In<T> initial, In
 
 template <class T>
 void copy_edges(Stream stream, const Stripe& stripe, In<T> tile, Out<T> top, Out<T> bottom) {
-  copy_rows<T>(stream, {tile.row(stripe.halo), top.data, tile.ld, top.ld, stripe.halo},
-               {tile.row(stripe.rows), bottom.data, tile.ld, bottom.ld, stripe.halo}, stripe.tile_cols());
+  copy_rows<T>(stream, {tile.row(stripe.halo), top.data, tile.ld, top.ld, top.rows},
+               {tile.row(stripe.rows), bottom.data, tile.ld, bottom.ld, bottom.rows}, stripe.tile_cols());
 }
 
 template <class T>

@@ -38,24 +38,30 @@ struct RowCopy {
 template <class T>
 void copy_rows(Stream stream, const RowCopy<T>& upper, const RowCopy<T>& lower, Index columns);
 
-/// All sweeps of a task over a stripe whose ghost rows are filled; returns where the result lies.
+/// What a stripe exchanges with its neighbours before and after a task's sweeps.
+template <class T>
+struct Exchange {
+  In<T> above, below;  ///< belong into its ghost rows
+  Out<T> top, bottom;  ///< get its own first and last rows, if they are there
+};
+
+/// All sweeps of a task over a stripe, and the exchange.
 template <class T, class Args>
-using Sweeps = InOut<T> (*)(Stream stream, const Args& args, InOut<T> u, InOut<T> other, In<T> g);
+using Sweeps = void (*)(Stream stream, const Args& args, InOut<T> u, InOut<T> other, In<T> g,
+                        const Exchange<T>& with);
 
 /// What an end's rows are after the sweeps, to `edge`.
 template <class T, class Args>
 void relax_end(Stream stream, Sweeps<T, Args> sweep, Args args, const End& end, In<T> u, In<T> g, In<T> above,
                In<T> below, Out<T> edge, T* work) {
-  const Index rows = end.stripe.tile_rows(), columns = end.stripe.tile_cols(), halo = end.stripe.halo;
+  const Index rows = end.stripe.tile_rows(), columns = end.stripe.tile_cols();
   args.stripe = end.stripe;
   const InOut<T> first{work, rows, columns, columns}, second{work + rows * columns, rows, columns, columns};
   const T* const from = u.row(end.first_tile_row);
   copy_rows<T>(stream, {from, first.data, u.ld, columns, rows}, {from, second.data, u.ld, columns, rows},
                columns);
-  fill_ghosts(stream, end.stripe, first, above, below);
   const In<T> source = args.has_source ? In<T>{g.row(end.first_tile_row), rows, columns, g.ld} : g;
-  const InOut<T> result = sweep(stream, args, first, second, source);
-  copy_rows<T>(stream, {result.row(halo), edge.data, columns, edge.ld, halo}, {}, columns);
+  sweep(stream, args, first, second, source, {above, below, edge, {}});
 }
 
 /// The border's rows after the sweeps, of a stripe that stays as it is.
