@@ -79,9 +79,11 @@ starpu_conf configuration(Options& options, Environment& environment) {
   else  // StarPU's own limit is nine tenths too, but of the whole machine: it does not know of containers
     environment.suggest("STARPU_LIMIT_CPU_MEM", mebibytes(physical_memory() / 10 * 9));
   if (options.gpu_memory > 0) environment.set("STARPU_LIMIT_CUDA_MEM", mebibytes(options.gpu_memory));
-  // StarPU takes device memory for small tiles in pieces of 32 MiB, of which none is given back while a tile lives in it:
-  // where memory is so scarce, there would soon be no room for anything else.
-  if (options.gpu_memory > 0 && options.gpu_memory < 1024 * mebibyte) environment.suggest("STARPU_SUBALLOCATOR", "0");
+  // StarPU takes memory for small tiles in pieces of 32 MiB, of which none is given back while a tile lives in it:
+  // where memory is so scarce, there would soon be no room for anything else. It does so on GPUs, and in main memory
+  // where there are GPUs, or were any in an earlier Runtime of this process (worker_mask is never cleared).
+  const auto scarce = [](std::size_t bytes) { return bytes > 0 && bytes < 1024 * mebibyte; };
+  if (scarce(options.gpu_memory) || scarce(options.cpu_memory)) environment.suggest("STARPU_SUBALLOCATOR", "0");
   if (!options.trace.empty()) {
     environment.set("STARPU_FXT_TRACE", "1");
     environment.set("STARPU_FXT_PREFIX", options.trace.string());
