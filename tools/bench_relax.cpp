@@ -83,8 +83,12 @@ std::string note_on_stripes(const Measured& workers) {
       std::sqrt(nodes_worth_stripes), stripes_of_gpu);
 }
 
+template <class T, class Args>
+using SweepCodelet = Codelet<Args, InOut<T>, InOut<T>, In<T>, In<T>, In<T>, Out<T>, Out<T>>;
 template <class T>
-using JacobiCodelet = Codelet<kernels::JacobiArgs, InOut<T>, InOut<T>, In<T>, In<T>, In<T>, Out<T>, Out<T>>;
+using JacobiCodelet = SweepCodelet<T, kernels::JacobiArgs>;
+template <class T>
+using ColourCodelet = SweepCodelet<T, kernels::ColourArgs>;
 
 /// A square grid of any numbers in stripes, one for each core or all on the first GPU; a task relaxes a
 /// stripe as a whole.
@@ -191,13 +195,32 @@ class StripedGrid {
   int set_ = 0;  // of top and bottom: which are of now
 };
 
-/// An implementation of the Jacobi codelet, alone.
+/// A task's sweeps, each in a kernel of its own: what StarPU does between tasks does not count.
+template <auto kernel, class T, class Args>
+void one_by_one(Stream stream, const Args& args, InOut<T> u, InOut<T> other, In<T> g, In<T> above,
+                In<T> below, Out<T> top, Out<T> bottom) {
+  Args one = args;
+  one.sweeps = 1;
+  for (Index sweep = 0; sweep < args.sweeps; ++sweep) {
+    kernel(stream, one, u, other, g, above, below, top, bottom);
+    std::swap(u, other);
+  }
+}
+
+/// How many they are.
+Index sweeps_one_by_one(const Measured& workers, Index n) {
+  if (workers.where == Where::cpu) return 1;                    // there a task's own cost is small enough
+  constexpr Index nodes_of_task = Index{1} << 32, most = 4096;  // some milliseconds
+  return std::clamp<Index>(nodes_of_task / (n * n), 1, most);
+}
+
 template <class T>
 struct Implementation {
   const char* name;
   const JacobiCodelet<T>* codelet;
 };
 
+/// The Jacobi codelet's, each alone, for sweeps one by one.
 template <class T>
 std::vector<Implementation<T>> implementations(Where where) {
   namespace k = kernels;
@@ -205,27 +228,27 @@ std::vector<Implementation<T>> implementations(Where where) {
   if (where == Where::cpu) return {{"cpu", &cpu}};
 #ifdef ASTERISM_WITH_CUDA
   static const JacobiCodelet<T> global{typed_name<T>("bench_jacobi_global"), nullptr,
-                                       k::cuda::jacobi_global<T>};
+                                       one_by_one<k::cuda::jacobi_global<T>, T, k::JacobiArgs>};
   static const JacobiCodelet<T> shared{typed_name<T>("bench_jacobi_shared"), nullptr,
-                                       k::cuda::jacobi_shared<T>};
+                                       one_by_one<k::cuda::jacobi_shared<T>, T, k::JacobiArgs>};
   static const JacobiCodelet<T> readonly{typed_name<T>("bench_jacobi_readonly"), nullptr,
-                                         k::cuda::jacobi_readonly<T>};
+                                         one_by_one<k::cuda::jacobi_readonly<T>, T, k::JacobiArgs>};
   static const JacobiCodelet<T> blocked{typed_name<T>("bench_jacobi_blocked"), nullptr,
-                                        k::cuda::jacobi_blocked<T>};
+                                        one_by_one<k::cuda::jacobi_blocked<T>, T, k::JacobiArgs>};
   return {{"global", &global}, {"shared", &shared}, {"readonly", &readonly}, {"blocked", &blocked}};
 #else
   return {};
 #endif
 }
 
-/// A sweep over so many lasts long enough by itself, on a GPU.
-constexpr Index nodes_of_one_sweep = Index{1} << 26;
-
-/// Sweeps of a task that lasts long enough for its own cost not to count. Of several stripes each makes one:
-/// more would be temporal blocking.
-Index sweeps_beyond_task_cost(const Measured& workers, Index n) {
-  if (workers.where == Where::cpu) return 1;
-  return std::clamp<Index>(nodes_of_one_sweep / (n * n), 1, n);
+template <class T>
+const ColourCodelet<T>& sor_one_by_one([[maybe_unused]] Where where) {
+#ifdef ASTERISM_WITH_CUDA
+  static const ColourCodelet<T> cuda{typed_name<T>("bench_sor"), nullptr,
+                                     one_by_one<kernels::cuda::relax_colours<T>, T, kernels::ColourArgs>};
+  if (where == Where::cuda) return cuda;
+#endif
+  return codelets::relax_colours<T>;
 }
 
 kernels::JacobiArgs laplace_args(Index sweeps) {
@@ -255,18 +278,11 @@ int bench_jacobi(Runtime& runtime, const RelaxBenchOptions& o) {
   auto sweeps = nlohmann::ordered_json::array();
   print_line(table, "\nJacobi, no right-hand side, {}: sweeps by 2 n^2 s bytes each; best of {}\n",
              to_string(precision), o.repeats);
-  if (workers.where == Where::cuda)
-    print_line(
-        table,
-        "  (below {0} x {0} tasks have several sweeps, so that their own cost does not count: the kernel "
-        "\"blocked\" makes several of them in one pass through memory, the others one)\n",
-        std::sqrt(nodes_of_one_sweep));
-  print_line(table, "{}", note_on_stripes(workers));
   print_line(table, "{:>8}  {:<10} {:>14} {:>10} {:>14}\n", "n", "kernel", "seconds/sweep", "GB/s",
              fmt::format("over {}", workers.ceiling_name));
   for (const Index n : o.sizes) {
-    const Index each = sweeps_beyond_task_cost(workers, n);
-    StripedGrid<T> grid(runtime, workers, n, Arrangement::natural, each, each, false);
+    const Index each = sweeps_one_by_one(workers, n);
+    StripedGrid<T> grid(runtime, workers, n, Arrangement::natural, each, kernels::jacobi_reach(1), false);
     for (const Implementation<T>& kernel : implementations<T>(workers.where)) {
       const double seconds = grid.seconds_per_sweep(*kernel.codelet, laplace_args(each), o.repeats);
       const double speed = bytes_of_sweep(RelaxMethod::jacobi, n * n, precision) / seconds;
@@ -282,22 +298,18 @@ int bench_jacobi(Runtime& runtime, const RelaxBenchOptions& o) {
   figures.note("sizes", sweeps);
 
   auto blocked = nlohmann::ordered_json::array();
-  const Implementation<T> kernel = implementations<T>(workers.where).back();
-  print_line(table, "\nTemporal blocking, {0} x {0}\n{1:>16}  {2:<10} {3:>10} {4:>14}\n", o.blocked_size,
-             "sweeps per task", "kernel", "Gcell/s", "over 1 sweep");
+  print_line(table, "\nTemporal blocking, {0} x {0}\n{1}{2:>16}  {3:>10} {4:>14}\n", o.blocked_size,
+             note_on_stripes(workers), "sweeps per task", "Gcell/s", "over 1 sweep");
   double one_sweep = 0;
   for (const Index each : o.sweeps_per_task) {
     // A stripe is at least as high as its halo.
     if (each > o.blocked_size / stripes_for(workers, o.blocked_size, each)) continue;
     StripedGrid<T> grid(runtime, workers, o.blocked_size, Arrangement::natural, each, each, false);
-    const double speed =
-        cells(o.blocked_size) / grid.seconds_per_sweep(*kernel.codelet, laplace_args(each), o.repeats) / 1e9;
+    const double speed = cells(o.blocked_size) /
+                         grid.seconds_per_sweep(codelets::jacobi<T>, laplace_args(each), o.repeats) / 1e9;
     if (one_sweep == 0) one_sweep = speed;
-    print_line(table, "{:>16}  {:<10} {:>10.2f} {:>14.2f}\n", each, kernel.name, speed, speed / one_sweep);
-    blocked.push_back({{"n", o.blocked_size},
-                       {"implementation", kernel.name},
-                       {"sweeps_per_task", each},
-                       {"gcells_per_second", speed}});
+    print_line(table, "{:>16}  {:>10.2f} {:>14.2f}\n", each, speed, speed / one_sweep);
+    blocked.push_back({{"n", o.blocked_size}, {"sweeps_per_task", each}, {"gcells_per_second", speed}});
   }
   figures.note("temporal_blocking", blocked);
   figures.finish();
@@ -309,6 +321,7 @@ struct SorSpeed {
   Index n;
   Precision precision;
   Arrangement layout;
+  double kernel;       ///< a sweep each kernel, many kernels a task
   double one_sweep;    ///< a sweep each task
   double many_sweeps;  ///< many sweeps each task
   double solver;       ///< relaxation::Solver, which chooses for itself, among all workers
@@ -333,9 +346,9 @@ double solver_speed(Runtime& runtime, Index n, Arrangement layout, double guess)
 template <class T>
 SorSpeed sor_speed(Runtime& runtime, const Measured& workers, Index n, Arrangement layout, Index many,
                    int repeats) {
-  const auto tasks_of = [&](Index sweeps) {
+  const auto speed_of = [&](const ColourCodelet<T>& codelet, Index sweeps, Index sweeps_of_kernel) {
     StripedGrid<T> grid(runtime, workers, n, layout, sweeps,
-                        kernels::reach(kernels::Sweep::red_black, sweeps), true);
+                        kernels::reach(kernels::Sweep::red_black, sweeps_of_kernel), true);
     const kernels::ColourArgs args{.stripe = {},
                                    .along_y = 0.25,
                                    .along_x = 0.25,
@@ -343,11 +356,19 @@ SorSpeed sor_speed(Runtime& runtime, const Measured& workers, Index n, Arrangeme
                                    .sweeps = sweeps,
                                    .sweep = kernels::Sweep::red_black,
                                    .has_source = true};
-    return cells(n) / grid.seconds_per_sweep(codelets::relax_colours<T>, args, repeats);
+    return cells(n) / grid.seconds_per_sweep(codelet, args, repeats);
   };
+  const auto tasks_of = [&](Index sweeps) { return speed_of(codelets::relax_colours<T>, sweeps, sweeps); };
   const double one_sweep = tasks_of(1);
-  return {n,         precision_of<T>, layout,
-          one_sweep, tasks_of(many),  solver_speed<T>(runtime, n, layout, one_sweep)};
+  return {.n = n,
+          .precision = precision_of<T>,
+          .layout = layout,
+          .kernel = workers.where == Where::cpu
+                        ? one_sweep
+                        : speed_of(sor_one_by_one<T>(workers.where), sweeps_one_by_one(workers, n), 1),
+          .one_sweep = one_sweep,
+          .many_sweeps = tasks_of(many),
+          .solver = solver_speed<T>(runtime, n, layout, one_sweep)};
 }
 
 int bench_relax(Runtime& runtime, const RelaxBenchOptions& o) {
@@ -359,12 +380,15 @@ int bench_relax(Runtime& runtime, const RelaxBenchOptions& o) {
                                                     : 4;
   print_line(table, "\nRed-black SOR: GB/s by 3 n^2 s bytes a sweep, and that over the {}; best of {}\n",
              workers.ceiling_name, o.repeats);
+  if (workers.where == Where::cuda)
+    print_line(table,
+               "  (1 sweep a kernel: many kernels a task; StarPU's work between tasks does not count)\n");
   print_line(table, "{}", note_on_stripes(workers));
   if (const int gpus = runtime.machine().count(WorkerKind::cuda); gpus > 1)
     print_line(table, "  (the solver may use all {} GPUs; its share, too, is that of the copy of one)\n",
                gpus);
-  print_line(table, "{:>8}  {:<5} {:<10} {:>22} {:>22} {:>22}\n", "n", "", "layout", "1 sweep a task",
-             fmt::format("{} sweeps a task", many), "solver");
+  print_line(table, "{:>8}  {:<5} {:<10} {:>18} {:>18} {:>18} {:>18}\n", "n", "", "layout",
+             "1 sweep a kernel", "1 sweep a task", fmt::format("{} sweeps a task", many), "solver");
   std::vector<SorSpeed> all;
   for (const Precision precision : {Precision::f32, Precision::f64}) {
     if (precision != o.common.precision.value_or(precision)) continue;
@@ -376,8 +400,9 @@ int bench_relax(Runtime& runtime, const RelaxBenchOptions& o) {
         const auto column = [&](double speed) {
           return fmt::format("{:.1f}  {:.3f}", s.gbytes(speed), 1e9 * s.gbytes(speed) / workers.ceiling);
         };
-        print_line(table, "{:>8}  {:<5} {:<10} {:>22} {:>22} {:>22}\n", n, to_string(precision), name(layout),
-                   column(s.one_sweep), column(s.many_sweeps), column(s.solver));
+        print_line(table, "{:>8}  {:<5} {:<10} {:>18} {:>18} {:>18} {:>18}\n", n, to_string(precision),
+                   name(layout), column(s.kernel), column(s.one_sweep), column(s.many_sweeps),
+                   column(s.solver));
       }
   }
   auto measured = nlohmann::ordered_json::array();
@@ -390,6 +415,7 @@ int bench_relax(Runtime& runtime, const RelaxBenchOptions& o) {
     measured.push_back({{"n", s.n},
                         {"precision", to_string(s.precision)},
                         {"layout", name(s.layout)},
+                        {"kernel", figure(s.kernel)},
                         {"one_sweep", figure(s.one_sweep)},
                         {"many_sweeps", figure(s.many_sweeps)},
                         {"solver", figure(s.solver)}});
