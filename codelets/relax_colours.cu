@@ -97,19 +97,16 @@ void sweep_colours(Stream stream, const ColourArgs& args, InOut<T> u, InOut<T> o
   const bool piped = stripe.arrangement == Arrangement::separated && args.sweep == Sweep::red_black &&
                      aligned(u) && aligned(other) && (!args.has_source || aligned(g));
   if (!piped) return sweep_in_steps(stream, args, u, other, g, with);
-  fill_ghosts(stream, stripe, u, with.above, with.below);
   if (args.stale_ghosts) {
-    fill_ghosts(stream, stripe, other, with.above, with.below);
+    for (const InOut<T>& tile : {u, other}) fill_ghosts(stream, stripe, tile, with.above, with.below);
     stripe.first = stripe.last = true;  // they stay as they are, like the frame
   }
   const Pass<T> pass = pass_over(stripe, weights<T>(args), static_cast<T>(args.omega), g);
-  const InOut<T> result =
-      sweep_in_passes(stripe, pass, args.sweeps, args.has_source ? deepest<true> : deepest<false>,
-                      reach(args.sweep, 1), u, other, [&](int depth, const Pass<T>& next) {
-                        args.has_source ? launch_sweeps<true>(stream, depth, next)
-                                        : launch_sweeps<false>(stream, depth, next);
-                      });
-  copy_edges(stream, stripe, reading(result), with.top, with.bottom);
+  sweep_in_passes(stream, stripe, pass, args.sweeps, args.has_source ? deepest<true> : deepest<false>,
+                  reach(args.sweep, 1), u, other, with, [&](int depth, const Pass<T>& next) {
+                    args.has_source ? launch_sweeps<true>(stream, depth, next)
+                                    : launch_sweeps<false>(stream, depth, next);
+                  });
 }
 
 }  // namespace

@@ -164,14 +164,11 @@ void sweep_jacobi(Stream stream, const JacobiArgs& args, InOut<T> u, InOut<T> ot
     between(sweep, u, other, stripe.begin(jacobi_reach(1)), stripe.end(jacobi_reach(1)));
     return args.has_source ? launch_sweep<true>(stream, sweep) : launch_sweep<false>(stream, sweep);
   }
-  fill_ghosts(stream, stripe, u, with.above, with.below);
-  const InOut<T> result =
-      sweep_in_passes(stripe, pass, args.sweeps, args.has_source ? deepest<true> : deepest<false>,
-                      jacobi_reach(1), u, other, [&](int depth, const Pass<T>& next) {
-                        args.has_source ? launch_sweeps<true>(stream, depth, next)
-                                        : launch_sweeps<false>(stream, depth, next);
-                      });
-  copy_edges(stream, stripe, kernels::reading(result), with.top, with.bottom);
+  sweep_in_passes(stream, stripe, pass, args.sweeps, args.has_source ? deepest<true> : deepest<false>,
+                  jacobi_reach(1), u, other, with, [&](int depth, const Pass<T>& next) {
+                    args.has_source ? launch_sweeps<true>(stream, depth, next)
+                                    : launch_sweeps<false>(stream, depth, next);
+                  });
 }
 
 }  // namespace

@@ -347,14 +347,15 @@ void between(Pass<T>& pass, const InOut<T>& from, const InOut<T>& to, Index begi
   pass.end = static_cast<int>(end);
 }
 
-/// So many sweeps over a stripe whose ghost rows are filled, back and forth between its tiles, in passes of
-/// up to `deepest` of them; returns where the result lies.
+/// So many sweeps over a stripe, back and forth between its tiles, in passes of up to `deepest` of them, and
+/// the exchange before and after.
 /// @param pass    pass_over(stripe, ...)
 /// @param reach   ghost rows that a sweep consumes
 /// @param launch  is called with the sweeps of each pass, and the pass
 template <class T, class Launch>
-InOut<T> sweep_in_passes(const Stripe& stripe, Pass<T> pass, Index sweeps, int deepest, Index reach,
-                         InOut<T> u, InOut<T> other, const Launch& launch) {
+void sweep_in_passes(Stream stream, const Stripe& stripe, Pass<T> pass, Index sweeps, int deepest,
+                     Index reach, InOut<T> u, InOut<T> other, const Exchange<T>& with, const Launch& launch) {
+  fill_ghosts(stream, stripe, u, with.above, with.below);
   Index consumed = 0;
   for (const int depth : depths_of(sweeps, deepest)) {
     consumed += reach * depth;
@@ -362,7 +363,7 @@ InOut<T> sweep_in_passes(const Stripe& stripe, Pass<T> pass, Index sweeps, int d
     launch(depth, pass);
     std::swap(u, other);
   }
-  return u;
+  copy_edges(stream, stripe, reading(u), with.top, with.bottom);
 }
 
 }  // namespace asterism::kernels::cuda

@@ -241,14 +241,16 @@ std::vector<Implementation<T>> implementations(Where where) {
 #endif
 }
 
+/// SOR's on GPUs.
 template <class T>
-const ColourCodelet<T>& sor_one_by_one([[maybe_unused]] Where where) {
+const ColourCodelet<T>& sor_one_by_one() {
 #ifdef ASTERISM_WITH_CUDA
-  static const ColourCodelet<T> cuda{typed_name<T>("bench_sor"), nullptr,
-                                     one_by_one<kernels::cuda::relax_colours<T>, T, kernels::ColourArgs>};
-  if (where == Where::cuda) return cuda;
-#endif
+  static const ColourCodelet<T> sor{typed_name<T>("bench_sor"), nullptr,
+                                    one_by_one<kernels::cuda::relax_colours<T>, T, kernels::ColourArgs>};
+  return sor;
+#else
   return codelets::relax_colours<T>;
+#endif
 }
 
 kernels::JacobiArgs laplace_args(Index sweeps) {
@@ -365,7 +367,7 @@ SorSpeed sor_speed(Runtime& runtime, const Measured& workers, Index n, Arrangeme
           .layout = layout,
           .kernel = workers.where == Where::cpu
                         ? one_sweep
-                        : speed_of(sor_one_by_one<T>(workers.where), sweeps_one_by_one(workers, n), 1),
+                        : speed_of(sor_one_by_one<T>(), sweeps_one_by_one(workers, n), 1),
           .one_sweep = one_sweep,
           .many_sweeps = tasks_of(many),
           .solver = solver_speed<T>(runtime, n, layout, one_sweep)};
