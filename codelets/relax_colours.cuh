@@ -132,6 +132,7 @@ __device__ void march_colours(const Pass<T>& pass, const Part<T, S>& part) {
 
 template <class S, bool has_source, class T>
 __global__ void __launch_bounds__(S::threads, S::blocks) colour_pass_kernel(Pass<T> pass) {
+  wait_for_previous_kernel();
   const Part<T, S> part(pass, warp_number());
   if (part.begin >= pass.end) return;
   if (part.at_rim)

@@ -134,6 +134,7 @@ __device__ void march_jacobi(const P& pass, const Part<T, S>& part) {
 
 template <class S, bool has_source, class P>
 __global__ void __launch_bounds__(S::threads, S::blocks) jacobi_pass_kernel(P pass) {
+  wait_for_previous_kernel();
   const Part<typename P::Element, S> part(pass, warp_number());
   if (part.begin >= pass.end) return;
   if (part.at_rim)

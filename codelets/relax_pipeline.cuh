@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "../runtime/cuda.hpp"
+#include "chained_launch.cuh"
 #include "relax_stripe.cuh"
 
 namespace asterism::kernels::cuda {
@@ -278,9 +279,8 @@ void launch_pass(Stream stream, P pass) {
   pass.strips = S::strips(pass.numbers);
   pass.chunk_rows = chunk_rows(pass.end - pass.begin, pass.strips, warps, 2 * S::levels, S::tallest);
   const Index parts_of_pass = Index{pass.strips} * parts(pass.end - pass.begin, pass.chunk_rows);
-  kernel<<<static_cast<unsigned>(parts(parts_of_pass, S::warps)), S::threads, 0,
-           asterism::cuda::native(stream)>>>(pass);
-  asterism::cuda::check_launch("relaxation pass");
+  launch_chained<kernel>("relaxation pass", stream, static_cast<unsigned>(parts(parts_of_pass, S::warps)),
+                         S::threads, pass);
 }
 
 /// Whether rows can be loaded 16 bytes at a time.

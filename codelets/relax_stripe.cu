@@ -3,6 +3,7 @@
 #include "relax_stripe.cuh"
 
 #include "../runtime/cuda.hpp"
+#include "chained_launch.cuh"
 
 namespace asterism::kernels::cuda {
 
@@ -53,6 +54,7 @@ __global__ void __launch_bounds__(element_threads)
 template <class T>
 __global__ void __launch_bounds__(element_threads)
     copy_rows_kernel(RowCopy<T> upper, RowCopy<T> lower, Index columns) {
+  wait_for_previous_kernel();
   for_each_element(upper.rows + lower.rows, columns, [&](Index r, Index column) {
     const bool above = r < upper.rows;
     const RowCopy<T>& copy = above ? upper : lower;
@@ -127,9 +129,8 @@ __global__ void __launch_bounds__(element_threads)
 template <class T>
 void copy_rows(Stream stream, const RowCopy<T>& upper, const RowCopy<T>& lower, Index columns) {
   if (upper.rows + lower.rows == 0) return;
-  copy_rows_kernel<<<element_blocks(upper.rows + lower.rows, columns), element_threads, 0, native(stream)>>>(
-      upper, lower, columns);
-  check_launch("copy_rows");
+  launch_chained<copy_rows_kernel<T>>("copy_rows", stream, element_blocks(upper.rows + lower.rows, columns),
+                                      element_threads, upper, lower, columns);
 }
 
 template <class T>
