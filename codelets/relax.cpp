@@ -44,13 +44,13 @@ Nodes nodes_of(const Stripe& stripe, Colour colour, Index r) {
 }
 
 /// to = relax(from, balance + g), node by node. The nodes that are written are no neighbours of each other,
-/// or `to` is another tile; `from` may be `to`. (Inlined, GCC takes some of these loops for cold ones and does
-/// not vectorise them.)
+/// or `to` is another tile; `from` may be `to`. (Inlined, GCC takes some of these loops for cold ones and
+/// does not vectorise them.)
 template <Index stride, bool in_place, bool has_source, class T, class Relax>
 [[gnu::noinline]] void relax_nodes(Index count, const FivePoint<T>& a, const T* __restrict above,
                                    const T* __restrict below, const T* __restrict left,
-                                   const T* __restrict right, const T* __restrict g,
-                                   const T* __restrict from, T* __restrict to, Relax relax) {
+                                   const T* __restrict right, const T* __restrict g, const T* __restrict from,
+                                   T* __restrict to, Relax relax) {
   for (Index k = 0; k < count * stride; k += stride) {
     T sum = balance(a, above[k], below[k], left[k], right[k]);
     if constexpr (has_source) sum += g[k];

@@ -442,7 +442,8 @@ TEST_CASE("benchmarks: kernels and layouts beside the triad of the same run") {
   const Result text =
       run(one_process({"bench", "relax", "--sizes", "64", "--precision", "f64", "--repeats", "1"}));
   CHECK(text.status == 0);
-  has(text.out, {"Red-black SOR", "natural", "separated", "1 sweep a kernel", "1 sweep a task", "STREAM triad"});
+  has(text.out,
+      {"Red-black SOR", "natural", "separated", "1 sweep a kernel", "1 sweep a task", "STREAM triad"});
 }
 
 TEST_CASE("benchmark: multi-layer SSOR beside SSOR and red-black SOR") {
