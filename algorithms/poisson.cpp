@@ -4,7 +4,7 @@ namespace asterism::poisson {
 namespace {
 
 kernels::SlabArgs slab_args(const Grid& grid) {
-  kernels::SlabArgs args{grid.a.y, grid.a.x, 1, 1, grid.has_constants()};
+  kernels::SlabArgs args{grid.a.y, grid.a.x, 1, 1, grid.interface(), grid.has_constants()};
   args.scale = 1 / round_trip(args);
   return args;
 }
@@ -52,27 +52,20 @@ void Solver<T>::make_tables() {
   const auto owner_of = [this](Index number, Index) { return owner(number); };
   const Index n = grid_.columns();
   const std::vector<double> mu = mode_eigenvalues();
-  mu_ = one_per_rank(*runtime_, 1, n);
-  for (const Tile<double>& tile : mu_) set(*runtime_, tile, [&](Index, Index k) { return mu[static_cast<std::size_t>(k)]; });
-
-  const bool periodic = grid_.slow.periodic();
-  const Index prefix_rows = periodic ? Index{kernels::joined_rows} : Index{kernels::prefix_rows};
+  for (int rank = 0; rank < runtime_->ranks(); ++rank) modes_.push_back(this->mode_tiles(rank, mu, 0, n));
   work_ = one_per_rank(*runtime_, 1, layout_.scratch);
-  nothing_ = one_per_rank(*runtime_, 1, n);
-  no_prefix_ = one_per_rank(*runtime_, prefix_rows, n);
-  for (const Tile<double>& tile : nothing_) set(*runtime_, tile, zero);
-  for (const Tile<double>& tile : no_prefix_) set(*runtime_, tile, zero);
 
   means_ = args_.sets_mean ? Tiles<double>(*runtime_, heights(), 1, owner_of, {}) : Tiles<double>{};
 
-  shown_ = interface_tiles(kernels::shown_rows);
-  prefix_ = interface_tiles(prefix_rows);
-  first_ = interface_tiles(1);
-  before_ = interface_tiles(1);
-  if (periodic) {
+  const kernels::InterfaceRows& rows = args_.interface;
+  shown_ = interface_tiles(rows.shown);
+  prefix_ = interface_tiles(grid_.slow.periodic() ? rows.joined : rows.prefix);
+  first_ = interface_tiles(rows.beside);
+  before_ = interface_tiles(rows.beside);
+  if (grid_.slow.periodic()) {
     const auto owner_of_last = [this](Index problem, Index) { return owner((problem + 1) * layout_.slabs - 1); };
-    before_start_ = Tiles<double>(*runtime_, grid_.batch, n, 1, n, owner_of_last);
-    after_end_ = Tiles<double>(*runtime_, grid_.batch, n, 1, n, owner_of_last);
+    before_start_ = Tiles<double>(*runtime_, grid_.batch * rows.beside, n, rows.beside, n, owner_of_last);
+    after_end_ = Tiles<double>(*runtime_, grid_.batch * rows.beside, n, rows.beside, n, owner_of_last);
   }
 }
 
@@ -91,8 +84,8 @@ void Solver<T>::make_responses() {
     const Slab s = slab_number(number);
     const auto [found, is_new] = responses_.try_emplace(kind_of(s));
     if (!is_new) continue;
-    found->second = Tile<double>(*runtime_, kernels::response_rows, grid_.columns(), owner(number));
-    codelets::respond({}, axis_[number], mine(mu_, s), found->second, hints(s));
+    found->second = Tile<double>(*runtime_, args_.interface.response, grid_.columns(), owner(number));
+    codelets::respond({}, axis_[number], modes(s).mu, found->second, hints(s));
   }
 }
 
@@ -111,15 +104,17 @@ Report Solver<T>::solve(Tiles<T>& f) {
   const bool streaming = layout_.mode == Mode::streaming, periodic = grid_.slow.periodic();
   const Index last = layout_.slabs - 1;
   const auto prefix_before = [&](Slab s) -> const Tile<double>& {
-    return s.place == 0 ? mine(no_prefix_, s) : prefix_[s.number - 1];
+    return s.place == 0 ? modes(s).before_axis : prefix_[s.number - 1];
   };
-  const auto before = [&](Slab s) -> const Tile<double>& { return has_interface() ? before_[s.number] : mine(nothing_, s); };
+  const auto before = [&](Slab s) -> const Tile<double>& {
+    return has_interface() ? before_[s.number] : modes(s).before_axis;
+  };
   const auto after = [&](Slab s) -> const Tile<double>& {
     if (s.place < last) return first_[s.number + 1];
-    return periodic ? after_end_[s.number / layout_.slabs] : mine(nothing_, s);
+    return periodic ? after_end_[s.number / layout_.slabs] : modes(s).after_axis;
   };
   const auto before_start = [&](Slab s) -> const Tile<double>& {
-    return periodic ? before_start_[s.number / layout_.slabs] : mine(nothing_, s);
+    return periodic ? before_start_[s.number / layout_.slabs] : modes(s).after_axis;
   };
   // On GPUs with slabs that pass through there is no room to spare: interface tiles that have no room of their own are given
   // up one by one as pass 2 goes back.
@@ -148,11 +143,11 @@ Report Solver<T>::solve(Tiles<T>& f) {
       const Slab s = slab(problem, turns[turn]);
       wait_for_turn();
       if (streaming) {
-        codelets::reduce_slab<T>(args, f[s.number], axis_[s.number], mine(mu_, s), shown_[s.number], mine(work_, s), hints(s));
+        codelets::reduce_slab<T>(args, f[s.number], axis_[s.number], modes(s).mu, shown_[s.number], mine(work_, s), hints(s));
         // Pass 2 begins with the last ones.
         if (static_cast<Index>(turn) < layout_.slabs - layout_.slabs_in_flight) f[s.number].wont_use();
       } else {
-        codelets::transform_slab<T>(args, f[s.number], axis_[s.number], mine(mu_, s), shown_[s.number], mine(work_, s),
+        codelets::transform_slab<T>(args, f[s.number], axis_[s.number], modes(s).mu, shown_[s.number], mine(work_, s),
                                     hints(s));
       }
       is_shown[static_cast<std::size_t>(s.place)] = true;
@@ -187,8 +182,8 @@ Report Solver<T>::solve(Tiles<T>& f) {
       wait_for_turn();
       substitute_down_to(s.place);
       if (streaming) f[s.number].write_through();
-      codelets::solve_slab<T>(args, f[s.number], axis_[s.number], mine(mu_, s), before(s), after(s),
-                              args.sets_mean ? means_[s.number] : mine(nothing_, s), front_[s.number], back_[s.number],
+      codelets::solve_slab<T>(args, f[s.number], axis_[s.number], modes(s).mu, before(s), after(s),
+                              args.sets_mean ? means_[s.number] : modes(s).after_axis, front_[s.number], back_[s.number],
                               mine(work_, s), hints(s));
       if (streaming) {
         f[s.number].wont_use();

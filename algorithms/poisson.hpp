@@ -38,7 +38,7 @@ class Solver : public SlabbedProblem<T> {
   Report solve(Tiles<T>& f);
 
  private:
-  using typename Base::Slab;
+  using typename Base::Slab, typename Base::ModeTiles;
   using Base::slab, Base::slab_number, Base::heights, Base::owner, Base::hints, Base::per_slab, Base::mine;
   using Base::begin, Base::finish, Base::mode_eigenvalues, Base::lift, Base::solution_means, typename Base::Begun;
   using Base::runtime_, Base::grid_, Base::settings_, Base::layout_, Base::axis_, Base::front_, Base::back_;
@@ -46,6 +46,7 @@ class Solver : public SlabbedProblem<T> {
   /// Whether slabs have anything to tell each other, or themselves.
   [[nodiscard]] bool has_interface() const { return layout_.slabs > 1 || grid_.slow.periodic(); }
   [[nodiscard]] Hints interface_hints(Slab s) const;
+  [[nodiscard]] const ModeTiles& modes(Slab s) const { return modes_[static_cast<std::size_t>(owner(s.number))]; }
   [[nodiscard]] std::tuple<int, Index> kind_of(Slab s) const;
   [[nodiscard]] const Tile<double>& response(Slab s) const { return responses_.at(kind_of(s)); }
 
@@ -57,8 +58,8 @@ class Solver : public SlabbedProblem<T> {
 
   kernels::SlabArgs args_;
   bool equally_spaced_ = true;
-  // One of each per rank: eigenvalues within the planes; working memory; zeros; no segment (tridiagonal.hpp).
-  std::vector<Tile<double>> mu_, work_, nothing_, no_prefix_;
+  std::vector<ModeTiles> modes_;    // per rank,
+  std::vector<Tile<double>> work_;  // and working memory
   // Per slab: the interface systems; means of u's planes, where they are found first.
   Tiles<double> shown_, prefix_, first_, before_, means_;
   std::map<std::tuple<int, Index>, Tile<double>> responses_;  // by rank and kind of slab

@@ -110,10 +110,10 @@ GemmSolver<T>::GemmSolver(Runtime& runtime, const Problem& problem, const Settin
   axis_ = one_per_rank(runtime, grid_.planes, kernels::axis_columns);
   for (const Tile<double>& tile : axis_) set_axis_rows(runtime, tile, grid_, 0);
   const Index most_modes = (grid_.a.x.n + block_count() - 1) / block_count();
-  work_ = one_per_rank(runtime, 1, codelets::columns_scratch(layout_.where, grid_.planes, most_modes));
+  work_ = one_per_rank(runtime, 1, codelets::columns_scratch(layout_.where, grid_.planes, most_modes, grid_.interface()));
   if (grid_.slow.periodic())
     for (Block& b : blocks_)
-      codelets::respond({}, axis_[static_cast<std::size_t>(b.rank)], b.mu, b.response, hints_at(b.worker));
+      codelets::respond({}, axis_[static_cast<std::size_t>(b.rank)], b.systems.mu, b.response, hints_at(b.worker));
   runtime.wait();
 }
 
@@ -146,18 +146,12 @@ void GemmSolver<T>::make_blocks() {
   for (Index p = 0; p < count; ++p) {
     const auto [rank, worker] =
         elements[static_cast<std::size_t>(p * static_cast<Index>(elements.size()) / count)];
-    Block b{n * p / count, n * (p + 1) / count - n * p / count, rank, worker, {}, {}, {}, {}, {}};
+    Block b{n * p / count, n * (p + 1) / count - n * p / count, rank, worker, {}, {}, {}};
     b.forward = Tile<T>(*runtime_, n, b.modes, rank);
     codelets::transform_matrix<T>({kind_, n, 0, b.first_mode}, b.forward, hints_at(worker));
-    b.mu = Tile<double>(*runtime_, 1, b.modes, rank);
-    b.nothing = Tile<double>(*runtime_, 1, b.modes, rank);
-    set(*runtime_, b.mu, [&](Index, Index k) { return mu[static_cast<std::size_t>(b.first_mode + k)]; });
-    set(*runtime_, b.nothing, zero);
-    if (grid_.slow.periodic()) {
-      b.response = Tile<double>(*runtime_, kernels::response_rows, b.modes, rank);
-      b.no_segment = Tile<double>(*runtime_, kernels::joined_rows, b.modes, rank);
-      set(*runtime_, b.no_segment, zero);
-    }
+    b.systems = this->mode_tiles(rank, mu, b.first_mode, b.modes);
+    if (grid_.slow.periodic())
+      b.response = Tile<double>(*runtime_, grid_.interface().response, b.modes, rank);
     blocks_.push_back(std::move(b));
   }
 }
@@ -199,10 +193,11 @@ void GemmSolver<T>::make_modes() {
       Modes v;
       v.values = Tile<T>(*runtime_, grid_.planes, b.modes, b.rank);
       if (grid_.slow.periodic()) {
-        v.shown = Tile<double>(*runtime_, kernels::shown_rows, b.modes, b.rank);
-        v.joined = Tile<double>(*runtime_, kernels::joined_rows, b.modes, b.rank);
-        v.before_start = Tile<double>(*runtime_, 1, b.modes, b.rank);
-        v.after_end = Tile<double>(*runtime_, 1, b.modes, b.rank);
+        const kernels::InterfaceRows rows = grid_.interface();
+        v.shown = Tile<double>(*runtime_, rows.shown, b.modes, b.rank);
+        v.joined = Tile<double>(*runtime_, rows.joined, b.modes, b.rank);
+        v.before_start = Tile<double>(*runtime_, rows.beside, b.modes, b.rank);
+        v.after_end = Tile<double>(*runtime_, rows.beside, b.modes, b.rank);
       }
       modes_.push_back(std::move(v));
     }
@@ -245,12 +240,13 @@ void GemmSolver<T>::solve_modes(Index problem, const std::vector<double>& means)
     const Hints hints = hints_at(b.worker);
     const bool periodic = grid_.slow.periodic();
     if (periodic) {
-      codelets::reduce_columns<T>(scale_, v.values, axis_[rank], b.mu, v.shown, work_[rank], hints);
-      codelets::eliminate({}, v.shown, b.response, b.no_segment, v.joined, hints);
+      codelets::reduce_columns<T>(scale_, v.values, axis_[rank], b.systems.mu, v.shown, work_[rank], hints);
+      codelets::eliminate({}, v.shown, b.response, b.systems.before_axis, v.joined, hints);
       codelets::close({}, v.joined, v.before_start, v.after_end, hints);
     }
-    codelets::solve_columns<T>(scale_, v.values, axis_[rank], b.mu, periodic ? v.before_start : b.nothing,
-                               periodic ? v.after_end : b.nothing, work_[rank], hints);
+    codelets::solve_columns<T>(scale_, v.values, axis_[rank], b.systems.mu,
+                               periodic ? v.before_start : b.systems.before_axis,
+                               periodic ? v.after_end : b.systems.after_axis, work_[rank], hints);
   }
   if (means.empty()) return;
   // Mode 0 is the rows' mean.

@@ -54,7 +54,7 @@ class GemmSolver : public SlabbedProblem<T> {
   using Base::begin, Base::finish, Base::mode_eigenvalues, Base::lift, Base::solution_means, typename Base::Begun;
   using Base::runtime_, Base::grid_, Base::settings_, Base::layout_, Base::front_, Base::back_;
   using Base::slab, Base::slab_number, Base::planes_of, Base::owner, Base::slabs_of;
-  using typename Base::Slab;
+  using typename Base::Slab, typename Base::ModeTiles;
 
   /// A memory that the modes of slabs come back from: a GPU, or a rank's main memory.
   struct Place {
@@ -68,8 +68,8 @@ class GemmSolver : public SlabbedProblem<T> {
     Index first_mode, modes;
     int rank, worker;                   ///< as in Place
     Tile<T> forward;                    ///< T_p
-    Tile<double> mu, nothing;           // eigenvalues; zeros
-    Tile<double> response, no_segment;  // on a periodic axis: of whole columns; no rows (tridiagonal.hpp)
+    ModeTiles systems;
+    Tile<double> response;              // on a periodic axis: of whole columns (tridiagonal.hpp)
   };
 
   /// A block of modes of one problem, and on a periodic axis what its columns show, joined to nothing, and

@@ -49,8 +49,8 @@ Mode choose_mode(const Resources& r) {
 
 /// Planes in float64 of a slab's part of the interface systems: its ends, its prefix, its first unknown and the value before.
 Index interface_rows(const Grid& grid) {
-  const Index prefix = grid.slow.periodic() ? Index{kernels::joined_rows} : Index{kernels::prefix_rows};
-  return Index{kernels::shown_rows} + prefix + 2;
+  const kernels::InterfaceRows rows = grid.interface();
+  return rows.shown + (grid.slow.periodic() ? rows.joined : rows.prefix) + 2 * rows.beside;
 }
 
 /// What a slab shows to the others takes as much room as so many of its planes: that, and copies of two planes.

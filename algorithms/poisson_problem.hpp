@@ -12,6 +12,7 @@
 
 #include "../codelets/axis.hpp"
 #include "../codelets/laplacian.hpp"
+#include "../codelets/tridiagonal.hpp"
 
 namespace asterism::poisson {
 
@@ -58,6 +59,12 @@ struct Grid {
   [[nodiscard]] Index unknowns() const { return total_planes() * columns(); }
   /// Whether constants solve the homogeneous problem: no Dirichlet end, and lambda = 0.
   [[nodiscard]] bool has_constants() const;
+  /// Whether the solutions of some modes within the planes are waves along the slowest axis (kernels::Regime).
+  [[nodiscard]] bool has_waves() const { return eigenvalue(a.y, 0) + eigenvalue(a.x, 0) < a.lambda; }
+  /// Rows of the tiles by which slabs speak to each other.
+  [[nodiscard]] kernels::InterfaceRows interface() const {
+    return has_waves() ? kernels::rows_with_waves : kernels::rows_without_waves;
+  }
   /// The sum of the cell's sizes, in the units in which moments are taken.
   [[nodiscard]] double measure() const;
   /// ||A||_inf

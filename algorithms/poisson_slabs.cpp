@@ -275,6 +275,40 @@ std::vector<double> SlabbedProblem<T>::mode_eigenvalues() const {
   return mu;
 }
 
+template <class T>
+double SlabbedProblem<T>::impedance(double mu) const {
+  // Less than a wave on the whole axis: z as for one, or the flux would drown the value.
+  return mu < 0 ? grid_.slow.spacing() * std::max(std::sqrt(-mu), 1 / grid_.slow.length) : 0.0;
+}
+
+template <class T>
+typename SlabbedProblem<T>::ModeTiles SlabbedProblem<T>::mode_tiles(int rank, const std::vector<double>& mu, Index first,
+                                                                    Index count) const {
+  const kernels::InterfaceRows rows = grid_.interface();
+  const bool periodic = grid_.slow.periodic();
+  ModeTiles tiles{{*runtime_, rows.mu, count, rank},
+                  {*runtime_, periodic ? rows.joined : rows.prefix, count, rank},
+                  {*runtime_, rows.beside, count, rank}};
+  const auto mode = [&](Index k) { return mu[static_cast<std::size_t>(first + k)]; };
+  set(*runtime_, tiles.mu,
+      [&](Index row, Index k) { return row == kernels::mu_row ? mode(k) : impedance(mode(k)); });
+  // Zeros, but for waves, where it matters with what an end answers: a value of zero at the end of a link, or no flux.
+  const auto reflected = [](const kernels::Beyond& beyond, Index row) {
+    return row == 2 ? beyond.reflection.re : row == 3 ? beyond.reflection.im : 0.0;
+  };
+  const double lower = grid_.rows.front().before, upper = grid_.rows.back().after;
+  const auto is_wave = [&](Index k) { return !periodic && mode(k) < 0; };
+  set(*runtime_, tiles.before_axis, [&](Index row, Index k) {
+    if (!is_wave(k)) return 0.0;
+    return reflected(lower == 0 ? kernels::beyond_nothing() : kernels::beyond_value(0, impedance(mode(k)) / lower), row);
+  });
+  set(*runtime_, tiles.after_axis, [&](Index row, Index k) {
+    if (!is_wave(k)) return 0.0;
+    return reflected(upper == 0 ? kernels::beyond_nothing() : kernels::beyond_value(0, 0), row);
+  });
+  return tiles;
+}
+
 /// Mode 0 of every plane is the plane's mean. Its system has no unique solution, and none at all unless the
 /// mean of f vanishes; it is solved here, for all planes together.
 template <class T>

@@ -106,6 +106,13 @@ class SlabbedProblem {
   /// constants solve the homogeneous problem, mode 0 is solved on its own (solution_means): here it gets any
   /// system that can be solved.
   [[nodiscard]] std::vector<double> mode_eigenvalues() const;
+  /// What the systems (S1) of some modes need, in tiles with a column for each: mu; what lies before the slowest axis
+  /// and after it, as a prefix (no joined segments, on a periodic axis) and as a value beside the last row.
+  struct ModeTiles {
+    Tile<double> mu, before_axis, after_axis;
+  };
+  /// Those of modes from `first` on, `count` of them, on a rank. @param mu mode_eigenvalues()
+  [[nodiscard]] ModeTiles mode_tiles(int rank, const std::vector<double>& mu, Index first, Index count) const;
   /// When a solve began, and what had crossed links by then.
   struct Begun {
     std::chrono::steady_clock::time_point time;
@@ -133,6 +140,8 @@ class SlabbedProblem {
   [[nodiscard]] Hints before_passes_hints(Slab s) const;
   [[nodiscard]] kernels::ModelProblem model_problem(const Known& known, Index number) const;
   void make_side_values(const Problem& problem);
+  /// The impedance for a mode of that mu (waves.hpp), 0 where it is no wave.
+  [[nodiscard]] double impedance(double mu) const;
   void lift_slab(Slab s, const Tile<T>& f, const Hints& hints) const;
 
   std::vector<double> projected_;      // means that the last solve subtracted, per problem

@@ -57,9 +57,10 @@ void set_first_column(In<T> column, InOut<T> matrix) {
 template <class T>
 void reduce_columns(double scale, In<T> columns, In<double> axis, In<double> mu, Out<double> shown,
                     double* work) {
-  const InOut<double> state{work, state_rows, columns.cols, columns.cols};
+  const Index rows = shown.rows == wave_shown_rows ? wave_state_rows : Index{state_rows};
+  const InOut<double> state{work, rows, columns.cols, columns.cols};
   reduce(columns, axis, mu, scale, state, Segment::start);
-  for (Index i = 0; i < shown_rows; ++i) std::copy_n(state.row(i), state.cols, shown.row(i));
+  for (Index i = 0; i < shown.rows; ++i) std::copy_n(state.row(i), state.cols, shown.row(i));
 }
 
 #define ASTERISM_INSTANTIATE(T)                                   \

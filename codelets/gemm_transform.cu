@@ -118,7 +118,7 @@ void reduce_columns(Stream stream, double scale, In<T> columns, In<double> axis,
                     Out<double> shown, double* work) {
   const Blocks blocks{work, columns.rows, columns.cols};
   reduce_blocks(stream, columns, 0, axis, mu, scale, blocks);
-  join_blocks(stream, blocks, shown);
+  join_blocks(stream, mu, blocks, shown);
 }
 
 #define ASTERISM_INSTANTIATE(T)                                           \

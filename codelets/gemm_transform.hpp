@@ -116,7 +116,8 @@ void copy_rows(const Index& first, In<T> matrix, Out<T> rows);
 template <class T>
 void set_first_column(In<T> column, InOut<T> matrix);
 
-/// What the columns show as one segment (2 x n): tridiagonal.hpp. `work`: state_rows n elements.
+/// What the columns show as one segment (2 x n, 4 x n with waves): tridiagonal.hpp. `work`: as many elements as
+/// `reduce` has state.
 template <class T>
 void reduce_columns(double scale, In<T> columns, In<double> axis, In<double> mu, Out<double> shown,
                     double* work);
@@ -216,8 +217,8 @@ inline const Codelet<double, InOut<T>, In<double>, In<double>, In<double>, In<do
         })};
 
 /// Elements of working memory of the tasks on whole columns.
-constexpr Index columns_scratch(Where where, Index rows, Index n) {
-  return where == Where::cuda ? kernels::cuda::blocks_scratch(rows, n) : kernels::state_rows * n;
+constexpr Index columns_scratch(Where where, Index rows, Index n, const kernels::InterfaceRows& tiles) {
+  return where == Where::cuda ? kernels::cuda::blocks_scratch(rows, n, tiles) : tiles.state * n;
 }
 
 }  // namespace asterism::codelets

@@ -38,10 +38,12 @@ Port part(const Port& tile, Index first, Index count) {
 }
 
 /// The state of the elimination of a slab, at the beginning of the working memory.
-InOut<double> elimination_state(const Scratch<double>& work, Index n) { return {work.data, state_rows, n, n}; }
+InOut<double> elimination_state(const SlabArgs& args, const Scratch<double>& work) {
+  return {work.data, args.interface.state, args.columns(), args.columns()};
+}
 
 void show(const InOut<double>& state, Out<double> shown) {
-  for (Index i = 0; i < shown_rows; ++i) std::copy_n(state.row(i), state.cols, shown.row(i));
+  for (Index i = 0; i < shown.rows; ++i) std::copy_n(state.row(i), state.cols, shown.row(i));
 }
 
 }  // namespace
@@ -49,8 +51,8 @@ void show(const InOut<double>& state, Out<double> shown) {
 template <class T>
 void reduce_slab(const SlabArgs& args, In<T> f, In<double> axis, In<double> mu, Out<double> shown,
                  Scratch<double> work) {
-  const InOut<double> state = elimination_state(work, f.cols);
-  T* const group = reinterpret_cast<T*>(work.data + state_rows * f.cols);
+  const InOut<double> state = elimination_state(args, work);
+  T* const group = reinterpret_cast<T*>(state.row(state.rows));
   for_each_group(args, f.rows, [&](Index first, Index count) {
     const InOut<T> planes{group, count, f.cols, f.cols};
     for (Index i = 0; i < count; ++i) std::copy_n(f.row(first + i), f.cols, planes.row(i));
@@ -63,7 +65,7 @@ void reduce_slab(const SlabArgs& args, In<T> f, In<double> axis, In<double> mu, 
 template <class T>
 void transform_slab(const SlabArgs& args, InOut<T> f, In<double> axis, In<double> mu, Out<double> shown,
                     Scratch<double> work) {
-  const InOut<double> state = elimination_state(work, f.cols);
+  const InOut<double> state = elimination_state(args, work);
   for_each_group(args, f.rows, [&](Index first, Index count) {
     const InOut<T> planes = part(f, first, count);
     to_modes(args, planes);
@@ -87,7 +89,7 @@ void solve_slab(const SlabArgs& args, InOut<T> f, In<double> axis, In<double> mu
 template <class T>
 Index slab_scratch(const SlabArgs& args, Index rows) {
   const Index group = std::min(rows, args.planes_at_once) * args.columns() * static_cast<Index>(sizeof(T));
-  return state_rows * args.columns() + (group + 7) / 8;
+  return args.interface.state * args.columns() + (group + 7) / 8;
 }
 
 template <class T>

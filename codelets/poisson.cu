@@ -33,12 +33,12 @@ struct Workspace {
   }
 
   static Index size(const SlabArgs& args, Index rows) {
-    return aligned(blocks_scratch(rows, args.columns())) + group_size(args) + transform_size(args);
+    return aligned(blocks_scratch(rows, args.columns(), args.interface)) + group_size(args) + transform_size(args);
   }
 
   Workspace(const SlabArgs& args, Index rows, const Scratch<double>& work)
       : blocks(work.data),
-        group(blocks + aligned(blocks_scratch(rows, args.columns()))),
+        group(blocks + aligned(blocks_scratch(rows, args.columns(), args.interface))),
         transform(group + group_size(args)) {}
 };
 
@@ -104,7 +104,7 @@ void reduce_slab(Stream stream, const SlabArgs& args, In<T> f, In<double> axis, 
     to_modes(stream, args, f.row(first), group, count, w);
     reduce_blocks<T>(stream, {group, count, f.cols, f.cols}, first, part(axis, first, count), mu, args.scale, blocks);
   });
-  join_blocks(stream, blocks, shown);
+  join_blocks(stream, mu, blocks, shown);
 }
 
 template <class T>
@@ -115,7 +115,7 @@ void transform_slab(Stream stream, const SlabArgs& args, InOut<T> f, In<double> 
   for_each_group(args, f.rows,
                  [&](Index first, Index count) { to_modes<T>(stream, args, f.row(first), f.row(first), count, w); });
   reduce_blocks<T>(stream, {f.data, f.rows, f.cols, f.ld}, 0, axis, mu, args.scale, blocks);
-  join_blocks(stream, blocks, shown);
+  join_blocks(stream, mu, blocks, shown);
 }
 
 template <class T>

@@ -24,6 +24,7 @@ struct SlabArgs {
   Axis y, x;              ///< the transformed axes
   double scale;           ///< undoes the factors of the transforms there and back
   Index planes_at_once;   ///< how many planes a kernel transforms together
+  InterfaceRows interface = rows_without_waves;
   bool sets_mean = false;  ///< whether mode 0 is given (the mean of every plane), because its system is singular
   Content content = Content::grid;
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "wave_columns.hpp"
+
 namespace asterism::kernels::cpu {
 namespace {
 
@@ -10,10 +12,10 @@ namespace {
 /// long enough for the hardware to read ahead.
 constexpr Index strip_columns = 64;
 
-/// Calls `body(first, columns)` for every strip of n columns.
+/// Calls `body(first, columns)` for every strip of columns, but for waves.
 template <class Body>
-void for_each_strip(Index n, Body body) {
-  for (Index k = 0; k < n; k += strip_columns) body(k, std::min(strip_columns, n - k));
+void for_each_strip(const In<double>& mu, Body body) {
+  for_each_strip(mu, Regime::decay, strip_columns, body);
 }
 
 /// The responses of a strip, one array per member so that loops over columns vectorise.
@@ -37,7 +39,7 @@ struct StripResponses {
 }  // namespace
 
 void respond(In<double> axis, In<double> mu, Out<double> response) {
-  for_each_strip(mu.cols, [&](Index k, Index columns) {
+  for_each_strip(mu, [&](Index k, Index columns) {
     const double* const modes = mu.data + k;
     StripResponses responses;
     for (Index w = 0; w < columns; ++w) responses.set(w, Response{});
@@ -50,12 +52,14 @@ void respond(In<double> axis, In<double> mu, Out<double> response) {
       }
     }
     for (Index w = 0; w < columns; ++w) put(response, k + w, responses.get(w));
+    if (response.rows == wave_response_rows) std::fill_n(response.row(wave_response_rows - 1) + k, columns, 0.0);
   });
+  respond_waves(axis, mu, response);
 }
 
 template <class T>
 void reduce(In<T> lines, In<double> axis, In<double> mu, double scale, InOut<double> state, Segment segment) {
-  for_each_strip(lines.cols, [&](Index k, Index columns) {
+  for_each_strip(mu, [&](Index k, Index columns) {
     const double* const modes = mu.data + k;
     double* const first_row = state.row(y_first_row) + k;
     double* const last_row = state.row(y_last_row) + k;
@@ -89,6 +93,7 @@ void reduce(In<T> lines, In<double> axis, In<double> mu, double scale, InOut<dou
     std::copy_n(reach, columns, reaches);
     std::copy_n(complement, columns, complements);
   });
+  reduce_waves(lines, axis, mu, scale, state, segment);
 }
 
 void eliminate(In<double> shown, In<double> response, In<double> prefix_before, Out<double> prefix_after) {
@@ -101,11 +106,8 @@ void close(In<double> joined, Out<double> before_start, Out<double> after_end) {
 
 void substitute(In<double> shown, In<double> response, In<double> prefix_before, In<double> before_start,
                 In<double> after, Out<double> first, Out<double> before) {
-  for (Index k = 0; k < response.cols; ++k) {
-    const Neighbours neighbours = substitute_column(shown, response, prefix_before, before_start, after, k);
-    first.data[k] = neighbours.first;
-    before.data[k] = neighbours.before;
-  }
+  for (Index k = 0; k < response.cols; ++k)
+    substitute_column(shown, response, prefix_before, before_start, after, first, before, k);
 }
 
 template <class T>
@@ -120,7 +122,7 @@ void solve(InOut<T> lines, In<double> axis, In<double> mu, double scale, In<doub
   double* const m_rows = pivot_rows.data();
   double* const y_rows = unknown_rows.data();
 
-  for_each_strip(lines.cols, [&](Index k, Index columns) {
+  for_each_strip(mu, [&](Index k, Index columns) {
     const double* const modes = mu.data + k;
     double complement[strip_columns];
     std::fill_n(complement, columns, Pivot{}.complement);
@@ -152,6 +154,7 @@ void solve(InOut<T> lines, In<double> axis, In<double> mu, double scale, In<doub
       }
     }
   });
+  solve_waves(lines, axis, mu, scale, before, after);
 }
 
 template void reduce(In<float>, In<double>, In<double>, double, InOut<double>, Segment);

@@ -1,5 +1,5 @@
 #include "../runtime/cuda.hpp"
-#include "tridiagonal.hpp"
+#include "wave_columns.hpp"
 
 namespace asterism::kernels::cuda {
 
@@ -37,6 +37,9 @@ __device__ Place place(Index n) {
 }
 
 unsigned grid(Index n, Index blocks) { return static_cast<unsigned>(tiles_of(n, threads) * blocks); }
+
+/// Waves are other kernels' (wave_columns.cu).
+__device__ bool is_wave(const In<double>& mu, Index k) { return regime_of(mu, k) == Regime::waves; }
 
 /// A row as all threads of a thread block read it from shared memory.
 struct alignas(16) SharedRow {
@@ -124,18 +127,18 @@ std::size_t shared_bytes(Index groups) {
 
 template <class T>
 __global__ void __launch_bounds__(threads, 5)
-    reduce_blocks_kernel(In<T> lines, Index first_block, In<double> axis, const double* mu, double scale,
+    reduce_blocks_kernel(In<T> lines, Index first_block, In<double> axis, In<double> mu, double scale,
                          Blocks blocks) {
   __shared__ SharedRow rows[block_rows];
   const auto [k, b] = place(lines.cols);
   const int count = fetch_rows(axis, b, scale, rows);
-  if (k >= lines.cols) return;
+  if (k >= lines.cols || is_wave(mu, k)) return;
   const T* const data = lines.row(b * block_rows) + k;
   const InBlocks at(blocks, k);
   if (count == block_rows)
-    store(at, first_block + b, reduce_column(Column<true, T>(data, lines.ld, count), rows, mu[k]));
+    store(at, first_block + b, reduce_column(Column<true, T>(data, lines.ld, count), rows, mu.data[k]));
   else
-    store(at, first_block + b, reduce_column(Column<false, T>(data, lines.ld, count), rows, mu[k]));
+    store(at, first_block + b, reduce_column(Column<false, T>(data, lines.ld, count), rows, mu.data[k]));
 }
 
 /// The blocks of one column that belong to one group; none for a thread without column, which only keeps the
@@ -209,9 +212,9 @@ __device__ void solve_interface(const At& at, Index begin, Index end, const Arou
 
 /// Solves the interface system of the blocks of a segment: first among the groups, if there are several.
 __global__ void __launch_bounds__(group_columns* most_groups)
-    interface_kernel(Blocks blocks, const double* before, const double* after) {
+    interface_kernel(In<double> mu, Blocks blocks, const double* before, const double* after) {
   extern __shared__ double shared[];
-  const Index k = group_column();
+  const Index column = group_column(), k = column < blocks.n && is_wave(mu, column) ? blocks.n : column;
   const Group group(blocks, k);
   const InBlocks at(blocks, k);
   Around around{};
@@ -253,22 +256,22 @@ __device__ void solve_column(const Column<whole, T>& column, const SharedRow* ro
 /// threads find room.
 template <class T>
 __global__ void __launch_bounds__(threads, 4)
-    solve_blocks_kernel(In<T> lines, In<double> axis, const double* mu, double scale, Blocks around,
+    solve_blocks_kernel(In<T> lines, In<double> axis, In<double> mu, double scale, Blocks around,
                         Out<T> solution) {
   __shared__ SharedRow rows[block_rows];
   __shared__ double m[block_rows][threads];
   const auto [k, b] = place(lines.cols);
   const int count = fetch_rows(axis, b, scale, rows);
-  if (k >= lines.cols) return;
+  if (k >= lines.cols || is_wave(mu, k)) return;
   const T* const data = lines.row(b * block_rows) + k;
   T* const result = solution.row(b * block_rows) + k;
   const InBlocks at(around, k);
   const Around values{at(y_last_row, b), at(y_first_row, b)};
   double* const own = &m[0][threadIdx.x];
   if (count == block_rows)
-    solve_column(Column<true, T>(data, lines.ld, count), rows, mu[k], values, own, result, solution.ld);
+    solve_column(Column<true, T>(data, lines.ld, count), rows, mu.data[k], values, own, result, solution.ld);
   else
-    solve_column(Column<false, T>(data, lines.ld, count), rows, mu[k], values, own, result, solution.ld);
+    solve_column(Column<false, T>(data, lines.ld, count), rows, mu.data[k], values, own, result, solution.ld);
 }
 
 __device__ Index own_column() { return Index{blockIdx.x} * threads + threadIdx.x; }
@@ -276,7 +279,7 @@ __device__ Index own_column() { return Index{blockIdx.x} * threads + threadIdx.x
 __global__ void __launch_bounds__(threads)
     respond_kernel(In<double> axis, In<double> mu, Out<double> response) {
   const Index k = own_column();
-  if (k >= mu.cols) return;
+  if (k >= mu.cols || is_wave(mu, k)) return;
   Response r;
 #pragma unroll 4
   for (Index i = 0; i < axis.rows; ++i) r.append(row_at(axis, i), mu.data[k]);
@@ -300,10 +303,7 @@ __global__ void __launch_bounds__(threads)
     substitute_kernel(In<double> shown, In<double> response, In<double> prefix_before, In<double> before_start,
                       In<double> after, Out<double> first, Out<double> before) {
   const Index k = own_column();
-  if (k >= response.cols) return;
-  const Neighbours neighbours = substitute_column(shown, response, prefix_before, before_start, after, k);
-  first.data[k] = neighbours.first;
-  before.data[k] = neighbours.before;
+  if (k < response.cols) substitute_column(shown, response, prefix_before, before_start, after, first, before, k);
 }
 
 }  // namespace
@@ -311,22 +311,25 @@ __global__ void __launch_bounds__(threads)
 void respond(Stream stream, In<double> axis, In<double> mu, Out<double> response) {
   respond_kernel<<<grid(mu.cols, 1), threads, 0, native(stream)>>>(axis, mu, response);
   check_launch("respond");
+  respond_waves(stream, axis, mu, response);
 }
 
 template <class T>
 void reduce_blocks(Stream stream, In<T> lines, Index first_row, In<double> axis, In<double> mu, double scale,
                    const Blocks& blocks) {
   reduce_blocks_kernel<T><<<grid(lines.cols, blocks_of(lines.rows)), threads, 0, native(stream)>>>(
-      lines, first_row / block_rows, axis, mu.data, scale, blocks);
+      lines, first_row / block_rows, axis, mu, scale, blocks);
   check_launch("reduce_blocks");
+  reduce_wave_blocks(stream, lines, first_row, axis, mu, scale, blocks);
 }
 
-void join_blocks(Stream stream, const Blocks& blocks, Out<double> shown) {
+void join_blocks(Stream stream, In<double> mu, const Blocks& blocks, Out<double> shown) {
   const Index groups = groups_of(blocks);
   join_blocks_kernel<<<static_cast<unsigned>(tiles_of(blocks.n, group_columns)),
                        dim3(group_columns, static_cast<unsigned>(groups)), shared_bytes(groups),
                        native(stream)>>>(blocks, shown);
   check_launch("join_blocks");
+  join_wave_blocks(stream, mu, blocks, shown);
 }
 
 void eliminate(Stream stream, In<double> shown, In<double> response, In<double> prefix_before,
@@ -358,11 +361,12 @@ void solve(Stream stream, InOut<T> lines, In<double> axis, In<double> mu, double
   const Index groups = groups_of(blocks);
   interface_kernel<<<static_cast<unsigned>(tiles_of(n, group_columns)),
                      dim3(group_columns, static_cast<unsigned>(groups)), shared_bytes(groups),
-                     native(stream)>>>(blocks, before.data, after.data);
+                     native(stream)>>>(mu, blocks, before.data, after.data);
   check_launch("interface");
   solve_blocks_kernel<T><<<grid(n, blocks_of(lines.rows)), threads, 0, native(stream)>>>(
-      right_hand_side, axis, mu.data, scale, blocks, {lines.data, lines.rows, n, lines.ld});
+      right_hand_side, axis, mu, scale, blocks, {lines.data, lines.rows, n, lines.ld});
   check_launch("solve_blocks");
+  solve_wave_blocks(stream, lines, axis, mu, scale, before, after, blocks);
 }
 
 template void reduce_blocks(Stream, In<float>, Index, In<double>, In<double>, double, const Blocks&);

@@ -7,9 +7,10 @@
 ///     j = 0 ... m-1,
 ///
 /// symmetric because after_j = before_{j+1}. Beyond an end with a link lies zero, or, on a periodic axis, the
-/// other end. mu_k >= 0: the eigenvalue of the transformed axes less the constant of the equation. The
-/// formulas are the same for mu_k < 0, but then pivots may be small and digits lost. Without any link to zero
-/// and with mu_k = 0 the system is singular, and the result is infinite or NaN.
+/// other end. mu_k is the eigenvalue of the transformed axes less the constant of the equation. What follows is
+/// for mu_k >= 0; where mu_k < 0 the solutions are waves, to which waves.hpp does the same by other formulas, in
+/// the same tiles. Without any link to zero and with mu_k = 0 the system is singular, and the result is infinite
+/// or NaN.
 ///
 /// "Before" and "after" are meant as in axis.hpp: the row before row j is j - 1, the row after it j + 1, and
 /// what lies before a segment are the rows of smaller index, wherever a drawing of the grid would put them.
@@ -38,6 +39,7 @@
 
 #include "../runtime/ports.hpp"
 #include "axis.hpp"
+#include "waves.hpp"
 
 namespace asterism::kernels {
 
@@ -50,6 +52,11 @@ struct Row {
 ASTERISM_HOST_DEVICE inline Row row_at(const In<double>& axis, Index i) {
   const double* const row = axis.row(i);
   return {row[link_before], row[link_after], row[width_column]};
+}
+
+/// As a rung of waves.hpp, with the right-hand side width_j f_j.
+ASTERISM_HOST_DEVICE inline Rung rung(const Row& row, double mu, double impedance, double f) {
+  return {row.width * mu / impedance, row.after == 0.0 ? 0.0 : impedance / row.after, f / impedance};
 }
 
 /// The elimination of the rows of a segment in order, from zero known before the first, or any value y_{-1}:
@@ -224,6 +231,14 @@ enum JoinedRow : Index {
 /// The rows of a tile that cpu::reduce goes on from: what the segment shows, and how it would be continued.
 enum StateRow : Index { reach_row = shown_rows, complement_row, state_rows };
 
+/// How many rows all these tiles have, `mu`, and those of values beside segments (`beside`).
+struct InterfaceRows {
+  Index mu, shown, response, prefix, joined, state, beside;
+};
+constexpr InterfaceRows rows_without_waves{1, shown_rows, response_rows, prefix_rows, joined_rows, state_rows, 1};
+constexpr InterfaceRows rows_with_waves{wave_mu_rows,      wave_shown_rows, wave_response_rows, beyond_rows,
+                                        wave_joined_rows, wave_state_rows, beyond_rows};
+
 /// Whether `reduce` starts a segment or appends rows to one that is there already.
 enum class Segment { start, append };
 
@@ -270,12 +285,22 @@ ASTERISM_HOST_DEVICE inline void put(const Out<double>& tile, Index k, const Res
 ASTERISM_HOST_DEVICE inline void eliminate_column(const In<double>& shown, const In<double>& response,
                                                   const In<double>& prefix_before,
                                                   const Out<double>& prefix_after, Index k) {
+  const bool joins = prefix_after.rows >= joined_rows;
+  if (has_impedance(response, wave_response_rows, k)) {
+    const Emitter e = emitter_at(shown, response, k);
+    if (joins)
+      put(prefix_after, k, join(joined_waves_at(prefix_before, k), e), response.row(wave_response_rows - 1)[k]);
+    else
+      put(prefix_after, k, eliminate(beyond_at(prefix_before, k), e));
+    return;
+  }
   const Boundary b = boundary_at(shown, response, k);
-  if (prefix_after.rows == joined_rows) {
+  if (joins) {
     const Boundary joined = join(joined_at(prefix_before, k), b);
     prefix_after.row(y_first_row)[k] = joined.y_first;
     prefix_after.row(y_last_row)[k] = joined.y_last;
     put(prefix_after, k, joined.response, joined_response_row);
+    if (prefix_after.rows == wave_joined_rows) prefix_after.row(wave_joined_rows - 1)[k] = 0.0;
   } else {
     const Prefix next = eliminate(prefix_at(prefix_before, k), b);
     prefix_after.row(alpha_row)[k] = next.alpha;
@@ -285,48 +310,67 @@ ASTERISM_HOST_DEVICE inline void eliminate_column(const In<double>& shown, const
 }
 
 /// One column of a step of the back substitution.
-ASTERISM_HOST_DEVICE inline Neighbours substitute_column(const In<double>& shown, const In<double>& response,
-                                                         const In<double>& prefix_before,
-                                                         const In<double>& before_start,
-                                                         const In<double>& after, Index k) {
+ASTERISM_HOST_DEVICE inline void substitute_column(const In<double>& shown, const In<double>& response,
+                                                   const In<double>& prefix_before,
+                                                   const In<double>& before_start, const In<double>& after,
+                                                   const Out<double>& first, const Out<double>& before, Index k) {
+  const bool joined = prefix_before.rows >= joined_rows;
+  if (has_impedance(response, wave_response_rows, k)) {
+    const Beyond start = joined ? eliminate(beyond_at(before_start, k), joined_waves_at(prefix_before, k))
+                                : beyond_at(prefix_before, k);
+    const Cut cut = substitute(start, emitter_at(shown, response, k), beyond_at(after, k));
+    put(first, k, Beyond{cut.left, {}});
+    put(before, k, Beyond{cut.right, {}});
+    return;
+  }
   const double start = before_start.data[k];
-  Prefix prefix = prefix_before.rows == joined_rows ? prefix_of(joined_at(prefix_before, k), start)
-                                                    : prefix_at(prefix_before, k);
+  Prefix prefix = joined ? prefix_of(joined_at(prefix_before, k), start) : prefix_at(prefix_before, k);
   if (prefix_before.data == nullptr) prefix.alpha = start;
   const Boundary b = boundary_at(shown, response, k);
-  return substitute(prefix, first_after(prefix, b.y_first, b.response.first), after.data[k]);
+  const Neighbours neighbours =
+      substitute(prefix, first_after(prefix, b.y_first, b.response.first), after.data[k]);
+  first.data[k] = neighbours.first;
+  before.data[k] = neighbours.before;
 }
 
 /// One column of close.
 ASTERISM_HOST_DEVICE inline void close_column(const In<double>& joined, const Out<double>& before_start,
                                               const Out<double>& after_end, Index k) {
+  if (has_impedance(joined, wave_joined_rows, k)) {
+    const Cut cut = close(joined_waves_at(joined, k));
+    put(before_start, k, Beyond{cut.right, {}});
+    put(after_end, k, Beyond{cut.left, {}});
+    return;
+  }
   const Around around = close(joined_at(joined, k));
   before_start.data[k] = around.before;
   after_end.data[k] = around.after;
 }
 
-// In all that follows `axis` has the segment's rows as AxisRows (rows x axis_columns) and mu is 1 x n.
+// In all that follows `axis` has the segment's rows as AxisRows (rows x axis_columns) and mu is 1 x n. Where some modes
+// are waves, mu has wave_mu_rows, and what is given for `n` columns below has for theirs as many rows as waves.hpp says:
+// a value before or after a segment is a Beyond there.
 
 namespace cpu {
 
-/// The Response (6 x n) of the segment with the rows `axis`.
+/// The Response (6 x n; 7 x n with waves) of the segment with the rows `axis`.
 void respond(In<double> axis, In<double> mu, Out<double> response);
 
 /// What the segment shows of the systems (S1) with f = scale * lines, one per column. `state`: state_rows x
-/// n, whose first shown_rows are the result; read for Segment::append only.
+/// n (wave_state_rows), whose first shown_rows (wave_shown_rows) are the result; read for Segment::append only.
 template <class T>
 void reduce(In<T> lines, In<double> axis, In<double> mu, double scale, InOut<double> state, Segment segment);
 
 /// One step of the forward elimination for every column. `shown` may have more rows (a state). The prefixes
-/// have prefix_rows, or joined_rows on a periodic axis; before the first segment `prefix_before` is zeros or
-/// has no data.
+/// have prefix_rows (beyond_rows), or joined_rows (wave_joined_rows) on a periodic axis; before the first segment
+/// `prefix_before` is zeros or has no data, but for waves it is what lies before the axis.
 void eliminate(In<double> shown, In<double> response, In<double> prefix_before, Out<double> prefix_after);
 
-/// The values before the first row and after the last of every column of a periodic axis (1 x n each), from all
-/// segments joined.
+/// The values before the first row and after the last of every column of a periodic axis (1 x n each; beyond_rows x n
+/// with waves), from all segments joined.
 void close(In<double> joined, Out<double> before_start, Out<double> after_end);
 
-/// One step of the back substitution for every column. All but the tiles above are 1 x n: `before_start` as `close`
+/// One step of the back substitution for every column. All but the tiles above are 1 x n (beyond_rows x n): `before_start` as `close`
 /// gives it, zeros on an axis that is not periodic; `after` the `first` of the next segment, after the last one zeros, or
 /// after_end on a periodic axis.
 void substitute(In<double> shown, In<double> response, In<double> prefix_before, In<double> before_start,
@@ -347,11 +391,14 @@ constexpr Index block_rows = 32;
 
 ASTERISM_HOST_DEVICE constexpr Index blocks_of(Index rows) { return (rows + block_rows - 1) / block_rows; }
 
-/// Elements of working memory for a segment of `rows` x `n`: the Boundary of every block.
-constexpr Index blocks_scratch(Index rows, Index n) { return joined_rows * blocks_of(rows) * n; }
+/// Elements of working memory for a segment of `rows` x `n`: the Boundary of every block, or what it emits and how it
+/// scatters.
+constexpr Index blocks_scratch(Index rows, Index n, const InterfaceRows& tiles = rows_without_waves) {
+  return tiles.joined * blocks_of(rows) * n;
+}
 
-/// The working memory of the blocks of a segment of `rows` x `n`: joined_rows planes of blocks x n, plane p
-/// with row p of every block's Boundary.
+/// The working memory of the blocks of a segment of `rows` x `n`: planes of blocks x n, plane p with row p of every
+/// block's Boundary, as in a tile of joined segments.
 struct Blocks {
   double* data;
   Index rows, n;
@@ -368,8 +415,8 @@ template <class T>
 void reduce_blocks(Stream stream, In<T> lines, Index first_row, In<double> axis, In<double> mu, double scale,
                    const Blocks& blocks);
 
-/// What the whole segment shows (2 x n) from its blocks, which stay as they are.
-void join_blocks(Stream stream, const Blocks& blocks, Out<double> shown);
+/// What the whole segment shows (2 x n; 4 x n with waves) from its blocks, which stay as they are.
+void join_blocks(Stream stream, In<double> mu, const Blocks& blocks, Out<double> shown);
 
 /// As on the CPU.
 void eliminate(Stream stream, In<double> shown, In<double> response, In<double> prefix_before,

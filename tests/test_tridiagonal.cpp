@@ -183,7 +183,7 @@ void gpu_reduce(Stream stream, const Index& group, In<T> lines, In<double> axis,
     cuda::reduce_blocks<T>(stream, {lines.row(i), rows, lines.cols, lines.ld}, i,
                            {axis.row(i), rows, axis.cols, axis.ld}, mu, -1.7, blocks);
   }
-  cuda::join_blocks(stream, blocks, shown);
+  cuda::join_blocks(stream, mu, blocks, shown);
 }
 
 template <class T>

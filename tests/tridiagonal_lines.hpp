@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -219,6 +220,62 @@ inline Matrix<double> zeros(Index rows, Index n) {
 }
 inline Matrix<double> random(Index rows, Index n, unsigned seed) {
   return Matrix<double>(rows, n).fill_random(seed);
+}
+
+/// The systems of some modes on a line: what Solver keeps of them in tiles.
+struct Systems {
+  const InterfaceRows& rows;
+  Matrix<double> mu, before_axis, after_axis;
+};
+
+inline Systems systems_without_waves(const Line& line, const Matrix<double>& mu) {
+  const Index prefix = line.periodic ? Index{joined_rows} : Index{prefix_rows};
+  const auto zeros = [&](Index rows) { return Matrix<double>(rows, mu.cols()).fill([](Index, Index) { return 0; }); };
+  return {rows_without_waves, mu, zeros(prefix), zeros(1)};
+}
+
+/// Solves whole lines from segments that begin at the rows `cuts` (the first is 0).
+template <class T>
+void solve_in_segments(Matrix<T>& lines, const Line& line, const Systems& systems, double scale,
+                       const std::vector<Index>& cuts) {
+  const Index n = lines.cols();
+  const std::size_t segments = cuts.size();
+  const auto rows = [&](std::size_t c) { return (c + 1 < segments ? cuts[c + 1] : lines.rows()) - cuts[c]; };
+  const Matrix<double> axis = line.tile(), &mu = systems.mu;
+  const InterfaceRows& tiles = systems.rows;
+  const Index carried = line.periodic ? tiles.joined : tiles.prefix;
+  std::vector<Matrix<double>> states(segments, Matrix<double>(tiles.state, n)),
+      responses(segments, Matrix<double>(tiles.response, n)), prefixes(segments, Matrix<double>(carried, n));
+  const auto before = [&](std::size_t c) { return c > 0 ? prefixes[c - 1].in() : systems.before_axis.in(); };
+  for (std::size_t c = 0; c < segments; ++c) {
+    cpu::respond(axis.in(cuts[c], rows(c)), mu.in(), responses[c].out());
+    cpu::reduce<T>(lines.in(cuts[c], rows(c)), axis.in(cuts[c], rows(c)), mu.in(), scale, states[c].inout(),
+                   Segment::start);
+    cpu::eliminate(states[c].in(), responses[c].in(), before(c), prefixes[c].out());
+  }
+  Matrix<double> before_start = systems.after_axis, after_end = systems.after_axis;
+  if (line.periodic) cpu::close(prefixes.back().in(), before_start.out(), after_end.out());
+  Matrix<double> next(tiles.beside, n), first(tiles.beside, n), previous(tiles.beside, n);
+  for (std::size_t c = segments; c-- > 0;) {
+    const In<double> after = c + 1 < segments ? next.in() : after_end.in();
+    cpu::substitute(states[c].in(0, tiles.shown), responses[c].in(), before(c), before_start.in(), after,
+                    first.out(), previous.out());
+    cpu::solve<T>(lines.inout(cuts[c], rows(c)), axis.in(cuts[c], rows(c)), mu.in(), scale, previous.in(),
+                  after);
+    std::swap(next, first);
+  }
+}
+
+/// The whole; single rows; one row and the rest; at random.
+inline std::vector<std::vector<Index>> some_partitions(Index s) {
+  static std::mt19937 engine(6);
+  std::vector<std::vector<Index>> partitions(4, {0});
+  for (Index i = 1; i < s; ++i) {
+    partitions[1].push_back(i);
+    if (i == 1) partitions[2].push_back(i);
+    if (engine() % 4 == 0) partitions[3].push_back(i);
+  }
+  return partitions;
 }
 
 inline const In<double> nothing{nullptr, 0, 0, 0};
