@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "../runtime/error.hpp"
@@ -95,21 +96,38 @@ Index eigenvalues_below(const std::vector<AxisRow>& rows, bool periodic, double 
   return negative + (corner < 0 ? 1 : 0);
 }
 
+/// How far lambda > 0 is from the nearest eigenvalue of the discrete Laplacian's negative.
+double distance_from_spectrum(const Grid& grid, bool equally_spaced) {
+  const std::vector<double> along_x = kernels::eigenvalues(grid.a.x);
+  std::vector<double> along_slow = equally_spaced ? kernels::eigenvalues(grid.slow) : std::vector<double>{};
+  std::sort(along_slow.begin(), along_slow.end());
+  double nearest = grid.operator_norm();
+  // What the axis' eigenvalue nearest to -mu leaves of it, where that is less than `nearest`.
+  const auto closed_form = [&](double mu) {
+    const auto above = std::lower_bound(along_slow.begin(), along_slow.end(), -mu);
+    if (above != along_slow.end()) nearest = std::min(nearest, *above + mu);
+    if (above != along_slow.begin()) nearest = std::min(nearest, -mu - *std::prev(above));
+  };
+  const auto by_counting = [&](double mu) {
+    const auto any_within = [&](double distance) {
+      return eigenvalues_below(grid.rows, grid.slow.periodic(), mu - distance) !=
+             eigenvalues_below(grid.rows, grid.slow.periodic(), mu + distance);
+    };
+    const double enough = 0x1p-56 * grid.operator_norm();
+    while (nearest > enough && any_within(nearest / 2)) nearest /= 2;
+  };
+  for (const double y : kernels::eigenvalues(grid.a.y))
+    for (const double x : along_x)
+      if (const double mu = y + x - grid.a.lambda; mu < nearest) equally_spaced ? closed_form(mu) : by_counting(mu);
+  return nearest;
+}
+
 /// For lambda > 0 the operator is indefinite, and singular where lambda is one of its eigenvalues.
 void require_regular(const Grid& grid) {
-  if (grid.a.lambda <= 0) return;
-  const double tolerance = 64 * 0x1p-52 * grid.operator_norm();
-  const std::vector<double> along_x = kernels::eigenvalues(grid.a.x);
-  for (const double y : kernels::eigenvalues(grid.a.y))
-    for (const double x : along_x) {
-      const double mu = y + x - grid.a.lambda;
-      if (mu > tolerance) continue;
-      if (eigenvalues_below(grid.rows, grid.slow.periodic(), mu - tolerance) !=
-          eigenvalues_below(grid.rows, grid.slow.periodic(), mu + tolerance))
-        throw Error(fmt::format("lambda = {} is an eigenvalue of the discrete Laplacian's negative: the problem is "
-                                "singular; choose another lambda",
-                                grid.a.lambda));
-    }
+  if (grid.distance_from_spectrum <= 64 * 0x1p-52 * grid.operator_norm())
+    throw Error(fmt::format("lambda = {} is an eigenvalue of the discrete Laplacian's negative: the problem is "
+                            "singular; choose another lambda",
+                            grid.a.lambda));
 }
 
 }  // namespace
@@ -126,6 +144,10 @@ bool Grid::has_constants() const {
 double Grid::measure() const { return kernels::measure(a, rows); }
 
 double Grid::operator_norm() const { return kernels::operator_norm(a, slow, rows); }
+
+std::optional<double> Grid::condition() const {
+  return a.lambda > 0 ? std::optional(operator_norm() / distance_from_spectrum) : std::nullopt;
+}
 
 Grid discretise(const Problem& problem) {
   require_sound_sizes(problem);
@@ -148,6 +170,7 @@ Grid discretise(const Problem& problem) {
   grid.a = {axes == 3 ? axis_of(problem, 1) : kernels::no_axis, axis_of(problem, axes - 1), problem.lambda};
   grid.shape = problem.shape;
   if (problem.batch > 1) grid.shape.insert(grid.shape.begin(), problem.batch);
+  if (problem.lambda > 0) grid.distance_from_spectrum = distance_from_spectrum(grid, problem.coordinates.empty());
   require_regular(grid);
   return grid;
 }

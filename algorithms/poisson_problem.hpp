@@ -7,6 +7,8 @@
 /// conditions are given for each axis in the order of the array's axes: the slowest first, x last.
 #pragma once
 
+#include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,6 +55,9 @@ struct Grid {
   std::vector<kernels::AxisRow> rows;    ///< the nodes of the slowest axis
   kernels::Operator a;                   ///< the axes of a plane, and lambda; in two dimensions y is one node
   std::vector<Index> shape;              ///< of the array that holds it, the batch (if more than 1) first
+  /// Of lambda, where it is positive, from the nearest eigenvalue of the discrete Laplacian's negative (with unequal
+  /// spacings up to twice of it); otherwise infinite.
+  double distance_from_spectrum = std::numeric_limits<double>::infinity();
 
   [[nodiscard]] Index columns() const { return a.y.n * a.x.n; }
   [[nodiscard]] Index total_planes() const { return batch * planes; }
@@ -69,6 +74,9 @@ struct Grid {
   [[nodiscard]] double measure() const;
   /// ||A||_inf
   [[nodiscard]] double operator_norm() const;
+  /// ||A||_inf over the smallest of A's eigenvalues' sizes, where lambda > 0: so many times the residual's size the
+  /// error of u may have. Otherwise nothing: it is large where lines are long, but does not depend on lambda's luck.
+  [[nodiscard]] std::optional<double> condition() const;
 };
 
 /// @throw Error: extents, lengths, conditions or values that are not sound or do not go together; lambda at an eigenvalue.
