@@ -19,6 +19,7 @@ struct Resources {
   Index grid;           ///< size of all that the rank holds
   Index capacity;       ///< of the memory that they work in (of each, where there are several)
   bool spills;          ///< whether a disk takes what does not fit in main memory
+  bool alone;           ///< whether one worker of one rank works on all slabs
 
   /// Whether slabs have to share the workers' memory with others that come and go.
   [[nodiscard]] bool limited() const { return where == Where::cuda || spills; }
@@ -38,7 +39,8 @@ Resources resources_for(const Machine& machine, const Grid& grid) {
           plane,
           mine * plane,
           static_cast<Index>(machine.capacity(on_gpus ? MemoryKind::gpu : MemoryKind::main)),
-          machine.capacity(MemoryKind::disk) > 0};
+          machine.capacity(MemoryKind::disk) > 0,
+          machine.ranks == 1 && (on_gpus ? gpus : cpus) == 1};
 }
 
 Mode choose_mode(const Resources& r) {
@@ -59,10 +61,11 @@ Index interface_planes(const Grid& grid) {
   return interface_rows(grid) * static_cast<Index>(sizeof(double) / sizeof(T)) + 2;
 }
 
-/// On the GPU a step of the interface systems of so many columns is done before a core would have looked at it.
-Where choose_interface(const Resources& r, bool has_cpus, Index columns) {
+/// Where the slabs are, as what they show is there. But a step of few columns would wait there behind slabs that pass
+/// through, and is done on a core meanwhile.
+Where choose_interface(const Resources& r, Mode mode, bool has_cpus, Index columns) {
   constexpr Index many_columns = 1 << 18;
-  return r.where == Where::cuda && (columns >= many_columns || !has_cpus) ? Where::cuda : Where::cpu;
+  return mode == Mode::streaming && has_cpus && columns < many_columns ? Where::cpu : r.where;
 }
 
 /// At most so many planes a slab, every GPU as many slabs as the others, and whole blocks of the tridiagonal CUDA kernels'
@@ -70,15 +73,20 @@ Where choose_interface(const Resources& r, bool has_cpus, Index columns) {
 Index dealt_to_gpus(const Resources& r, Index most) {
   constexpr Index block = kernels::cuda::block_rows;
   const auto parts = [](Index of, Index size) { return (of + size - 1) / size; };
-  if (most > block) most = most / block * block;
+  if (most > block && most < r.planes) most = most / block * block;
   const Index slabs = parts(parts(r.planes, most), r.workers) * r.workers;
   const Index even = parts(r.planes, slabs), whole = parts(even, block) * block;
   return whole <= most && parts(r.planes, whole) % r.workers == 0 ? whole : even;
 }
 
-Index choose_slab_planes(const Resources& r, Index interface_planes) {
+Index choose_slab_planes(const Resources& r, Mode mode, bool fetch_result, Index interface_planes) {
+  constexpr Index largest = 2048 * mebibyte;
   Index wanted = 0, most = r.grid;  // bytes
-  if (r.where == Where::cuda) {
+  if (r.where == Where::cuda && mode == Mode::incore && r.alone) {
+    // A slab that is all there is has nothing to tell others; but a few let work and transfers overlap. Working memory
+    // grows with the slab, and so do two buffers in main memory that the check of u needs.
+    wanted = most = std::min({fetch_result ? r.grid / 4 : r.grid, largest, r.capacity - r.grid});
+  } else if (r.where == Where::cuda) {
     // Large enough to hide the cost of a task, small enough for a pipeline of several to fit.
     wanted = std::min(std::clamp(r.grid / (8 * r.workers), 16 * mebibyte, 256 * mebibyte), r.capacity / 16);
     most = r.capacity / 8;
@@ -137,10 +145,11 @@ Layout choose_layout(const Machine& machine, const Grid& grid, const Settings& s
   const Index interface = interface_planes<T>(grid);
   Layout layout;
   layout.where = r.where;
-  layout.interface = choose_interface(r, machine.count(WorkerKind::cpu) > 0, grid.columns());
   layout.mode = settings.mode == Mode::automatic ? choose_mode(r) : settings.mode;
-  layout.slab_planes =
-      std::min(settings.slab_planes > 0 ? settings.slab_planes : choose_slab_planes(r, interface), r.planes);
+  layout.interface = choose_interface(r, layout.mode, machine.count(WorkerKind::cpu) > 0, grid.columns());
+  layout.slab_planes = std::min(
+      settings.slab_planes > 0 ? settings.slab_planes : choose_slab_planes(r, layout.mode, settings.fetch_result, interface),
+               r.planes);
   layout.slabs = (grid.planes + layout.slab_planes - 1) / layout.slab_planes;
   layout.lanes = r.where == Where::cuda ? r.workers : 1;
   layout.dealing = layout.mode == Mode::streaming && layout.interface == Where::cpu ? Dealing::turns : Dealing::blocks;

@@ -413,15 +413,29 @@ TEST_CASE("lambda of either sign, but no eigenvalue") {
         problem.lambda = lambda;
         CAPTURE(description(problem));
         const Solved<double> solved = solve_model<double>(runtime, problem, Model::random, {.slab_planes = 5});
-        // For lambda > 0 the elimination meets pivots of either sign, and some of them are small.
-        CHECK(solved.check.scaled_residual <= (lambda < 0 ? 2 : 1e5) * eps<double>);
+        CHECK(solved.check.scaled_residual <= 2 * eps<double>);
+        if (const auto condition = poisson::discretise(problem).condition())
+          CHECK(*solved.check.error <= 100 * eps<double> * *condition);
       }
-      for (const bool is_stretched : {false, true}) {
-        if (is_stretched) continue;
-        problem.lambda = kernels::eigenvalue(grid.slow, 3) + kernels::eigenvalue(grid.a.x, 2);
-        CHECK_THROWS_WITH_AS(poisson::Solver<double>(runtime, problem), doctest::Contains("is an eigenvalue"), Error);
-      }
+      problem.lambda = kernels::eigenvalue(grid.slow, 3) + kernels::eigenvalue(grid.a.x, 2);
+      CHECK_THROWS_WITH_AS(poisson::Solver<double>(runtime, problem), doctest::Contains("is an eigenvalue"), Error);
     }
+}
+
+TEST_CASE("the condition of an indefinite problem is that of its nearest eigenvalue") {
+  // On two nodes with spacings of 1/3 the second difference has the eigenvalues 9 and 27, on one node 8.
+  Problem problem{.shape = {2, 1}, .lambda = 18};
+  CHECK(poisson::discretise(problem).distance_from_spectrum == doctest::Approx(1));
+  problem.lambda = 34.9999;
+  const poisson::Grid near = poisson::discretise(problem);
+  CHECK(near.distance_from_spectrum == doctest::Approx(1e-4).epsilon(1e-9));
+  CHECK(*near.condition() == doctest::Approx(near.operator_norm() / 1e-4).epsilon(1e-9));
+  // The same by counting, as for any coordinates.
+  problem.coordinates = {0, 1. / 3, 2. / 3, 1};
+  CHECK(poisson::discretise(problem).distance_from_spectrum >= 1e-4 * (1 - 1e-9));
+  CHECK(poisson::discretise(problem).distance_from_spectrum <= 2e-4);
+  problem.lambda = -18;
+  CHECK_FALSE(poisson::discretise(problem).condition().has_value());
 }
 
 // In float32 the smooth modes of a long line have d_k = 2 + 4e-9, which float32 cannot tell from 2: a solver that

@@ -217,6 +217,7 @@ TEST_CASE_TEMPLATE("gpu: waves beside modes that decay", T, float, double) {
     for (const Line& line : all_lines(s)) {
       if (line.periodic) continue;  // an end of its own closes it: Solver's tests
       for (const Index n : gpu_widths) {
+        if (s > 1000 && n != gpu_widths[1]) continue;
         const Matrix<double> modes = regular(line, waves(n));
         const Systems systems = systems_of(line, modes);
         const Matrix<T> f = Matrix<T>(s, n).fill_random(11);
