@@ -23,11 +23,12 @@ struct Options {
   std::size_t cpu_memory = 0;         ///< bytes of main memory that tiles owned by the runtime may take; 0: no limit
   std::size_t gpu_memory = 0;         ///< bytes of each GPU's memory that may be used; 0: nearly all
   std::string scheduler = {};         ///< one of Machine::schedulers; empty: $STARPU_SCHED, else dmdas
-  /// Folder that tiles are evicted to when cpu_memory is full; empty: none. Each rank's files lie in a sub-folder
-  /// asterism-HOST-PROCESS-XXXXXX, which is removed at the end, or by the next Runtime on that host after a kill.
+  /// Folder, which is there, that tiles are evicted to when cpu_memory is full; empty: none. Each rank's files lie in a
+  /// sub-folder asterism-HOST-PROCESS-XXXXXX, which is removed at the end, or by the next Runtime on that host after a
+  /// kill. When the disk is full, who waits gets a Stall that says so.
   std::filesystem::path spill = {};
   std::size_t spill_bytes = 0;        ///< room in that folder; 0: all that is free there
-  std::filesystem::path trace = {};   ///< folder that the trace is written to; empty: no trace
+  std::filesystem::path trace = {};   ///< folder for the trace, made where it is not there; empty: no trace
   /// Without progress on any rank for so long the watchdog gives a diagnosis; 0: never. A running kernel is progress,
   /// and so is whatever the program itself does, but not its waiting for tiles, tasks or other ranks.
   double stall_seconds = 120;

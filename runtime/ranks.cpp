@@ -13,6 +13,7 @@
 #include <memory>
 #include <vector>
 
+#include "ending.hpp"
 #include "environment.hpp"
 #include "runtime.hpp"
 
@@ -297,6 +298,7 @@ int launched_rank() {
 }
 
 void end_all_ranks(int status) {
+  remove_spilled();
   int initialized = 0;
   if (ranks::launched_ranks() > 1) MPI_Initialized(&initialized);
   if (initialized != 0) MPI_Abort(MPI_COMM_WORLD, status);

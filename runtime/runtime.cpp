@@ -7,7 +7,9 @@
 #include <cstring>
 #include <exception>
 
+#include "ending.hpp"
 #include "environment.hpp"
+#include "spill_disk.hpp"
 #include "state.hpp"
 #include "trace.hpp"
 
@@ -15,6 +17,7 @@ namespace asterism {
 namespace {
 
 Runtime::State* current = nullptr;
+std::atomic<bool> trace_is_lost = false;
 
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
 
@@ -25,9 +28,11 @@ bool can_write(const std::filesystem::path& folder) {
   return std::filesystem::is_directory(folder, ignored) && access(folder.c_str(), W_OK | X_OK) == 0;
 }
 
-void require_writable_folder(const std::filesystem::path& folder, const char* what) {
-  if (!can_write(folder))
-    throw Error(fmt::format("{} folder {}: cannot be created or written; name a folder that can", what,
+/// Not made where it is missing: a mistyped name would be one more folder for somebody to wonder about.
+void require_folder(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(folder, ignored))
+    throw Error(fmt::format("spill folder {}: there is no such folder; make it, or name one that is there",
                             folder.string()));
 }
 
@@ -116,21 +121,6 @@ void end_starpu(int ranks) {
     starpu_shutdown();
 }
 
-void register_spill(Runtime::State& state) {
-  const Options& options = state.options;
-  std::string folder = state.spill.emplace(options.spill).path().string();  // first, as it may free room
-  std::size_t room = options.spill_bytes;
-  std::error_code failed;
-  if (room == 0) room = std::filesystem::space(options.spill, failed).available / 10 * 9;
-  if (failed || room < STARPU_DISK_SIZE_MIN)
-    throw Error(fmt::format("spill folder {}: {} of room, at least {} are needed; allow more or name another folder",
-                            options.spill.string(), human_bytes(failed ? 0. : static_cast<double>(room)),
-                            human_bytes(STARPU_DISK_SIZE_MIN)));
-  if (starpu_disk_register(&starpu_disk_unistd_ops, folder.data(), static_cast<starpu_ssize_t>(room)) < 0)
-    throw Error(fmt::format("spill folder {}: StarPU cannot use it as a disk", options.spill.string()),
-                Blame::machine);
-}
-
 void require_gpus(int asked) {
   const int there = static_cast<int>(starpu_cuda_worker_get_count());
   if (asked > there)
@@ -148,8 +138,8 @@ void require_gpus(int asked) {
 /// Checks the options, starts StarPU with them, and checks that it is what was asked for.
 void start(Runtime::State& state, bool& running) {
   Options& options = state.options;
-  if (!options.spill.empty()) require_writable_folder(options.spill, "spill");
-  if (!options.trace.empty()) require_writable_folder(options.trace, "trace");
+  if (!options.spill.empty()) require_folder(options.spill);
+  if (!options.trace.empty()) trace::require_room(options.trace);
   Environment environment;
   starpu_conf conf = configuration(options, environment);
   if (const int status = state.ranks > 1 ? ranks::start(conf, environment) : starpu_init(&conf); status != 0)
@@ -158,7 +148,7 @@ void start(Runtime::State& state, bool& running) {
                 Blame::machine);
   running = true;
   require_gpus(options.gpus);
-  if (!options.spill.empty()) register_spill(state);
+  if (!options.spill.empty()) register_spill_disk(state);
   starpu_profiling_status_set(options.trace.empty() ? STARPU_PROFILING_DISABLE : STARPU_PROFILING_ENABLE);
 }
 
@@ -166,10 +156,13 @@ void start(Runtime::State& state, bool& running) {
 
 Runtime::State* current_runtime() { return current; }
 
+bool trace_failed() { return trace_is_lost; }
+
 Runtime::Runtime(const Options& options) : state_(std::make_unique<State>()) {
   if (current != nullptr) throw Error("a Runtime exists already: StarPU can run once at a time in a process");
   State& s = *state_;
   s.options = options;
+  trace_is_lost = false;
   if (ranks::launched_ranks() > 1) ranks::connect(s.rank, s.ranks);
   std::optional<Failure> failure;
   bool running = false;
@@ -215,6 +208,7 @@ Runtime::~Runtime() {
     trace::write(state_->options.trace, summary);
   } catch (const std::exception& error) {
     fmt::print(stderr, "asterism: trace: {}\n", error.what());
+    trace_is_lost = true;
   }
 }
 
@@ -313,6 +307,14 @@ void Runtime::State::fail(const std::string& task, const std::string& reason) {
   const std::lock_guard lock(mutex);
   if (!failure) failure = {task, reason, Blame::task};
   failed = true;
+}
+
+void Runtime::State::give_up(const std::string& reason) {
+  const std::lock_guard lock(mutex);
+  if (stalled) return;
+  stall = reason;
+  stalled = true;
+  changed.notify_all();
 }
 
 void Runtime::State::task_ended(detail::TaskRecord& record) {

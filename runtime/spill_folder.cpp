@@ -1,21 +1,27 @@
 #include "spill_folder.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cctype>
 #include <cerrno>
 #include <charconv>
+#include <climits>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "ending.hpp"
 #include "error.hpp"
 
 namespace asterism {
@@ -81,7 +87,45 @@ void remove_abandoned(const fs::path& parent) {
   for (const fs::path& folder : found) fs::remove_all(folder, failed);  // what is another user's stays
 }
 
+// This process's sub-folder: what a signal handler can reach. Whoever sets it to not there removes it.
+std::array<char, PATH_MAX> our_path;
+std::atomic<bool> ours_is_there = false;
+
+/// Unlinks all files of a folder, in which there is nothing else. Async-signal-safe, which readdir is not.
+void unlink_all(int folder) {
+  alignas(dirent64) std::array<char, 4096> entries;
+  lseek(folder, 0, SEEK_SET);
+  for (ssize_t size = 0; (size = getdents64(folder, entries.data(), entries.size())) > 0;)
+    for (ssize_t at = 0; at < size;) {
+      const auto* entry = reinterpret_cast<const dirent64*>(entries.data() + at);
+      unlinkat(folder, entry->d_name, 0);
+      at += entry->d_reclen;
+    }
+}
+
+int reserve_room(int file, std::size_t bytes) {
+  const auto length = static_cast<off_t>(bytes);
+  // Not posix_fallocate: where the file system cannot reserve, that writes to every block instead.
+  do
+    if (fallocate(file, 0, 0, length) == 0) return 0;
+  while (errno == EINTR);
+  if (errno != EOPNOTSUPP && errno != ENOSYS) return errno;
+  struct statvfs disk {};
+  if (fstatvfs(file, &disk) == 0 && bytes > disk.f_bavail * disk.f_frsize) return ENOSPC;
+  return ftruncate(file, length) == 0 ? 0 : errno;
+}
+
 }  // namespace
+
+void remove_spilled() noexcept {
+  if (!ours_is_there.exchange(false)) return;
+  const int folder = open(our_path.data(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  for (int attempt = 0; attempt < 1000; ++attempt) {  // other threads may be about to make a file each
+    unlink_all(folder);
+    if (rmdir(our_path.data()) == 0 || (errno != ENOTEMPTY && errno != EEXIST)) break;
+  }
+  close(folder);
+}
 
 SpillFolder::SpillFolder(const fs::path& parent) {
   remove_abandoned(parent);
@@ -91,12 +135,27 @@ SpillFolder::SpillFolder(const fs::path& parent) {
                 Blame::machine);
   path_ = name;
   lock_ = lock(path_, O_CREAT);
+  [[maybe_unused]] static const int at_exit = std::atexit(remove_spilled);  // after a Stall nobody else does
+  std::copy_n(name.c_str(), name.size() + 1, our_path.begin());  // mkdtemp takes none that is longer
+  ours_is_there = true;
 }
 
 SpillFolder::~SpillFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
+  remove_spilled();
   if (lock_ >= 0) close(lock_);
+}
+
+SpillFolder::File SpillFolder::reserve(std::size_t bytes) const {
+  static std::atomic<std::size_t> count{0};
+  if (!ours_is_there) return {{}, ECANCELED};  // the process ends
+  const std::string name = std::to_string(count++);
+  const fs::path path = path_ / name;
+  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (file < 0) return {{}, errno};
+  const int error = reserve_room(file, bytes);
+  close(file);
+  if (error != 0) unlink(path.c_str());
+  return {name, error};
 }
 
 }  // namespace asterism

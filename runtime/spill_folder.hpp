@@ -2,14 +2,16 @@
 /// Where tiles are evicted to. Private to runtime/.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
+#include <string>
 
 namespace asterism {
 
 /// A sub-folder asterism-HOST-PROCESS-XXXXXX of the folder that the user has given, for the files of this Runtime
-/// alone; they and it are removed at its end. A process that was killed leaves its own behind, maybe with terabytes:
-/// the next one on the same host removes it. Those of living processes and of other hosts, and whatever else is there,
-/// stay.
+/// alone; they and it are removed at its end, at the process's, and by remove_spilled(). A process that was killed
+/// leaves its own behind, maybe with terabytes: the next one on the same host removes it. Those of living processes and
+/// of other hosts, and whatever else is there, stay. One at a time in a process.
 class SpillFolder {
  public:
   /// @throw Error when the sub-folder cannot be made.
@@ -17,6 +19,15 @@ class SpillFolder {
   SpillFolder(const SpillFolder&) = delete;
   SpillFolder& operator=(const SpillFolder&) = delete;
   ~SpillFolder();
+
+  /// A new file in it.
+  struct File {
+    std::string name;
+    int error;  ///< errno where it could not be made; 0 otherwise
+  };
+  /// Makes a file and reserves its room, so that writing to it cannot find the disk full (where the file system can
+  /// reserve nothing: unless somebody else takes that room first).
+  [[nodiscard]] File reserve(std::size_t bytes) const;
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 

@@ -124,6 +124,8 @@ struct Runtime::State {
   }
 
   void fail(const std::string& task, const std::string& reason);
+  /// Nothing will make progress any more: wakes all who wait, with a Stall.
+  void give_up(const std::string& reason);
   void task_ended(detail::TaskRecord& record);
   void watch();  // the watchdog's thread
   [[nodiscard]] std::string diagnose() const;

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <vector>
@@ -50,7 +52,37 @@ std::filesystem::path raw_file(const std::filesystem::path& folder, int rank) {
   return folder / fmt::format("{}_{}", raw_prefix, rank);
 }
 
+/// Writes a file there, and removes it. @return what went wrong, as errno
+int try_to_write(const std::filesystem::path& folder) {
+  std::string name = (folder / "asterism-XXXXXX").string();
+  const int file = mkostemp(name.data(), O_CLOEXEC);
+  if (file < 0) return errno;
+  const std::vector<char> content(65536);
+  ssize_t written = 0;
+  for (std::size_t done = 0; done < content.size() && written >= 0; done += static_cast<std::size_t>(written))
+    written = ::write(file, content.data(), content.size() - done);
+  const int error = written < 0 || fsync(file) != 0 ? errno : 0;
+  close(file);
+  unlink(name.c_str());
+  return error;
+}
+
+void require_writable(const std::filesystem::path& folder) {
+  if (const int error = try_to_write(folder); error != 0)
+    throw Error(fmt::format("trace folder {}: cannot be written: {}; make room, or name another folder",
+                            folder.string(), std::strerror(error)),
+                Blame::machine);
+}
+
 }  // namespace
+
+void require_room(const std::filesystem::path& folder) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (!std::filesystem::is_directory(folder, failed))
+    throw Error(fmt::format("trace folder {}: cannot be created; name a folder that can", folder.string()));
+  require_writable(folder);
+}
 
 Summary summarise(const Runtime::State& runtime) {
   if (runtime.options.trace.empty()) return {};
@@ -95,9 +127,11 @@ void write(const std::filesystem::path& folder, const Summary& summary) {
     convert.emplace_back("-i");
     convert.push_back(raw_file(folder, rank).string());
   }
+  require_writable(folder);  // StarPU and its converter do not look whether what they write is written
   const std::filesystem::path log = folder / "convert.log";
   if (const int status = run(convert, {}, log); status != 0)
     throw Error(fmt::format("{} ended with status {}; see {}", convert[0], status, log.string()), Blame::machine);
+  require_writable(folder);
   // Without a display: ViTE draws into a file.
   const std::filesystem::path svg = folder / "trace.svg";
   run({"vite", "-e", svg.string(), (folder / "paje.trace").string()}, {"QT_QPA_PLATFORM=offscreen"},

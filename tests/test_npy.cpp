@@ -2,6 +2,8 @@
 // reason, and an output appears complete or not at all.
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -484,7 +486,7 @@ TEST_CASE("a process that is ended leaves the old file, and only when killed a t
   const Folder folder;
   const fs::path path = folder / "u.npy";
   store(path, "old");
-  for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGABRT, SIGKILL}) {
     CAPTURE(signal);
     const pid_t child = ::fork();
     if (child == 0) {
@@ -499,8 +501,38 @@ TEST_CASE("a process that is ended leaves the old file, and only when killed a t
     CHECK(WIFSIGNALED(status));
     CHECK(WTERMSIG(status) == signal);
     CHECK(load(path) == "old");
-    CHECK(folder.entries() == (signal == SIGKILL ? 2 : 1));
+    CHECK(folder.entries() == (signal == SIGKILL ? 2 : 1));  // until somebody writes there again
   }
+}
+
+TEST_CASE("what killed processes left of an output is removed by the next that writes it, and nothing else") {
+  const Folder folder;
+  const std::string dead = ".2147483647-", alive = "." + std::to_string(::getppid()) + "-";
+  const std::vector<std::string> others{"u.npy" + alive + "0.part",
+                                        "u.npy" + dead + "7.part",  // of one that we cannot see: locked
+                                        "v.npy" + dead + "0.part",
+                                        "u.npy" + dead + "0.part.npy",
+                                        "u.npy" + dead + "x.part",
+                                        "u.npy" + dead + ".part",
+                                        "u.npy.-1-0.part",
+                                        "u.npy.0-0.part",
+                                        "u.npy.part",
+                                        "u.npy"};
+  for (const std::string& name : others) store(folder / name, "old");
+  const int locked = ::open((folder / others[1]).c_str(), O_RDWR);
+  REQUIRE(::flock(locked, LOCK_EX) == 0);
+  for (const char* number : {"0", "12"}) store(folder / ("u.npy" + dead + number + ".part"), "old");
+  const auto all = static_cast<long>(others.size());
+  CHECK(folder.entries() == all + 2);
+  {
+    const NpyWriter writer(folder / "u.npy", Precision::f64, {2, 3});
+    CHECK(folder.entries() == all + 1);
+    const Descriptor another(::open(writer.temporary().c_str(), O_RDWR));  // that of a process that looks
+    CHECK(::flock(another.number(), LOCK_EX | LOCK_NB) != 0);
+  }
+  for (const std::string& name : others) CHECK_MESSAGE(load(folder / name) == "old", name);
+  CHECK(folder.entries() == all);
+  ::close(locked);
 }
 
 TEST_CASE("truncated anywhere and changed anywhere, a file is read or refused") {

@@ -221,7 +221,7 @@ TEST_CASE("ranks: where one cannot start, none does, and all may try again") {
   Options options;
   if (launched_rank() == 0) options.spill = "/dev/null/spill";
   CHECK_THROWS_WITH_AS(Runtime{options},
-                       "spill folder /dev/null/spill: cannot be created or written; name a folder that can",
+                       "spill folder /dev/null/spill: there is no such folder; make it, or name one that is there",
                        Error);
   options.spill.clear();
   if (launched_rank() == 0) options.gpus = 1000;  // found out after StarPU has started
@@ -232,6 +232,7 @@ TEST_CASE("ranks: where one cannot start, none does, and all may try again") {
 
 TEST_CASE("ranks: each has a spill folder of its own in the one that is given") {
   const std::filesystem::path folder = std::filesystem::absolute("spilled-by-ranks");
+  std::filesystem::create_directories(folder);
   const auto entries = [&] {
     return std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator());
   };

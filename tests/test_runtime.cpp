@@ -97,10 +97,9 @@ TEST_CASE("runtime: what cannot start says why and what to do") {
 
   const Error spill = refusal(with([](Options& o) { o.spill = "/dev/null/spill"; }));
   CHECK(std::string(spill.what()) ==
-        "spill folder /dev/null/spill: cannot be created or written; name a folder that can");
+        "spill folder /dev/null/spill: there is no such folder; make it, or name one that is there");
   const Error trace = refusal(with([](Options& o) { o.trace = "/dev/null/trace"; }));
-  CHECK(std::string(trace.what()) ==
-        "trace folder /dev/null/trace: cannot be created or written; name a folder that can");
+  CHECK(std::string(trace.what()) == "trace folder /dev/null/trace: cannot be created; name a folder that can");
 
   const fs::path folder = empty_folder("spill");
   const Error small = refusal(with([&](Options& o) {

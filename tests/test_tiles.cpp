@@ -312,6 +312,7 @@ TEST_CASE("tiles: slabs of given heights") {
 
 TEST_CASE("tiles: four times the memory limit passes through the disk") {
   const std::filesystem::path folder = std::filesystem::absolute("spilled");
+  std::filesystem::create_directories(folder);
   {
     Options options;
     options.gpus = 0;

@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "../runtime/ending.hpp"
 #include "commands.hpp"
 #include "output_file.hpp"
 
@@ -20,15 +21,18 @@ int report(const std::exception& error) {
 }
 
 int with_runtime(const Options& options, const std::function<int(Runtime&)>& body) {
-  Runtime runtime(options);
-  try {
-    return body(runtime);
-  } catch (const Stall& stall) {
-    end_all_ranks(report(stall));
-  } catch (const std::exception& error) {
-    if (runtime.ranks() > 1) end_all_ranks(report(error));
-    throw;
-  }
+  const int status = [&] {
+    Runtime runtime(options);
+    try {
+      return body(runtime);
+    } catch (const Stall& stall) {
+      end_all_ranks(report(stall));
+    } catch (const std::exception& error) {
+      if (runtime.ranks() > 1) end_all_ranks(report(error));
+      throw;
+    }
+  }();
+  return trace_failed() ? static_cast<int>(Blame::machine) : status;
 }
 
 namespace {

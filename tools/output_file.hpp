@@ -24,8 +24,8 @@ class Descriptor {
 
 class OutputFile {
  public:
-  /// Creates the temporary file. Made before a long computation, it finds early whatever is wrong with the
-  /// target.
+  /// Creates the temporary file, and removes those that killed processes left of the same target. Made before
+  /// a long computation, it finds early whatever is wrong with the target.
   /// @throw Error when the target is a folder, lies in none, or may not be written.
   explicit OutputFile(const std::filesystem::path& target);
 
@@ -56,7 +56,8 @@ class OutputFile {
   Descriptor file_;
 };
 
-/// From now on SIGHUP, SIGINT and SIGTERM remove temporary files before they end the process.
+/// From now on SIGHUP, SIGINT, SIGTERM and SIGABRT remove temporary files, and what was spilled, before they
+/// end the process.
 void remove_temporaries_when_interrupted();
 
 }  // namespace asterism::tools

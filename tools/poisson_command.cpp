@@ -100,6 +100,7 @@ PoissonOutcome solve(Runtime& runtime, const PoissonOptions& o, const StatedProb
 int run(const PoissonOptions& o) {
   Stopwatch stopwatch;
   const StatedProblem stated = state_problem(o.problem, o.input);
+  tell_replaced(o.common, {o.input});
   const Precision precision =
       o.common.precision.value_or(stated.reader ? stated.reader->header().precision : Precision::f64);
   return with_runtime(o.common.runtime, [&](Runtime& runtime) {

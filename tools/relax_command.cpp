@@ -316,6 +316,7 @@ int run(const RelaxOptions& o) {
   Stopwatch stopwatch;
   const Precision precision = precision_of_run(o);
   const StatedRelaxation stated = state_relaxation(o, precision);
+  tell_replaced(o.common, {o.input, o.initial});
   return with_runtime(o.common.runtime, [&](Runtime& runtime) {
     const RelaxOutcome outcome = precision == Precision::f32 ? solve<float>(runtime, o, stated, stopwatch)
                                                              : solve<double>(runtime, o, stated, stopwatch);

@@ -22,6 +22,15 @@ Traffic traffic_of_all_ranks(const Runtime& runtime, const Traffic& mine) {
   return {sum(0), sum(1), sum(2), sum(3), sum(4)};
 }
 
+void tell_replaced(const CommonOptions& options, const std::vector<std::filesystem::path>& inputs) {
+  if (launched_rank() > 0 || options.verbosity == Verbosity::quiet) return;
+  for (const std::filesystem::path& input : inputs) {
+    std::error_code different;
+    if (std::filesystem::equivalent(options.output, input, different))
+      fmt::print(stderr, "asterism: {} is read and, when u is complete, replaced by it\n", input.string());
+  }
+}
+
 std::optional<NpyWriter> open_output(const Runtime& runtime, const std::filesystem::path& output,
                                      const std::vector<Index>& shape, Precision precision) {
   if (output.empty()) return std::nullopt;

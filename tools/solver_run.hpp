@@ -13,6 +13,7 @@
 #include "../runtime/report.hpp"
 #include "../runtime/runtime.hpp"
 #include "npy.hpp"
+#include "options.hpp"
 
 namespace asterism::tools {
 
@@ -43,6 +44,10 @@ struct Workers {
 // Sums over all ranks. Collective.
 Workers workers_of_all_ranks(const Runtime& runtime);
 Traffic traffic_of_all_ranks(const Runtime& runtime, const Traffic& mine);
+
+/// Tells, on standard error, when the output is one of the inputs: that is allowed, as they stay open until
+/// the end.
+void tell_replaced(const CommonOptions& options, const std::vector<std::filesystem::path>& inputs);
 
 /// The output file, which all ranks write into and rank 0 makes and commits; none without a name. Collective.
 /// @throw Error: see NpyWriter
