@@ -15,7 +15,7 @@ enum class Blame {
   task = 4,     ///< the run: a task of the graph failed
 };
 
-/// Who throws an error: the rank that it happened to alone, or every rank, so that it is enough if one of them tells it.
+/// Who throws an error: the rank that it happened to, or every rank, so that it is enough if one of them tells it.
 enum class ThrownBy { this_rank, all_ranks };
 
 /// The base of everything that Asterism throws. The message says what is wrong, gives the offending value, and says

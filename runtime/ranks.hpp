@@ -68,8 +68,8 @@ void end_pulses();
 /// Whether there are any.
 bool has_pulses();
 
-// Farewells: what ranks say that cannot go on. Rank 0's watchdog decides what comes of them. They go the pulses' way, and
-// without pulses there is no answer.
+// Farewells: what ranks say that cannot go on. Rank 0's watchdog decides what comes of them. They go the pulses' way,
+// and without pulses there is no answer.
 
 enum class Answer {
   together,  ///< all ranks leave and say the same: they can end as they would have, each by itself

@@ -322,7 +322,8 @@ void Runtime::require_alike(const std::string& statement) const {
                Blame::input};
   const Meeting meeting(*state_);
   failure = ranks::agree_on_failure(failure);  // never the same on all ranks: rank 0 has none
-  if (failure) throw Error(fmt::format("rank {} {}", failure->rank, failure->reason), failure->blame, ThrownBy::all_ranks);
+  if (failure)
+    throw Error(fmt::format("rank {} {}", failure->rank, failure->reason), failure->blame, ThrownBy::all_ranks);
 }
 
 namespace {
