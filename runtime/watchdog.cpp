@@ -98,7 +98,7 @@ std::string Runtime::State::diagnose() const {
   std::string text = fmt::format("no progress for {:.0f} s{} with {} task{} waiting", options.stall_seconds,
                                  ranks > 1 ? " on any rank" : "", in_flight.size(), in_flight.size() == 1 ? "" : "s");
   if (meeting > 0 && in_flight.empty())
-    return text + ": this rank waits for the others, which do not do the same as it; call what is collective on all ranks";
+    return text + ": this rank waits for the others, which do something else; call what is collective on all ranks";
   if (!in_flight.empty()) {
     const detail::TaskRecord& oldest = in_flight.front();
     text += fmt::format("; the oldest is {} with tiles", oldest.name());
