@@ -9,6 +9,7 @@
 
 #include "../runtime/error.hpp"
 #include "relaxation_speeds.hpp"
+#include "statement.hpp"
 
 namespace asterism::mlssor {
 namespace {
@@ -55,6 +56,11 @@ double expected_radius(double omega, double jacobi_radius) {
 template <class T>
 std::vector<Share> cut_for_workers(const Runtime& runtime, const relaxation::Problem& problem,
                                    const Settings& settings) {
+  Statement given = relaxation::statement(problem, sizeof(T));
+  given.add("subdomain", settings.subdomain).add("layers", settings.layers).add("alternation", settings.alternate);
+  given.add("omega", settings.omega).add("sweeps", settings.sweeps).add("tolerance", settings.tolerance);
+  given.add("sweeps between two residuals", settings.check_every).add("stripes", settings.stripes);
+  runtime.require_alike(given.text());
   const std::vector<Candidate> all = relaxation::all_workers(runtime);
   return cut_rows<T>(choose_workers(all, runtime.ranks(), settings.subdomain), problem, settings);
 }

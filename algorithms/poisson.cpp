@@ -13,9 +13,10 @@ kernels::SlabArgs slab_args(const Grid& grid) {
 
 template <class T>
 Solver<T>::Solver(Runtime& runtime, const Problem& problem, const Settings& settings)
-    : SlabbedProblem<T>(runtime, problem, settings, [&](const Machine& machine, const Grid& grid) {
-        return choose_layout<T>(machine, grid, settings, slab_args(grid));
-      }) {
+    : SlabbedProblem<T>(runtime, problem, settings,
+                        [](const Machine& machine, const Grid& grid, const Settings& agreed) {
+                          return choose_layout<T>(machine, grid, agreed, slab_args(grid));
+                        }) {
   args_ = slab_args(grid_);
   args_.planes_at_once = layout_.planes_at_once;
   equally_spaced_ = problem.coordinates.empty();

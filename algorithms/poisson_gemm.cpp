@@ -95,8 +95,8 @@ Layout choose_gemm_layout(const Runtime& runtime, const Machine& machine, const 
 template <class T>
 GemmSolver<T>::GemmSolver(Runtime& runtime, const Problem& problem, const Settings& settings)
     : Base(runtime, problem, settings,
-           [&](const Machine& machine, const Grid& grid) {
-             return choose_gemm_layout<T>(runtime, machine, problem, grid, settings);
+           [&](const Machine& machine, const Grid& grid, const Settings& agreed) {
+             return choose_gemm_layout<T>(runtime, machine, problem, grid, agreed);
            }),
       kind_(kernels::transform_to_modes(grid_.a.x)),
       scale_(1 / kernels::round_trip(kind_, grid_.a.x.n)) {

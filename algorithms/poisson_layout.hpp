@@ -33,7 +33,7 @@ enum class Dealing {
   turns,   ///< one after the other: the interface systems are eliminated while later slabs still come
 };
 
-/// The same on every rank, but for where slabs and interface systems are worked on.
+/// The same on every rank, but for where slabs and interface systems are worked on, and how many planes and slabs at once.
 struct Layout {
   Mode mode = Mode::incore;
   Where where = Where::cpu;

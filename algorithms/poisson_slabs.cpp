@@ -8,6 +8,8 @@
 #include <cmath>
 #include <map>
 
+#include "statement.hpp"
+
 namespace asterism::poisson {
 namespace {
 
@@ -18,18 +20,56 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Rank 0's choice, on every rank: the machines of the ranks may differ, but their graphs must not.
-Layout agree(const Runtime& runtime, const Layout& mine) {
-  std::array<double, 8> numbers{};
-  if (runtime.rank() == 0)
-    numbers = {static_cast<double>(mine.mode),    static_cast<double>(mine.slab_planes),
-               static_cast<double>(mine.slabs),   static_cast<double>(mine.planes_at_once),
-               static_cast<double>(mine.scratch), static_cast<double>(mine.slabs_in_flight),
-               static_cast<double>(mine.lanes),   static_cast<double>(mine.dealing)};
-  runtime.sum_over_ranks(numbers.data(), numbers.size());
-  const auto index = [&](std::size_t i) { return static_cast<Index>(numbers[i]); };
-  return {static_cast<Mode>(index(0)), mine.where, index(1), index(2), index(3), index(4), index(5),
-          index(6), static_cast<Dealing>(index(7)), mine.interface, mine.keeps_interface};
+/// What the tasks of all ranks are cut by: their machines may differ, but their graphs must not. Rank 0's slabs, lanes
+/// and dealing; streaming where any rank has to; the working memory of the rank that needs the most.
+struct Agreement {
+  Mode mode = Mode::incore;
+  Index slab_planes = 0, lanes = 0, scratch = 0;
+  Dealing dealing = Dealing::blocks;
+};
+Agreement agree(const Runtime& runtime, const Layout& mine) {
+  constexpr std::size_t size = 5;
+  std::vector<double> numbers(static_cast<std::size_t>(runtime.ranks()) * size);
+  const std::array<double, size> ours{static_cast<double>(mine.mode), static_cast<double>(mine.slab_planes),
+                                      static_cast<double>(mine.lanes), static_cast<double>(mine.scratch),
+                                      static_cast<double>(mine.dealing)};
+  std::copy(ours.begin(), ours.end(), numbers.begin() + runtime.rank() * static_cast<std::ptrdiff_t>(size));
+  runtime.sum_over_ranks(numbers.data(), static_cast<Index>(numbers.size()));
+  Agreement agreement{Mode::incore, static_cast<Index>(numbers[1]), static_cast<Index>(numbers[2]), 0,
+                      static_cast<Dealing>(static_cast<int>(numbers[4]))};
+  for (std::size_t first = 0; first < numbers.size(); first += size) {
+    if (static_cast<Mode>(static_cast<int>(numbers[first])) == Mode::streaming) agreement.mode = Mode::streaming;
+    agreement.scratch = std::max(agreement.scratch, static_cast<Index>(numbers[first + 3]));
+  }
+  return agreement;
+}
+
+/// With several ranks each chooses a second time, around what was agreed on: so many planes at once as its own workers
+/// transform, and so many slabs in flight as its own memories hold.
+template <class Choice>
+Layout agreed_layout(const Runtime& runtime, const Machine& machine, const Grid& grid, Settings settings,
+                     const Choice& choose) {
+  Layout layout = choose(machine, grid, settings);
+  if (runtime.ranks() == 1) return layout;
+  const Agreement slabs = agree(runtime, layout);
+  settings.mode = slabs.mode;
+  settings.slab_planes = slabs.slab_planes;
+  layout = choose(machine, grid, settings);
+  layout.scratch = agree(runtime, layout).scratch;
+  layout.lanes = slabs.lanes;
+  layout.dealing = slabs.dealing;
+  return layout;
+}
+
+std::string statement(const Problem& problem, const Settings& settings, std::size_t element_bytes) {
+  Statement s;
+  s.add("grid", problem.shape).add("batch", problem.batch).add("bytes of a number", element_bytes);
+  s.add("lengths", problem.lengths).add("centering", problem.centering).add("lambda", problem.lambda);
+  s.add("coordinates", problem.coordinates);
+  for (const Ends& ends : problem.ends)
+    for (const End* end : {&ends.lower, &ends.upper})
+      s.add("condition", end->condition).add("given value", end->value).add("given values", end->values);
+  return s.add("mode", settings.mode).add("planes of a slab", settings.slab_planes).add("mean", settings.mean).text();
 }
 
 /// The solution, with mean zero, of (S1) with mu = 0 where no end of the axis is held: right-hand sides f,
@@ -86,8 +126,9 @@ template <class T>
 SlabbedProblem<T>::SlabbedProblem(Runtime& runtime, const Problem& problem, const Settings& settings,
                                   const Choice& choose)
     : runtime_(&runtime), grid_(discretise(problem)), settings_(settings) {
+  runtime.require_alike(statement(problem, settings, sizeof(T)));
   const Machine machine = runtime.machine();
-  layout_ = agree(runtime, choose(machine, grid_));
+  layout_ = agreed_layout(runtime, machine, grid_, settings, choose);
   cpus_ = machine.count(WorkerKind::cpu);
   gpus_ = machine.count(WorkerKind::cuda);
 

@@ -65,9 +65,10 @@ class SlabbedProblem {
 
  protected:
   /// Chooses how the grid is cut, from the memories of one rank.
-  using Choice = std::function<Layout(const Machine& machine, const Grid& grid)>;
+  using Choice = std::function<Layout(const Machine& machine, const Grid& grid, const Settings& settings)>;
 
-  /// With several ranks: collective; rank 0's choice is everybody's, but for where the slabs are worked on.
+  /// With several ranks: collective; all must state the same problem and settings, of which rank 0 chooses what the ranks
+  /// have to have alike.
   /// @throw Error: see discretise; what `choose` throws.
   SlabbedProblem(Runtime& runtime, const Problem& problem, const Settings& settings, const Choice& choose);
   ~SlabbedProblem() = default;

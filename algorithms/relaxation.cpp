@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "relaxation_speeds.hpp"
+#include "statement.hpp"
 
 namespace asterism::relaxation {
 namespace {
@@ -22,6 +23,12 @@ Settings completed(const Problem& problem, const Settings& given) {
 
 template <class T>
 Cut cut_for_workers(Runtime& runtime, const Problem& problem, const Settings& settings) {
+  Statement given = statement(problem, sizeof(T));
+  given.add("method", settings.method).add("omega", settings.omega).add("sweeps", settings.sweeps);
+  given.add("tolerance", settings.tolerance).add("sweeps between two residuals", settings.check_every);
+  given.add("sweeps of a task", settings.sweeps_per_task).add("arrangement", settings.arrangement);
+  given.add("exchange", settings.exchange).add("stripes", settings.stripes).add("balance", settings.balance);
+  runtime.require_alike(given.text());
   const std::vector<Candidate> all = measured_workers<T>(runtime, problem, settings);
   return cut_rows<T>(choose_workers<T>(all, problem, settings), problem, settings);
 }

@@ -8,6 +8,7 @@
 
 #include "../runtime/error.hpp"
 #include "relaxation_convergence.hpp"
+#include "statement.hpp"
 
 namespace asterism::relaxation {
 namespace {
@@ -102,6 +103,14 @@ Settings checked(const Problem& problem, Settings settings) {
   require_sound_side("upper x", problem.x_upper, problem.shape[0]);
   require_sound_settings(settings);
   return settings;
+}
+
+Statement statement(const Problem& problem, std::size_t element_bytes) {
+  Statement s;
+  s.add("grid", problem.shape).add("lengths", problem.lengths).add("bytes of a number", element_bytes);
+  for (const Side* side : {&problem.y_lower, &problem.y_upper, &problem.x_lower, &problem.x_upper})
+    s.add("side", side->value).add("values of a side", side->values);
+  return s;
 }
 
 double value_at(const Side& side, Index node) {

@@ -7,6 +7,10 @@
 
 #include "../codelets/relax.hpp"
 
+namespace asterism {
+class Statement;
+}
+
 namespace asterism::relaxation {
 
 /// What u is on one side of the rectangle.
@@ -68,6 +72,9 @@ double effective_omega(Method method, double omega);
 /// whose Jacobi iteration has the radius `jacobi_radius`. SOR: omega - 1 from the best omega on, below it
 /// ((omega rho + sqrt(omega^2 rho^2 - 4 (omega - 1))) / 2)^2 (Young 1971, chapter 6).
 double spectral_radius(Method method, double omega, double jacobi_radius);
+
+/// The problem, as what all ranks have to be given alike.
+Statement statement(const Problem& problem, std::size_t element_bytes);
 
 /// The settings, where they and the problem are sound. @throw Error: see Solver's constructor; but the number
 /// of stripes is not looked at.

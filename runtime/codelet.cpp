@@ -31,7 +31,8 @@ void run(void* buffers[], void* argument, Call call) noexcept {
   Runtime::State& runtime = *record.runtime;
   ++runtime.progress;
   if (runtime.failed) return;
-  ++runtime.executing;
+  record.runs = true;
+  ++runtime.executing;  // until the task ends
   try {
     std::array<Matrix, STARPU_NMAXBUFS> ports{};
     for (std::size_t i = 0; i < record.tiles.size(); ++i) {
@@ -44,7 +45,6 @@ void run(void* buffers[], void* argument, Call call) noexcept {
   } catch (...) {
     runtime.fail(record.name(), no_standard_exception);
   }
-  --runtime.executing;
 }
 
 void run_cpu(void* buffers[], void* argument) {

@@ -9,8 +9,11 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
+#include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "ending.hpp"
@@ -106,17 +109,34 @@ void take_gpus(Environment& environment) {
 }
 #endif
 
-/// The pulses of this rank; nullptr: there are none.
+enum Tag { pulse_tag, farewell_tag, answer_tag };
+
+/// The pulses of this rank, and its farewells; nullptr: there are none.
 struct Pulses {
   MPI_Comm comm = MPI_COMM_NULL;
   int rank = 0, ranks = 1;
   std::vector<MPI_Request> under_way;  // to each rank
   std::vector<int> sent, taken;        // to and from each rank
+
+  std::string farewell;                // of this rank, on its way
+  std::vector<std::pair<int, std::string>> came;  // rank 0: farewells without an answer, by rank, in their order
+  std::chrono::steady_clock::time_point first_came;
+  bool one_tells = false;              // rank 0: whether a rank was told to tell
+  std::map<int, Answer> answers;       // rank 0: on their way
+  std::vector<MPI_Request> messages;   // farewell and answers that are on their way
 };
 std::unique_ptr<Pulses> pulses;
 
+/// Whether a message is there.
+std::optional<MPI_Status> probe(Tag tag) {
+  int there = 0;
+  MPI_Status status;
+  MPI_Iprobe(MPI_ANY_SOURCE, tag, pulses->comm, &there, &status);
+  return there == 0 ? std::nullopt : std::optional(status);
+}
+
 void take_pulse(int from) {
-  MPI_Recv(nullptr, 0, MPI_BYTE, from, 0, pulses->comm, MPI_STATUS_IGNORE);
+  MPI_Recv(nullptr, 0, MPI_BYTE, from, pulse_tag, pulses->comm, MPI_STATUS_IGNORE);
   ++pulses->taken[static_cast<std::size_t>(from)];
 }
 
@@ -179,7 +199,7 @@ void wait_for_all() {
   starpu_mpi_barrier(MPI_COMM_WORLD);
 }
 
-std::optional<Failure> agree_on_failure(std::optional<Failure> mine) {
+std::optional<Failure> agree_on_failure(const std::optional<Failure>& mine) {
   int rank = 0, ranks = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -192,6 +212,9 @@ std::optional<Failure> agree_on_failure(std::optional<Failure> mine) {
   int blame = static_cast<int>(failure.blame);
   MPI_Bcast(&blame, 1, MPI_INT, failing, MPI_COMM_WORLD);
   failure.blame = static_cast<Blame>(blame);
+  int alike = mine && mine->task == failure.task && mine->reason == failure.reason ? 1 : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &alike, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  failure.rank = alike == 1 ? -1 : failing;
   return failure;
 }
 
@@ -234,20 +257,16 @@ void send_pulse() {
     if (r != pulses->rank) MPI_Test(&pulses->under_way[to], &taken, MPI_STATUS_IGNORE);
     if (taken == 0) continue;
     // Synchronous: only then does its completion say that it was taken.
-    MPI_Issend(nullptr, 0, MPI_BYTE, r, 0, pulses->comm, &pulses->under_way[to]);
+    MPI_Issend(nullptr, 0, MPI_BYTE, r, pulse_tag, pulses->comm, &pulses->under_way[to]);
     ++pulses->sent[to];
   }
 }
 
 bool pulse_came() {
   if (!pulses) return false;
-  for (bool came = false;; came = true) {
-    int there = 0;
-    MPI_Status status;
-    MPI_Iprobe(MPI_ANY_SOURCE, 0, pulses->comm, &there, &status);
-    if (there == 0) return came;
-    take_pulse(status.MPI_SOURCE);
-  }
+  bool came = false;
+  for (; const auto pulse = probe(pulse_tag); came = true) take_pulse(pulse->MPI_SOURCE);
+  return came;
 }
 
 void end_pulses() {
@@ -257,8 +276,51 @@ void end_pulses() {
   for (int r = 0; r < pulses->ranks; ++r)
     while (pulses->taken[static_cast<std::size_t>(r)] < expected[static_cast<std::size_t>(r)]) take_pulse(r);
   MPI_Waitall(pulses->ranks, pulses->under_way.data(), MPI_STATUSES_IGNORE);
+  MPI_Waitall(static_cast<int>(pulses->messages.size()), pulses->messages.data(), MPI_STATUSES_IGNORE);
   MPI_Comm_free(&pulses->comm);
   pulses.reset();
+}
+
+bool has_pulses() { return pulses != nullptr; }
+
+void say_farewell(const std::string& text) {
+  if (!pulses) return;
+  pulses->farewell = text;
+  MPI_Isend(pulses->farewell.data(), static_cast<int>(text.size()), MPI_CHAR, 0, farewell_tag, pulses->comm,
+            &pulses->messages.emplace_back());
+}
+
+std::optional<Answer> answer_to_farewell() {
+  if (!pulses || !probe(answer_tag)) return std::nullopt;
+  Answer answer{};
+  MPI_Recv(&answer, sizeof answer, MPI_BYTE, 0, answer_tag, pulses->comm, MPI_STATUS_IGNORE);
+  return answer;
+}
+
+void answer_farewells() {
+  if (!pulses || pulses->rank != 0) return;
+  using Clock = std::chrono::steady_clock;
+  Pulses& p = *pulses;
+  while (auto status = probe(farewell_tag)) {
+    int length = 0;
+    MPI_Get_count(&*status, MPI_CHAR, &length);
+    std::string text(static_cast<std::size_t>(length), ' ');
+    MPI_Recv(text.data(), length, MPI_CHAR, status->MPI_SOURCE, farewell_tag, p.comm, MPI_STATUS_IGNORE);
+    if (p.came.empty()) p.first_came = Clock::now();
+    p.came.emplace_back(status->MPI_SOURCE, std::move(text));
+  }
+  constexpr std::chrono::milliseconds moment(300);  // for those who say the same
+  const bool all = static_cast<int>(p.came.size()) == p.ranks;
+  if (p.came.empty() || (!all && Clock::now() - p.first_came < moment)) return;
+  const bool together = all && std::all_of(p.came.begin(), p.came.end(), [&](const auto& farewell) {
+                          return farewell.second == p.came.front().second;
+                        });
+  for (const auto& farewell : p.came) {
+    Answer& answer = p.answers[farewell.first] =
+        together ? Answer::together : std::exchange(p.one_tells, true) ? Answer::silence : Answer::tell;
+    MPI_Isend(&answer, sizeof answer, MPI_BYTE, farewell.first, answer_tag, p.comm, &p.messages.emplace_back());
+  }
+  p.came.clear();
 }
 
 void register_tile(_starpu_data_state* handle, std::int64_t tag, int owner) {

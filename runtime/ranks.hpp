@@ -20,6 +20,7 @@ class Environment;
 struct Failure {
   std::string task, reason;
   Blame blame;
+  int rank = -1;  ///< agreed on: the one whose failure it is; -1: all ranks have the same
 };
 
 namespace ranks {
@@ -48,7 +49,7 @@ void barrier();
 void wait_for_all();
 
 /// The failure of the lowest rank that has one, on every rank. Collective.
-std::optional<Failure> agree_on_failure(std::optional<Failure> mine);
+std::optional<Failure> agree_on_failure(const std::optional<Failure>& mine);
 
 /// Rank 0's text on every rank.
 void broadcast(std::string& text);
@@ -64,6 +65,23 @@ void send_pulse();
 bool pulse_came();
 /// Not after a stall.
 void end_pulses();
+/// Whether there are any.
+bool has_pulses();
+
+// Farewells: what ranks say that cannot go on. Rank 0's watchdog decides what comes of them. They go the pulses' way,
+// and without pulses there is no answer.
+
+enum class Answer {
+  together,  ///< all ranks leave and say the same: they can end as they would have, each by itself
+  tell,      ///< this rank tells what it said, and ends all
+  silence,   ///< another rank does
+};
+/// To rank 0; waits for nobody.
+void say_farewell(const std::string& text);
+/// When it has come.
+std::optional<Answer> answer_to_farewell();
+/// On rank 0, from time to time: a moment after the first farewell all that came are answered.
+void answer_farewells();
 
 void register_tile(_starpu_data_state* handle, std::int64_t tag, int owner);
 

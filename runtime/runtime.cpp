@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <sstream>
 
 #include "ending.hpp"
 #include "environment.hpp"
@@ -135,6 +136,42 @@ void require_gpus(int asked) {
                 Blame::machine);
 }
 
+Error error_on_all_ranks(const Failure& failure) {
+  const std::string rank = failure.rank < 0 ? "" : fmt::format("rank {}: ", failure.rank);
+  return Error(rank + failure.reason, failure.blame, ThrownBy::all_ranks);
+}
+
+bool met_before_start = false;
+
+/// Lets no rank start where one cannot. Collective.
+std::optional<Failure> meet_before_start(const std::optional<Failure>& mine) {
+  met_before_start = true;
+  return ranks::agree_on_failure(mine);
+}
+
+/// The first line of `statement` that `first` does not have, and what it has there.
+std::string difference(const std::string& statement, const std::string& first) {
+  std::istringstream mine(statement), theirs(first);
+  std::string line, other;
+  do {
+    line.clear();
+    other.clear();
+    std::getline(mine, line);
+    std::getline(theirs, other);
+  } while (line == other);
+  const auto quoted = [](const std::string& text) { return text.empty() ? "nothing" : "\"" + text + "\""; };
+  return quoted(line) + " for " + quoted(other);
+}
+
+/// In the destructor of a Runtime that an exception ends: the other ranks would wait for this one for ever.
+void leave_by_exception(Runtime::State& state) {
+  const std::shared_ptr<Error::Note> note = Error::newest();
+  if (note && note->thrown_by == ThrownBy::all_ranks) return;
+  state.leave(note ? note->message : "this rank left its Runtime by an exception that is not an asterism::Error",
+              static_cast<int>(note ? note->blame : Blame::task));
+  if (note) note->thrown_by = ThrownBy::all_ranks;
+}
+
 /// Checks the options, starts StarPU with them, and checks that it is what was asked for.
 void start(Runtime::State& state, bool& running) {
   Options& options = state.options;
@@ -163,7 +200,10 @@ Runtime::Runtime(const Options& options) : state_(std::make_unique<State>()) {
   State& s = *state_;
   s.options = options;
   trace_is_lost = false;
-  if (ranks::launched_ranks() > 1) ranks::connect(s.rank, s.ranks);
+  if (ranks::launched_ranks() > 1) {
+    ranks::connect(s.rank, s.ranks);
+    if (const std::optional<Failure> refusal = meet_before_start({})) throw error_on_all_ranks(*refusal);
+  }
   std::optional<Failure> failure;
   bool running = false;
   try {
@@ -176,7 +216,7 @@ Runtime::Runtime(const Options& options) : state_(std::make_unique<State>()) {
   if (s.ranks > 1) failure = ranks::agree_on_failure(failure);  // nobody waits for a rank that could not start
   if (failure) {
     if (running) end_starpu(s.ranks);
-    throw Error(failure->reason, failure->blame);
+    throw error_on_all_ranks(*failure);
   }
   current = &s;
   if (s.ranks > 1) ranks::start_pulses();
@@ -184,11 +224,14 @@ Runtime::Runtime(const Options& options) : state_(std::make_unique<State>()) {
 }
 
 Runtime::~Runtime() {
+  State& s = *state_;
+  if (s.ranks > 1 && std::uncaught_exceptions() > s.exceptions_at_start) leave_by_exception(s);
   try {
-    wait();
+    if (!s.stalled) wait();  // whoever waited was thrown the stall already
   } catch (const std::exception& error) {
-    fmt::print(stderr, "asterism: {}\n", error.what());
+    if (s.ranks == 1 || (s.rank == 0 && !s.stalled)) fmt::print(stderr, "asterism: {}\n", error.what());
   }
+  if (s.stalled && s.ranks > 1) s.leave(s.stall, static_cast<int>(Blame::machine));  // the others would wait for ever
   {
     const std::lock_guard lock(state_->mutex);
     state_->ending = true;
@@ -197,7 +240,6 @@ Runtime::~Runtime() {
   if (state_->watchdog.joinable()) state_->watchdog.join();
   current = nullptr;
   if (state_->stalled) {
-    if (state_->ranks > 1) end_all_ranks(static_cast<int>(Blame::machine));  // the others would wait for ever
     static_cast<void>(state_.release());  // StarPU's threads still refer to it, and nothing can stop them
     return;
   }
@@ -231,7 +273,9 @@ void Runtime::wait() {
     s.failed = false;
   }
   if (s.ranks > 1) failure = ranks::agree_on_failure(failure);
-  if (failure) throw TaskFailure(failure->task, failure->reason);
+  if (failure)
+    throw TaskFailure(failure->task, failure->reason, ThrownBy::all_ranks,
+                      failure->rank < 0 ? "" : fmt::format(" on rank {}", failure->rank));
 }
 
 bool Runtime::task_has_failed() const { return state_->failed; }
@@ -263,32 +307,58 @@ void Runtime::barrier() const {
   if (state_->ranks > 1) ranks::barrier();
 }
 
+void Runtime::require_alike(const std::string& statement) const {
+  if (ranks() == 1) return;
+  const std::string first = from_first_rank(statement);
+  std::optional<Failure> failure;
+  if (statement != first)
+    failure = {"", "was given other things than rank 0: " + difference(statement, first) + "; start all ranks alike",
+               Blame::input};
+  const Meeting meeting(*state_);
+  failure = ranks::agree_on_failure(failure);  // never the same on all ranks: rank 0 has none
+  if (failure)
+    throw Error(fmt::format("rank {} {}", failure->rank, failure->reason), failure->blame, ThrownBy::all_ranks);
+}
+
 namespace {
 
-/// A body that workers run, and where it says what it throws.
-struct Call {
-  const std::function<void()>* body;
-  Runtime::State* state;
+/// A body that workers run, and what it throws there.
+class Call {
+ public:
+  explicit Call(const std::function<void()>& body) : body_(body) {}
 
   static void run(void* argument) noexcept {
-    const auto* call = static_cast<const Call*>(argument);
+    auto& call = *static_cast<Call*>(argument);
     try {
-      (*call->body)();
+      call.body_();
     } catch (const std::exception& error) {
-      call->state->fail("on a worker", error.what());
+      call.fail(error.what());
     } catch (...) {
-      call->state->fail("on a worker", no_standard_exception);
+      call.fail(no_standard_exception);
     }
   }
+  void rethrow() const {
+    if (failure_) throw TaskFailure("on a worker", *failure_);
+  }
+
+ private:
+  void fail(const std::string& reason) {
+    const std::lock_guard lock(mutex_);
+    failure_ = reason;
+  }
+
+  const std::function<void()>& body_;
+  std::mutex mutex_;
+  std::optional<std::string> failure_;
 };
 
 }  // namespace
 
 void Runtime::on_each_worker(WorkerKind kind, const std::function<void()>& body) {
-  Call call{&body, state_.get()};
+  Call call(body);
   starpu_execute_on_each_worker_ex(Call::run, &call, kind == WorkerKind::cpu ? STARPU_CPU : STARPU_CUDA,
                                    "on_each_worker");
-  wait();
+  call.rethrow();
 }
 
 void Runtime::on_worker(WorkerKind kind, int number, const std::function<void()>& body) {
@@ -297,10 +367,17 @@ void Runtime::on_worker(WorkerKind kind, int number, const std::function<void()>
       number < 0 ? -1 : starpu_worker_get_by_type(cpu ? STARPU_CPU_WORKER : STARPU_CUDA_WORKER, number);
   if (worker < 0)
     throw Error(fmt::format("there is no {} worker {}", cpu ? "CPU" : "CUDA", number), Blame::machine);
-  Call call{&body, state_.get()};
+  Call call(body);
   auto id = static_cast<unsigned>(worker);
   starpu_execute_on_specific_workers(Call::run, &call, 1, &id, "on_worker");
-  wait();
+  call.rethrow();
+}
+
+Error agreed(const Error& error) {
+  if (ranks::launched_ranks() == 1 || met_before_start) return error;
+  int rank = 0, ranks = 1;
+  ranks::connect(rank, ranks);
+  return error_on_all_ranks(*meet_before_start(Failure{"start", error.what(), error.blame()}));
 }
 
 void Runtime::State::fail(const std::string& task, const std::string& reason) {
@@ -327,6 +404,7 @@ void Runtime::State::task_ended(detail::TaskRecord& record) {
     }
   }
   ++progress;
+  if (record.runs) --executing;
   if (record.streams) --streaming;
   in_flight.erase(record.self);
   changed.notify_all();

@@ -21,8 +21,9 @@ class Runtime {
   explicit Runtime(const Options& options = {});
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
-  /// Waits for all tasks, writes the trace, ends StarPU. Reports what goes wrong on standard error; never throws. After
-  /// a Stall on one of several ranks it ends them all, with the status 3.
+  /// Waits for all tasks, writes the trace, ends StarPU. Reports what goes wrong on standard error; never throws. With
+  /// several ranks, when an exception that not all of them have ends it, or after a Stall: tells the message once, with
+  /// the rank, and ends all ranks, with the status of the Error's blame.
   ~Runtime();
 
   /// Waits for all tasks submitted so far. With several ranks: collective.
@@ -56,8 +57,13 @@ class Runtime {
   /// Waits until every rank is here.
   void barrier() const;
 
-  /// Runs `body` once in the thread of every worker of a kind, and waits: for plans and handles that the tasks to
-  /// come would otherwise make while they are timed. @throw TaskFailure when it throws.
+  /// Compares what all ranks must have been given alike. Collective.
+  /// @param statement lines "name: value"
+  /// @throw Error on all ranks: says what differs, and on which rank
+  void require_alike(const std::string& statement) const;
+
+  /// Runs `body` once in the thread of every worker of a kind on this rank, and waits for them: for plans and handles
+  /// that the tasks to come would otherwise make while they are timed. @throw TaskFailure when it throws; on this rank.
   void on_each_worker(WorkerKind kind, const std::function<void()>& body);
   /// The same in the thread of one worker, its number among those of the kind. @throw Error: there is none
   void on_worker(WorkerKind kind, int number, const std::function<void()>& body);
@@ -71,6 +77,10 @@ class Runtime {
 
 /// The rank of this process as the launcher (`mpirun`, `srun`) told it, without any MPI call; 0 where there is none.
 int launched_rank();
+
+/// For a rank that cannot even make its Runtime, before it has made any: lets the others, which make theirs, throw the
+/// same. @return what all ranks throw; with one rank, or after a Runtime: `error`
+Error agreed(const Error& error);
 
 /// Ends this process, and every other rank, at once and without clean-up: after a Stall, or when one rank of several
 /// cannot go on and the others would wait for it for ever.

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <list>
 #include <map>
 #include <mutex>
@@ -51,6 +52,7 @@ struct TaskRecord {
   std::string label;
   std::uint64_t cost;
   bool streams;
+  bool runs = false;  // its kernel was called; on a GPU it may run on when the call is over
   std::vector<std::shared_ptr<const TileState>> tiles;
   Runtime::State* runtime;
   starpu_task* task = nullptr;
@@ -93,16 +95,21 @@ struct Runtime::State {
   std::condition_variable end;      // wakes the watchdog, which need not wake for every task
   std::list<detail::TaskRecord> in_flight;
   std::size_t streaming = 0;  // those of them that Runtime::wait_for_room counts
-  std::atomic<long> executing = 0;  // kernels that are being called; those on GPUs only while they are launched
+  std::atomic<long> executing = 0;  // tasks whose kernels were called and that have not ended: they have all their data
   std::atomic<std::uint64_t> progress = 0;  // grows whenever a task starts or ends
   std::atomic<bool> failed = false;
   std::optional<Failure> failure;
 
   int waiting = 0;  // threads blocked in wait_until
   std::atomic<int> meeting = 0;  // threads that wait for the other ranks, in a collective operation
+  int unwinding = 0;  // threads that wait for a tile while an exception passes, with several ranks
+  int exceptions_at_start = std::uncaught_exceptions();  // of the thread that made the Runtime
   std::string stall;
   std::atomic<bool> stalled = false;
   bool ending = false;
+  std::optional<std::string> farewell;  // what this rank says that cannot go on
+  std::optional<std::chrono::steady_clock::time_point> said;  // to the others, since when
+  std::optional<ranks::Answer> answer;  // what is to be done about it
   std::thread watchdog;
 
   mutable std::mutex traffic_mutex;
@@ -128,6 +135,12 @@ struct Runtime::State {
   void give_up(const std::string& reason);
   void task_ended(detail::TaskRecord& record);
   void watch();  // the watchdog's thread
+  void carry_farewells();
+  /// With several ranks, for one that cannot go on: returns where all cannot and say the same; otherwise one of them
+  /// tells what it says, and all end, with its status.
+  void leave(const std::string& text, int status);
+  /// The same, when the answer is known.
+  void follow(ranks::Answer decided, const std::string& text, int status) const;
   [[nodiscard]] std::string diagnose() const;
   [[nodiscard]] Machine machine() const;
   /// Bytes that the tiles of one task may take in memories of one kind (the smallest, where they differ).

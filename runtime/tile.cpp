@@ -82,13 +82,22 @@ TileBase& TileBase::operator=(TileBase&& other) noexcept {
 TileBase::~TileBase() {
   if (!state_ || state_->runtime->stalled) return;  // after a stall StarPU's threads may still look at the handle
   // The caller may free borrowed memory right after, and transfers of any tile that are still on their way when StarPU
-  // ends make it abort: wait for its tasks.
+  // ends make it abort: wait for its tasks. While an exception passes they may be waiting for other ranks that wait
+  // for this one: the watchdog is told.
+  Runtime::State& runtime = *state_->runtime;
+  const bool unwinds = runtime.ranks > 1 && std::uncaught_exceptions() > runtime.exceptions_at_start;
+  const auto count = [&](int change) {
+    const std::lock_guard lock(runtime.mutex);
+    runtime.unwinding += change;
+  };
+  if (unwinds) count(1);
   try {
     wait_for(*state_, STARPU_ACQUIRE_NO_NODE, state_->borrowed ? STARPU_RW : STARPU_W);
   } catch (const Stall& stall) {
-    fmt::print(stderr, "asterism: at the end of a tile: {}\n", stall.what());
+    if (!unwinds) fmt::print(stderr, "asterism: at the end of a tile: {}\n", stall.what());
     return;
   }
+  if (unwinds) count(-1);
   starpu_data_release_on_node(state_->handle, STARPU_ACQUIRE_NO_NODE);
   if (state_->borrowed)
     starpu_data_unregister(state_->handle);

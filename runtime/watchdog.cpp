@@ -2,10 +2,16 @@
 
 #include <algorithm>
 #include <limits>
+#include <thread>
 
 #include "state.hpp"
 
 namespace asterism {
+namespace {
+
+constexpr std::chrono::seconds no_answer(10);  // after so long a rank that cannot go on acts by itself
+
+}  // namespace
 
 // StarPU retries for ever when a task's data do not fit where it should run, or when somebody never gives a tile back.
 // No task can be cancelled, so all that can be done is to notice and to say what is stuck. A rank that waits for the
@@ -16,15 +22,20 @@ void Runtime::State::watch() {
   using Seconds = std::chrono::duration<double>;
   const Seconds patience(options.stall_seconds > 0 ? options.stall_seconds : std::numeric_limits<double>::infinity());
   const Seconds pause = std::min(patience / 20, Seconds(1));  // others may be less patient, and want to hear from us
+  const Seconds blink = ranks > 1 ? std::min(pause, Seconds(0.1)) : pause;  // farewells are not kept waiting
   std::uint64_t seen = 0;
   std::int64_t seen_bytes = 0;
-  auto last_change = Clock::now();
+  auto last_change = Clock::now(), last_look = last_change;
 
   std::unique_lock lock(mutex);
-  while (!end.wait_for(lock, pause, [&] { return ending; })) {
+  while (!end.wait_for(lock, blink, [&] { return ending; })) {
+    if (ranks > 1) carry_farewells();
+    if (stalled || Clock::now() - last_look < pause) continue;
+    last_look = Clock::now();
     const Traffic t = traffic();
     const std::int64_t bytes = t.to_device + t.from_device + t.to_disk + t.from_disk;
-    const bool idle = waiting == 0 || executing > 0;
+    const bool meets = meeting > 0 && ranks::has_pulses();
+    const bool idle = (waiting == 0 && !meets) || executing > 0;
     const bool moved = progress != seen || bytes != seen_bytes;
     seen = progress;
     seen_bytes = bytes;
@@ -36,20 +47,58 @@ void Runtime::State::watch() {
       others_moved = ranks::pulse_came();
       lock.lock();
     }
+    // All ranks are impatient at the same time: first those that can name a task.
+    const Seconds wait = (unwinding > 0 ? std::min(patience, Seconds(3)) : patience) +
+                         (ranks > 1 && in_flight.empty() ? Seconds(1) + 2 * pause : Seconds(0));
     if (idle || moved || others_moved) {
       last_change = Clock::now();
-    } else if (Clock::now() - last_change > patience) {
+    } else if (Clock::now() - last_change > wait) {
       stall = diagnose();
       stalled = true;
+      if (meets) farewell = stall;  // nothing wakes the thread that is in the meeting
       changed.notify_all();
-      return;
     }
   }
+}
+
+void Runtime::State::carry_farewells() {
+  const auto now = std::chrono::steady_clock::now();
+  if (farewell && !said) {
+    ranks::say_farewell(*farewell);
+    said = now;
+  }
+  ranks::answer_farewells();
+  if (!said || answer) return;
+  answer = ranks::answer_to_farewell();
+  if (!answer && now - *said > no_answer) answer = ranks::Answer::tell;
+  if (!answer) return;
+  changed.notify_all();
+  if (stalled && meeting > 0) follow(*answer, *farewell, static_cast<int>(Blame::machine));
+}
+
+void Runtime::State::leave(const std::string& text, int status) {
+  std::unique_lock lock(mutex);
+  if (!farewell) farewell = text;
+  changed.wait(lock, [&] { return answer.has_value(); });
+  lock.unlock();
+  follow(*answer, text, status);
+}
+
+void Runtime::State::follow(ranks::Answer decided, const std::string& text, int status) const {
+  using ranks::Answer;
+  if (decided == Answer::together && !stalled) return;
+  if (decided == Answer::tell || (decided == Answer::together && rank == 0))
+    fmt::print(stderr, "asterism (rank {}): {}\n", rank, text);
+  else
+    std::this_thread::sleep_for(no_answer);  // the one that tells ends this one, too
+  end_all_ranks(status);
 }
 
 std::string Runtime::State::diagnose() const {
   std::string text = fmt::format("no progress for {:.0f} s{} with {} task{} waiting", options.stall_seconds,
                                  ranks > 1 ? " on any rank" : "", in_flight.size(), in_flight.size() == 1 ? "" : "s");
+  if (meeting > 0 && in_flight.empty())
+    return text + ": this rank waits for the others, which do something else; call what is collective on all ranks";
   if (!in_flight.empty()) {
     const detail::TaskRecord& oldest = in_flight.front();
     text += fmt::format("; the oldest is {} with tiles", oldest.name());

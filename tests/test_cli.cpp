@@ -271,6 +271,27 @@ TEST_CASE("bad input under mpirun: all ranks end") {
   }
 }
 
+TEST_CASE("ranks that are asked for different things say so, once, and end") {
+  const BadInputs bad;
+  const Words poisson{"poisson", "--grid", "40x30"}, output{"-o", bad / "old.npy"};
+  const auto unlike = [&](const Words& first, const Words& second, int status, const Words& words) {
+    const Words command = on_ranks(1, first) + Words{":", "-np", "1"} + one_process(second);
+    bad.refused(command, status, words);
+    const std::string& text = load("stderr.txt");
+    const std::size_t message = text.find("asterism: ");
+    CHECK_MESSAGE(text.find("asterism: ", message + 1) == std::string::npos, text);
+    CHECK_MESSAGE(text.find("asterism (") == std::string::npos, text);
+  };
+  const char* const differs = "asterism: rank 1 was given other things than rank 0: ";
+  unlike(poisson + output, poisson, 2, {differs, "nothing for \"--output: "});
+  unlike(poisson + output, poisson + output + Words{"--bc-x", "p"}, 2, {differs, "--bc-x: p"});
+  unlike({"relax", "--grid", "40x30"}, {"relax", "--grid", "30x40"}, 2,
+         {differs, "\"--grid: 30x40\" for \"--grid: 40x30\""});
+  unlike(poisson, {"relax", "--grid", "40x30"}, 2, {differs, "subcommand: relax"});
+  unlike(poisson, poisson + Words{"--gird"}, 2, {"asterism: rank 1: ", "--gird"});
+  unlike(poisson, {"poisson", bad / "missing.npy"}, 2, {"asterism: rank 1: ", "missing.npy"});
+}
+
 TEST_CASE("a breakdown is a result: reported, and no output touched") {
   const BadInputs bad;
   const Result result = run(one_process({"poisson", bad / "huge.npy", "-o", bad / "old.npy", "--json"}));

@@ -339,6 +339,35 @@ TEST_CASE("ranks share the planes, and every plane once") {
     }
 }
 
+TEST_CASE("ranks with unlike cores and memories agree on the slabs") {
+  const char* const size = std::getenv("OMPI_COMM_WORLD_SIZE");
+  const int launched = size != nullptr ? std::atoi(size) : 1;
+  if (launched == 1) return;
+  const bool last = launched_rank() == launched - 1;
+  Options options;
+  options.cpus = last ? 2 : 1;
+  if (last) {
+    options.cpu_memory = std::size_t{20} << 20;
+    options.spill = "unlike-spill";
+  }
+  Runtime runtime(options);
+  const poisson::Problem problem{.shape = {Index{1100} * runtime.ranks(), 2000}};
+  const auto solved = solve_model<double>(runtime, problem, kernels::Model::random);
+  CHECK(solved.layout.mode == poisson::Mode::streaming);  // the last rank has to, so all do
+  CHECK(solved.check.scaled_residual < 4 * eps<double>);
+  double scratch = static_cast<double>(solved.layout.scratch), sum = scratch;
+  runtime.sum_over_ranks(&sum, 1);
+  CHECK(sum == runtime.ranks() * scratch);
+
+  const poisson::Problem other{.shape = {40, last ? 31 : 30}};
+  const std::string rank = std::to_string(launched - 1);
+  CHECK_THROWS_WITH_AS(poisson::Solver<double>(runtime, other),
+                       ("rank " + rank + " was given other things than rank 0: \"grid: 40 x 31\" for " +
+                        "\"grid: 40 x 30\"; start all ranks alike")
+                           .c_str(),
+                       Error);
+}
+
 TEST_CASE("a batch is solved as its problems are one by one") {
   Runtime runtime;
   for (const Ends& ends : {all_ends[0], all_ends[3], all_ends[4]}) {

@@ -3,8 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <numeric>
 #include <string>
@@ -161,6 +163,35 @@ TEST_CASE("ranks: which worker runs a task concerns the rank that runs it only")
   runtime.wait();
 }
 
+TEST_CASE("ranks: what one of them has its workers do concerns nobody else") {
+  Runtime runtime;
+  const int last = runtime.ranks() - 1;
+  std::atomic<int> calls = 0;
+  if (runtime.rank() == 0) runtime.on_each_worker(WorkerKind::cpu, [&] { ++calls; });
+  if (runtime.rank() == last) {
+    runtime.on_worker(WorkerKind::cpu, 0, [&] { ++calls; });
+    CHECK_THROWS_AS(runtime.on_worker(WorkerKind::cpu, 0, [] { throw std::runtime_error("here"); }), TaskFailure);
+  }
+  CHECK((calls > 0) == (runtime.rank() == 0 || runtime.rank() == last));
+  double ranks = 1;
+  runtime.sum_over_ranks(&ranks, 1);
+  CHECK(ranks == runtime.ranks());
+}
+
+TEST_CASE("ranks: what they were given is compared, and what differs is said to all") {
+  Runtime runtime;
+  const int last = runtime.ranks() - 1;
+  runtime.require_alike("grid: 3 x 5\nlambda: 0\n");
+  const std::string mine = runtime.rank() == last ? "grid: 3 x 5\nlambda: 1\n" : "grid: 3 x 5\nlambda: 0\n";
+  if (last == 0) return;
+  const std::string who = "rank " + std::to_string(last) + " was given other things than rank 0: ";
+  CHECK_THROWS_WITH_AS(runtime.require_alike(mine),
+                       (who + "\"lambda: 1\" for \"lambda: 0\"; start all ranks alike").c_str(), Error);
+  CHECK_THROWS_WITH_AS(runtime.require_alike(runtime.rank() == last ? "grid: 3 x 5\n" : "grid: 3 x 5\nlambda: 0\n"),
+                       (who + "nothing for \"lambda: 0\"; start all ranks alike").c_str(), Error);
+  runtime.wait();
+}
+
 TEST_CASE("ranks: a task writes tiles of one rank only") {
   Runtime runtime;
   const Codelet<NoArgs, Out<double>, Out<double>> both{"test_ranks_both",
@@ -205,10 +236,11 @@ TEST_CASE("ranks: a failure on one is thrown on all, and the runtime goes on") {
     start({0}, tile);
     fail("on the last rank", tile, {.label = "round " + std::to_string(round)});
     copy({}, tile, copied);
-    CHECK_THROWS_WITH_AS(
-        runtime.wait(),
-        ("task test_ranks_fail (round " + std::to_string(round) + ") failed: on the last rank").c_str(),
-        TaskFailure);
+    CHECK_THROWS_WITH_AS(runtime.wait(),
+                         ("task test_ranks_fail (round " + std::to_string(round) + ") failed" +
+                          (last > 0 ? " on rank " + std::to_string(last) : "") + ": on the last rank")
+                             .c_str(),
+                         TaskFailure);
     runtime.wait();
   }
   start({3}, tile);
@@ -220,9 +252,11 @@ TEST_CASE("ranks: a failure on one is thrown on all, and the runtime goes on") {
 TEST_CASE("ranks: where one cannot start, none does, and all may try again") {
   Options options;
   if (launched_rank() == 0) options.spill = "/dev/null/spill";
-  CHECK_THROWS_WITH_AS(Runtime{options},
-                       "spill folder /dev/null/spill: there is no such folder; make it, or name one that is there",
-                       Error);
+  const std::string where = std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr ? "rank 0: " : "";
+  CHECK_THROWS_WITH_AS(
+      Runtime{options},
+      (where + "spill folder /dev/null/spill: there is no such folder; make it, or name one that is there").c_str(),
+      Error);
   options.spill.clear();
   if (launched_rank() == 0) options.gpus = 1000;  // found out after StarPU has started
   CHECK_THROWS_AS(Runtime{options}, Error);
@@ -354,22 +388,94 @@ TEST_CASE("ranks: a child ends all" * doctest::skip()) {
   std::this_thread::sleep_for(std::chrono::seconds(30));
 }
 
+namespace {
+
+/// Runs a test case on several ranks, in children, and expects a status and one message.
+void ends_with(const std::string& test_case, const char* ranks, int status, const std::string& message) {
+  const char* const mpiexec = std::getenv("ASTERISM_MPIEXEC");
+  const Child child = run_in_child(test_case, {mpiexec != nullptr ? mpiexec : "mpirun", "-np", ranks});
+  CHECK_MESSAGE(child.status == status, child.text);
+  const std::size_t first = child.text.find("asterism (rank ");
+  CHECK_MESSAGE((first == std::string::npos) == message.empty(), child.text);
+  CHECK_MESSAGE(child.text.find(message) != std::string::npos, child.text);
+  if (!message.empty()) CHECK_MESSAGE(child.text.find("asterism (rank ", first + 1) == std::string::npos, child.text);
+}
+
+/// Ends a Runtime by an exception that is caught outside its scope.
+template <class Body>
+void caught_outside(Body body) {
+  try {
+    Runtime runtime;
+    body(runtime);
+    runtime.wait();
+  } catch (const std::exception&) {
+    std::printf("caught\n");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("ranks: a child looks at a tile of another" * doctest::skip()) {
+  caught_outside([](Runtime& runtime) {
+    const Tile<double> first(runtime, 1, 1, 0), last(runtime, 1, 1, 2);
+    start({0}, first);
+    copy({}, first, last);
+    if (runtime.rank() == 1) HostView<double>(last, Access::read);
+    copy({}, last, first);
+  });
+}
+
+TEST_CASE("ranks: a child throws while its tile waits for another rank" * doctest::skip()) {
+  caught_outside([](Runtime& runtime) {
+    const Tile<double> first(runtime, 1, 1, 0), second(runtime, 1, 1, 1);
+    start({0}, first);
+    start({0}, second);
+    if (runtime.rank() == 1) {
+      copy({}, first, second);  // rank 0 does not send it
+      throw std::runtime_error("of its own");
+    }
+  });
+}
+
+TEST_CASE("ranks: a child throws alike on all" * doctest::skip()) {
+  caught_outside([](Runtime& runtime) {
+    const Tile<double> tile(runtime, 1, 1, 1);
+    start({0}, tile);
+    const Tile<double> empty(runtime, 0, 1, 1);
+  });
+}
+
+TEST_CASE("ranks: a child ends its Runtime while the other waits for its tile" * doctest::skip()) {
+  Options options;
+  options.stall_seconds = 1;
+  Runtime runtime(options);
+  const Tile<double> here(runtime, 1, 1, 0), there(runtime, 1, 1, 1);
+  start({0}, there);
+  if (runtime.rank() == 1) return;
+  copy({}, there, here);
+  HostView<double>(here, Access::read);
+}
+
+TEST_CASE("ranks: an exception that one throws, or another that all do, ends them all") {
+  if (!shape_is("cpu")) return;
+  const auto start_time = std::chrono::steady_clock::now();
+  ends_with("ranks: a child looks at a tile of another", "3", 2,
+            "asterism (rank 1): rank 1 looks at a tile of rank 2: only the owner has its content");
+  ends_with("ranks: a child throws while its tile waits for another rank", "2", 4,
+            "asterism (rank 1): this rank left its Runtime by an exception");
+  ends_with("ranks: a child throws alike on all", "2", 0, "");
+  ends_with("ranks: a child ends its Runtime while the other waits for its tile", "2", 3,
+            "asterism (rank 0): no progress for 1 s on any rank with 1 task waiting");
+  CHECK(std::chrono::steady_clock::now() - start_time < std::chrono::seconds(40));
+}
+
 TEST_CASE("ranks: one ends all, with its status") {
   if (!shape_is("cpu")) return;
   const auto start_time = std::chrono::steady_clock::now();
   CHECK(run_in_child("ranks: a child ends all").status == 9);
-  const char* const mpiexec = std::getenv("ASTERISM_MPIEXEC");
-  const Child four =
-      run_in_child("ranks: a child ends all", {mpiexec != nullptr ? mpiexec : "mpirun", "-np", "4"});
-  CHECK_MESSAGE(four.status == 9, four.text);
-  const Child stalled = run_in_child("ranks: a child stalls on one rank",
-                                     {mpiexec != nullptr ? mpiexec : "mpirun", "-np", "2"});
-  CHECK_MESSAGE(stalled.status == 3, stalled.text);
-  CHECK_MESSAGE(stalled.text.find("asterism: no progress for ") != std::string::npos, stalled.text);
-  const Child met = run_in_child("ranks: a child stalls while the others meet",
-                                 {mpiexec != nullptr ? mpiexec : "mpirun", "-np", "2"});
-  CHECK_MESSAGE(met.status == 3, met.text);
-  CHECK_MESSAGE(met.text.find("no progress for 1 s on any rank with 1 task waiting") != std::string::npos,
-                met.text);
+  ends_with("ranks: a child ends all", "4", 9, "");
+  ends_with("ranks: a child stalls on one rank", "2", 3, "asterism (rank 1): no progress for ");
+  ends_with("ranks: a child stalls while the others meet", "2", 3,
+            "asterism (rank 1): no progress for 1 s on any rank with 1 task waiting");
   CHECK(std::chrono::steady_clock::now() - start_time < std::chrono::seconds(25));
 }

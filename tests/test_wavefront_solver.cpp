@@ -330,4 +330,16 @@ TEST_CASE("gpu: threads and blocks that are not given are chosen; a layout that 
     CHECK_THROWS_AS(solve(bad), Error);
 }
 
+TEST_CASE("gpu: a task that runs for longer than the watchdog is patient is no stall") {
+  Options options;
+  options.stall_seconds = 0.2;
+  Runtime runtime(options);
+  const std::vector<Index> shape{1023, 1023};
+  wavefront::Settings settings;
+  settings.sweeps = 300'000;  // a second on an H200, in one task
+  wavefront::Solver<float> solver(runtime, {shape, {}, {}}, settings);
+  std::vector<float> u = random_values<float>(shape, 4);
+  CHECK(solver.solve(nullptr, u.data()).iterations == settings.sweeps);
+}
+
 #endif

@@ -29,11 +29,8 @@ Command add_bench_jacobi(CLI::App& bench);      ///< `bench jacobi`
 Command add_bench_relax(CLI::App& bench);       ///< `bench relax`
 Command add_bench_tile_model(CLI::App& bench);  ///< `bench tile-model`
 
-/// Says on standard error what went wrong. @return the exit status that belongs to it.
-int report(const std::exception& error);
-
-/// Runs `body` with a Runtime. Where it cannot go on while others depend on it (a stall, one rank of
-/// several), all of the program ends here: unwinding would wait for ever.
+/// Runs `body` with a Runtime, on ranks that were all asked for the same. After a Stall on a single rank the program
+/// ends here: unwinding would wait for ever. @throw Error; of several ranks, only what they all throw.
 int with_runtime(const Options& options, const std::function<int(Runtime&)>& body);
 
 }  // namespace asterism::tools

@@ -8,28 +8,46 @@
 
 namespace asterism::tools {
 
-int report(const std::exception& error) {
-  const std::string rank = launched_rank() > 0 ? fmt::format(" (rank {})", launched_rank()) : "";
-  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
-    fmt::print(stderr, "asterism{}: main memory is full; use a smaller problem, more ranks, or --spill\n",
-               rank);
-    return static_cast<int>(Blame::machine);
-  }
-  fmt::print(stderr, "asterism{}: {}\n", rank, error.what());
-  const auto* known = dynamic_cast<const Error*>(&error);
-  return static_cast<int>(known != nullptr ? known->blame() : Blame::task);
+namespace {
+
+/// What this process was asked for, and all ranks must be asked for alike.
+std::string asked_for;
+
+/// Says on standard error what went wrong, once where all ranks throw it. @return the exit status that belongs to it.
+int report(const Error& error) {
+  const bool on_all_ranks = error.thrown_by() == ThrownBy::all_ranks;
+  if (!on_all_ranks || launched_rank() == 0)
+    fmt::print(stderr, "asterism{}: {}\n",
+               !on_all_ranks && launched_rank() > 0 ? fmt::format(" (rank {})", launched_rank()) : "", error.what());
+  return static_cast<int>(error.blame());
 }
+
+/// What was thrown while it is handled, as an Error. @throw Error
+[[noreturn]] void throw_as_error() {
+  try {
+    throw;
+  } catch (const Error&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw Error("main memory is full; use a smaller problem, more ranks, or --spill", Blame::machine);
+  } catch (const std::exception& error) {
+    throw Error(error.what(), Blame::task);
+  }
+}
+
+}  // namespace
 
 int with_runtime(const Options& options, const std::function<int(Runtime&)>& body) {
   const int status = [&] {
     Runtime runtime(options);
     try {
+      runtime.require_alike(asked_for);
       return body(runtime);
     } catch (const Stall& stall) {
-      end_all_ranks(report(stall));
-    } catch (const std::exception& error) {
-      if (runtime.ranks() > 1) end_all_ranks(report(error));
+      if (runtime.ranks() == 1) end_all_ranks(report(stall));
       throw;
+    } catch (...) {
+      throw_as_error();
     }
   }();
   return trace_failed() ? static_cast<int>(Blame::machine) : status;
@@ -52,11 +70,8 @@ int run(int argc, char** argv) {
       "3 the machine cannot (no such worker, not enough memory); 4 a task failed.");
   const Command commands[] = {add_poisson(program), add_relax(program), add_info(program), add_bench(program),
                               add_tune(program)};
-  try {
-    if (parse_command_line(program, argc, argv) == Parsed::finished) return 0;
-  } catch (const Error& error) {  // every rank sees the same mistake: one message is enough
-    return launched_rank() == 0 ? report(error) : static_cast<int>(error.blame());
-  }
+  if (parse_command_line(program, argc, argv) == Parsed::finished) return 0;
+  asked_for = "version: " ASTERISM_VERSION "\n" + options_for_all_ranks(program);
   for (const Command& command : commands)
     if (command.app->parsed()) return command.run();
   return 0;
@@ -66,10 +81,15 @@ int run(int argc, char** argv) {
 }  // namespace asterism::tools
 
 int main(int argc, char** argv) {
+  using namespace asterism;
   try {
-    asterism::tools::remove_temporaries_when_interrupted();
-    return asterism::tools::run(argc, argv);
-  } catch (const std::exception& error) {
-    return asterism::tools::report(error);
+    try {
+      tools::remove_temporaries_when_interrupted();
+      return tools::run(argc, argv);
+    } catch (...) {
+      tools::throw_as_error();
+    }
+  } catch (const Error& error) {
+    return tools::report(agreed(error));
   }
 }

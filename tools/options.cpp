@@ -255,6 +255,19 @@ void add_common_options(CLI::App& app, CommonOptions& options) {
   add_trace_option(app, options);
 }
 
+std::string options_for_all_ranks(const CLI::App& app) {
+  std::string text;
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_name();
+    const bool may_differ =
+        option->get_group() == "Machine" || name == "--json" || name == "--quiet" || name == "--trace";
+    if (option->count() > 0 && !may_differ) text += fmt::format("{}: {}\n", name, fmt::join(option->results(), " "));
+  }
+  for (const CLI::App* subcommand : app.get_subcommands())
+    text += fmt::format("subcommand: {}\n", subcommand->get_name()) + options_for_all_ranks(*subcommand);
+  return text;
+}
+
 std::string HelpFormatter::make_option_desc(const CLI::Option* option) const {
   constexpr std::size_t terminal = 100;
   return wrapped(CLI::Formatter::make_option_desc(option), terminal - get_column_width());

@@ -90,6 +90,10 @@ class HelpFormatter : public CLI::Formatter {
   std::string make_option_desc(const CLI::Option* option) const override;
 };
 
+/// What the command line asks for, the same for all ranks that solve one problem: a line "name: values" for each
+/// subcommand, argument and option but those of the machine, which may differ between ranks, and of the report.
+std::string options_for_all_ranks(const CLI::App& app);
+
 enum class Parsed { run, finished };
 
 /// Parses the command line. @return finished when it asked for help or the version, which is then printed.
