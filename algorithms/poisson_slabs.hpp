@@ -95,7 +95,11 @@ class SlabbedProblem {
   /// The places of a problem's slabs in the order of their turns: each lane's one by one, all lanes in step, so that all
   /// links are busy at any time.
   [[nodiscard]] std::vector<Index> turns(Index problem) const;
-  [[nodiscard]] Tiles<double> per_slab(Index rows, Index cols) const;
+  template <class U = double>
+  [[nodiscard]] Tiles<U> per_slab(Index rows, Index cols) const {
+    return Tiles<U>(*runtime_, slab_count() * rows, cols, rows, cols,
+                    [this](Index number, Index) { return owner(number); });
+  }
   /// That of the rank that works on the slab.
   template <class U>
   [[nodiscard]] const Tile<U>& mine(const std::vector<Tile<U>>& one_per_rank, Slab s) const {
@@ -141,7 +145,12 @@ class SlabbedProblem {
 };
 
 /// A tile of every rank, for what each of them needs in full.
-std::vector<Tile<double>> one_per_rank(Runtime& runtime, Index rows, Index cols);
+template <class U = double>
+std::vector<Tile<U>> one_per_rank(Runtime& runtime, Index rows, Index cols) {
+  std::vector<Tile<U>> tiles;
+  for (int rank = 0; rank < runtime.ranks(); ++rank) tiles.emplace_back(runtime, rows, cols, rank);
+  return tiles;
+}
 
 /// Writes value(row, column) to a tile, where this rank owns it.
 template <class T, class Value>

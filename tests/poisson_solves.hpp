@@ -148,4 +148,34 @@ void check_many_right_hand_sides(const poisson::Problem& problem) {
   }
 }
 
+/// The same u, bit for bit but for the factor, and the same residual, for f and for 2^power f.
+template <class T, template <class> class Solver>
+void check_scaling(const std::vector<int>& powers) {
+  Runtime runtime;
+  for (const poisson::Ends& ends : {all_ends[0], all_ends[4]}) {
+    const poisson::Problem problem{.shape = {31, 17}, .ends = {ends, all_ends[0]}};
+    const auto solve = [&](int power) {
+      return solve_from<T, Solver>(
+          runtime, problem, {.slab_planes = 6},
+          [&](const poisson::SlabbedProblem<T>& solver, Index c, Tile<T>& f) {
+            const HostView<T> view(f, HostView<T>::Access::write);
+            for (Index i = 0; i < view.rows(); ++i)
+              for (Index j = 0; j < view.cols(); ++j)
+                view(i, j) = static_cast<T>(
+                    std::ldexp(std::sin(static_cast<double>(17 * (solver.first_plane(c) + i) + j)), power));
+          });
+    };
+    const Solved<T> once = solve(0);
+    CHECK(once.check.scaled_residual > 0);
+    for (const int power : powers) {
+      CAPTURE(power);
+      const Solved<T> scaled = solve(power);
+      CHECK(scaled.check.scaled_residual == doctest::Approx(once.check.scaled_residual).epsilon(1e-14));
+      std::vector<T> expected = once.u;
+      for (T& value : expected) value = std::ldexp(value, power);
+      CHECK(scaled.u == expected);
+    }
+  }
+}
+
 }  // namespace asterism::test

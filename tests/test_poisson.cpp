@@ -493,6 +493,11 @@ TEST_CASE("not a number in f is a result, not a crash") {
   }
 }
 
+TEST_CASE("the scale of f is of no account") {
+  check_scaling<double, poisson::Solver>({-900, -600, 600, 900});
+  check_scaling<float, poisson::Solver>({-80, 80});
+}
+
 TEST_CASE("what crosses between ranks is what the slabs show") {
   Runtime runtime;
   if (runtime.ranks() == 1) return;
