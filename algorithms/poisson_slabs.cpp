@@ -387,6 +387,10 @@ Check SlabbedProblem<T>::check(Tiles<T>& u, const Source& source, const std::opt
   Check check;
   check.scaled_residual =
       ratio(norm(kernels::residual2), grid_.operator_norm() * norm(kernels::solution2) + norm(kernels::rhs2));
+  constexpr double eps = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
+  check.reason = !std::isfinite(check.scaled_residual)   ? Reason::not_finite
+                 : check.scaled_residual > most_eps * eps ? Reason::inaccurate
+                                                         : Reason::solved;
   if (comparable) check.error = ratio(norm(kernels::error2), norm(kernels::known2));
   check.seconds = seconds_since(start);
   return check;

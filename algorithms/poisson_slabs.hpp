@@ -18,10 +18,16 @@
 
 namespace asterism::poisson {
 
+/// A backward error, as the scaled residual is, of so many eps is more than rounding does in any solve that went well,
+/// however ill-conditioned the problem.
+constexpr double most_eps = 64;
+
 /// How good a solution is.
 struct Check {
   /// ||f - A u||_2 / (||A||_inf ||u||_2 + ||f||_2), f with the given values lifted into it
   double scaled_residual = 0;
+  /// not_finite; inaccurate: the scaled residual is above most_eps roundings to T; solved
+  Reason reason = Reason::solved;
   std::optional<double> error;  ///< ||u - known||_2 / ||known||_2
   double seconds = 0;
 };

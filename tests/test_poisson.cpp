@@ -498,6 +498,8 @@ TEST_CASE("the scale of f is of no account") {
   check_scaling<float, poisson::Solver>({-80, 80});
 }
 
+TEST_CASE_TEMPLATE("a solve is judged by its residual", T, float, double) { check_judgement<T, poisson::Solver>(); }
+
 TEST_CASE("what crosses between ranks is what the slabs show") {
   Runtime runtime;
   if (runtime.ranks() == 1) return;

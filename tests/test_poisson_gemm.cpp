@@ -462,6 +462,10 @@ TEST_CASE("the scale of f is of no account") {
   check_scaling<float, poisson::GemmSolver>({-80, 80});
 }
 
+TEST_CASE_TEMPLATE("a solve is judged by its residual", T, float, double) {
+  check_judgement<T, poisson::GemmSolver>();
+}
+
 TEST_CASE("what cannot be is said before anything runs") {
   Runtime runtime({.cpu_memory = std::size_t{64} << 20, .gpu_memory = std::size_t{64} << 20});
   const auto message = [&](const Problem& problem, const poisson::Settings& settings = {}) -> std::string {
