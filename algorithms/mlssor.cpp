@@ -282,7 +282,7 @@ void Solver<T>::submit_residual(Index number) {
     codelets::copy_edges<T>(stripe(s).stripe, tiles_[s].u, tiles_[s].top, tiles_[s].bottom, hints(s));
   for (std::size_t s = 0; s < shares().size(); ++s) {
     StripeTiles& t = tiles_[s];
-    codelets::stripe_residual<T>({stripe(s).stripe, a.along_y, a.along_x, a.diagonal, has_source_}, t.u,
+    codelets::stripe_residual<T>({stripe(s).stripe, a.along_y, a.along_x, has_source_}, t.u,
                                  source(s), tiles_[previous(s, Direction::forward)].bottom,
                                  tiles_[next(s, Direction::forward)].top, sums_.sums(s, number),
                                  sums_.work(s), hints(s));
@@ -305,7 +305,8 @@ void Solver<T>::store(T* u) {
 template <class T>
 Report Solver<T>::solve(const T* f, T* u) {
   has_source_ = grid_.agree_on_source(f);
-  const double lifted = grid_.lifted_squares(f);
+  const double diagonal = discretisation().diagonal;
+  const kernels::Scaled lifted = grid_.lifted_squares(f);
   const relaxation::Convergence::Expectation expected{
       .tolerance = settings_.tolerance,
       .operator_norm = relaxation::operator_norm(discretisation(), grid_.rows(), grid_.nodes()),
@@ -316,7 +317,7 @@ Report Solver<T>::solve(const T* f, T* u) {
                              {.load = [&] { load(f, u); },
                               .sweep = [&](Index relaxations) { sweep(relaxations / layers); },
                               .submit_residual = [&](Index number) { submit_residual(number); },
-                              .norms = [&](Index number) { return sums_.norms(number, lifted); },
+                              .norms = [&](Index number) { return sums_.norms(number, diagonal, lifted); },
                               .spread = [&](Index number) { return sums_.spread(number); },
                               .store = [&] { store(u); }});
 }

@@ -9,12 +9,14 @@
 #include <map>
 
 #include "statement.hpp"
+#include "square_sums.hpp"
 
 namespace asterism::poisson {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 using kernels::AxisRow;
+using kernels::SquareSum;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -109,12 +111,6 @@ double value_at(const End& end, Index node) {
 
 }  // namespace
 
-std::vector<Tile<double>> one_per_rank(Runtime& runtime, Index rows, Index cols) {
-  std::vector<Tile<double>> tiles;
-  for (int rank = 0; rank < runtime.ranks(); ++rank) tiles.emplace_back(runtime, rows, cols, rank);
-  return tiles;
-}
-
 void set_axis_rows(const Runtime& runtime, const Tile<double>& tile, const Grid& grid, Index first_plane) {
   set(runtime, tile, [&](Index i, Index column) {
     const AxisRow& row = grid.rows[static_cast<std::size_t>(first_plane + i)];
@@ -204,12 +200,6 @@ template <class T>
 Hints SlabbedProblem<T>::before_passes_hints(Slab s) const {
   // What passes through is looked at where it lies, so that it need not cross the link once more.
   return layout_.mode == Mode::streaming && cpus_ > 0 ? Hints{.where = Where::cpu} : hints(s);
-}
-
-template <class T>
-Tiles<double> SlabbedProblem<T>::per_slab(Index rows, Index cols) const {
-  return Tiles<double>(*runtime_, slab_count() * rows, cols, rows, cols,
-                       [this](Index number, Index) { return owner(number); });
 }
 
 template <class T>
@@ -409,13 +399,13 @@ template <class T>
 Check SlabbedProblem<T>::check(Tiles<T>& u, const Source& source, const std::optional<Known>& known) {
   const auto start = Clock::now();
   const Index last = layout_.slabs - 1;
-  Tiles<double> sums = per_slab(1, kernels::residual_sums);
+  const auto sums = per_slab<SquareSum>(1, kernels::residual_sums);
   std::vector<Tile<T>> zeros;
   for (int rank = 0; rank < runtime_->ranks(); ++rank) {
     zeros.emplace_back(*runtime_, 1, grid_.columns(), rank);
     set(*runtime_, zeros.back(), [](Index, Index) { return T{0}; });
   }
-  const std::vector<Tile<double>> work = one_per_rank(*runtime_, 1, kernels::cuda::residual_scratch);
+  const auto work = one_per_rank<SquareSum>(*runtime_, 1, kernels::cuda::residual_scratch);
   // Where constants may be added to u, a model's u is one of many.
   const bool comparable = known && !(grid_.has_constants() && known->model == kernels::Model::random);
   const auto beside = [&](Slab s, Index step, const Tiles<T>& edges) -> const Tile<T>& {
@@ -459,19 +449,23 @@ Check SlabbedProblem<T>::check(Tiles<T>& u, const Source& source, const std::opt
   }
   runtime_->wait();
 
-  std::array<double, kernels::residual_sums> total{};
+  std::vector<SquareSum> total(kernels::residual_sums);
   for (Index number = 0; number < slab_count(); ++number) {
     if (owner(number) != runtime_->rank()) continue;
-    const HostView<double> view(sums[number], HostView<double>::Access::read);
+    const HostView<SquareSum> view(sums[number], HostView<SquareSum>::Access::read);
     for (Index i = 0; i < kernels::residual_sums; ++i) total[static_cast<std::size_t>(i)] += view(0, i);
   }
-  runtime_->sum_over_ranks(total.data(), kernels::residual_sums);
+  sum_over_ranks(*runtime_, total);
 
-  const auto norm = [&](kernels::ResidualSum which) { return std::sqrt(total[which]); };
+  const auto norm = [&](kernels::ResidualSum which) { return total[which].root(); };
   Check check;
-  const double scale = grid_.operator_norm() * norm(kernels::solution2) + norm(kernels::rhs2);
-  check.scaled_residual = scale == 0 ? 0 : norm(kernels::residual2) / scale;
-  if (comparable) check.error = norm(kernels::error2) / norm(kernels::known2);
+  check.scaled_residual =
+      ratio(norm(kernels::residual2), grid_.operator_norm() * norm(kernels::solution2) + norm(kernels::rhs2));
+  constexpr double eps = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
+  check.reason = !std::isfinite(check.scaled_residual)   ? Reason::not_finite
+                 : check.scaled_residual > most_eps * eps ? Reason::inaccurate
+                                                         : Reason::solved;
+  if (comparable) check.error = ratio(norm(kernels::error2), norm(kernels::known2));
   check.seconds = seconds_since(start);
   return check;
 }

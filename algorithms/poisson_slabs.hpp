@@ -18,10 +18,16 @@
 
 namespace asterism::poisson {
 
+/// A backward error, as the scaled residual is, of so many eps is more than rounding does in any solve that went well,
+/// however ill-conditioned the problem.
+constexpr double most_eps = 64;
+
 /// How good a solution is.
 struct Check {
   /// ||f - A u||_2 / (||A||_inf ||u||_2 + ||f||_2), f with the given values lifted into it
   double scaled_residual = 0;
+  /// not_finite; inaccurate: the scaled residual is above most_eps roundings to T; solved
+  Reason reason = Reason::solved;
   std::optional<double> error;  ///< ||u - known||_2 / ||known||_2
   double seconds = 0;
 };
@@ -96,7 +102,11 @@ class SlabbedProblem {
   /// The places of a problem's slabs in the order of their turns: each lane's one by one, all lanes in step, so that all
   /// links are busy at any time.
   [[nodiscard]] std::vector<Index> turns(Index problem) const;
-  [[nodiscard]] Tiles<double> per_slab(Index rows, Index cols) const;
+  template <class U = double>
+  [[nodiscard]] Tiles<U> per_slab(Index rows, Index cols) const {
+    return Tiles<U>(*runtime_, slab_count() * rows, cols, rows, cols,
+                    [this](Index number, Index) { return owner(number); });
+  }
   /// That of the rank that works on the slab.
   template <class U>
   [[nodiscard]] const Tile<U>& mine(const std::vector<Tile<U>>& one_per_rank, Slab s) const {
@@ -151,7 +161,12 @@ class SlabbedProblem {
 };
 
 /// A tile of every rank, for what each of them needs in full.
-std::vector<Tile<double>> one_per_rank(Runtime& runtime, Index rows, Index cols);
+template <class U = double>
+std::vector<Tile<U>> one_per_rank(Runtime& runtime, Index rows, Index cols) {
+  std::vector<Tile<U>> tiles;
+  for (int rank = 0; rank < runtime.ranks(); ++rank) tiles.emplace_back(runtime, rows, cols, rank);
+  return tiles;
+}
 
 /// Writes value(row, column) to a tile, where this rank owns it.
 template <class T, class Value>

@@ -212,7 +212,7 @@ void Solver<T>::submit_residual(Index number) {
   const kernels::Discretisation& a = discretisation();
   for (std::size_t s = 0; s < shares().size(); ++s) {
     StripeTiles& t = tiles_[s];
-    codelets::stripe_residual<T>({stripe(s), a.along_y, a.along_x, a.diagonal, has_source_}, t.u, source(s),
+    codelets::stripe_residual<T>({stripe(s), a.along_y, a.along_x, has_source_}, t.u, source(s),
                                  above(s, set_), below(s, set_), sums_.sums(s, number), sums_.work(s),
                                  hints(s));
   }
@@ -221,7 +221,8 @@ void Solver<T>::submit_residual(Index number) {
 template <class T>
 Report Solver<T>::solve(const T* f, T* u) {
   has_source_ = grid_.agree_on_source(f);
-  const double lifted = grid_.lifted_squares(f);
+  const double diagonal = discretisation().diagonal;
+  const kernels::Scaled lifted = grid_.lifted_squares(f);
   const Convergence::Expectation expected{
       .tolerance = settings_.tolerance,
       .operator_norm = operator_norm(discretisation(), grid_.rows(), grid_.nodes()),
@@ -231,7 +232,7 @@ Report Solver<T>::solve(const T* f, T* u) {
                  {.load = [&] { load(f, u); },
                   .sweep = [&](Index sweeps) { sweep(sweeps); },
                   .submit_residual = [&](Index number) { submit_residual(number); },
-                  .norms = [&](Index number) { return sums_.norms(number, lifted); },
+                  .norms = [&](Index number) { return sums_.norms(number, diagonal, lifted); },
                   .spread = [&](Index number) { return sums_.spread(number); },
                   .store = [&] { store(u); }});
 }

@@ -10,11 +10,11 @@
 namespace asterism::relaxation {
 
 std::optional<Reason> Convergence::judge(const Norms& norms, Index sweeps) {
-  const double scale = expected_.operator_norm * norms.solution + norms.source;
-  const double scaled = norms.residual == 0 ? 0 : norms.residual / scale;
+  const Scaled scale = expected_.operator_norm * norms.solution + norms.source;
+  const double scaled = ratio(norms.residual, scale);
   const bool is_first = history_.empty();
   history_.push_back(scaled);
-  if (!std::isfinite(norms.residual) || !std::isfinite(scale)) return Reason::not_finite;
+  if (!norms.residual.is_finite() || !scale.is_finite()) return Reason::not_finite;
   if (expected_.tolerance > 0 && scaled <= expected_.tolerance) return Reason::solved;
 
   if (is_first) limit_ = 10 * static_cast<double>(expected_.extents) * scale;

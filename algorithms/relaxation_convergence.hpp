@@ -6,13 +6,16 @@
 #include <optional>
 #include <vector>
 
+#include "../codelets/scaled.hpp"
 #include "../runtime/report.hpp"
 
 namespace asterism::relaxation {
 
+using kernels::Scaled;
+
 /// Euclidean norms of an iterate: of r = b - A v, of v, and of b, f with the frame's values lifted into it.
 struct Norms {
-  double residual = 0, solution = 0, source = 0;
+  Scaled residual, solution, source;
 };
 
 /// Judges an iteration by the residuals of its iterates.
@@ -45,10 +48,10 @@ class Convergence {
  private:
   Expectation expected_;
   std::vector<double> history_;
-  double limit_ = 0;           // of ||r||, for divergence
-  double least_residual_ = 0;  // of all so far
-  double smallest_ = 0;        // scaled residual that progress is measured from
-  Index smallest_at_ = 0;      // sweeps
+  Scaled limit_;           // of ||r||, for divergence
+  Scaled least_residual_;  // of all so far
+  double smallest_ = 0;    // scaled residual that progress is measured from
+  Index smallest_at_ = 0;  // sweeps
 };
 
 /// @throw Error: a tolerance that no scaled residual can be compared with; neither sweeps nor a tolerance

@@ -2,15 +2,18 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <limits>
 #include <map>
 #include <utility>
 
 #include "relaxation_speeds.hpp"
+#include "square_sums.hpp"
 #include "stopwatch.hpp"
 
 namespace asterism::relaxation {
+
+using kernels::SquareSum;
+
 namespace {
 
 /// Residuals from their submission to the verdict.
@@ -58,35 +61,36 @@ class Residuals {
 ResidualSums::ResidualSums(Runtime& runtime, const std::vector<Share>& shares)
     : runtime_(&runtime), shares_(shares) {
   for (const Share& share : shares)
-    for (std::vector<Tile<double>>& sums : sums_)
+    for (std::vector<Tile<SquareSum>>& sums : sums_)
       sums.emplace_back(runtime, 1, kernels::residual_parts, share.rank);
   for (int rank = 0; rank < runtime.ranks(); ++rank)
     work_.emplace_back(runtime, 1, kernels::residual_scratch, rank);
 }
 
-const Tile<double>& ResidualSums::sums(std::size_t s, Index number) const { return sums_[number % 2][s]; }
+const Tile<SquareSum>& ResidualSums::sums(std::size_t s, Index number) const { return sums_[number % 2][s]; }
 
-const Tile<double>& ResidualSums::work(std::size_t s) const {
+const Tile<SquareSum>& ResidualSums::work(std::size_t s) const {
   return work_[static_cast<std::size_t>(shares_[s].rank)];
 }
 
-std::optional<Norms> ResidualSums::norms(Index number, double lifted) const {
+std::optional<Norms> ResidualSums::norms(Index number, double diagonal, const Scaled& lifted) const {
   constexpr std::size_t parts = kernels::residual_parts;
-  std::vector<double> all(shares_.size() * parts + 1);
+  std::vector<SquareSum> all(shares_.size() * parts + 1);
   for (std::size_t s = 0; s < shares_.size(); ++s) {
-    const Tile<double>& tile = sums(s, number);
+    const Tile<SquareSum>& tile = sums(s, number);
     if (tile.owner() != runtime_->rank()) continue;
-    const HostView<double> view(tile, HostView<double>::Access::read);
+    const HostView<SquareSum> view(tile, HostView<SquareSum>::Access::read);
     std::copy_n(view.row(0), parts, &all[s * parts]);
   }
-  all.back() = runtime_->task_has_failed() ? 1 : 0;
-  runtime_->sum_over_ranks(all.data(), static_cast<Index>(all.size()));
-  if (all.back() > 0) return {};
+  all.back().add(runtime_->task_has_failed() ? 1 : 0);
+  sum_over_ranks(*runtime_, all);
+  if (all.back().total() > 0) return {};
   all.pop_back();
-  std::array<double, parts> total{};
+  std::array<SquareSum, parts> total{};
   for (std::size_t i = 0; i < all.size(); ++i) total[i % parts] += all[i];
-  return Norms{std::sqrt(total[kernels::residual_squares]), std::sqrt(total[kernels::solution_squares]),
-               std::sqrt(std::max(0.0, total[kernels::source_squares] + lifted))};
+  const Scaled source = total[kernels::source_squares].total() + lifted;
+  return Norms{diagonal * total[kernels::residual_squares].root(), total[kernels::solution_squares].root(),
+               diagonal * (source < 0 ? 0 : sqrt(source))};
 }
 
 double ResidualSums::spread(Index number) const {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "../runtime/error.hpp"
+#include "square_sums.hpp"
 
 namespace asterism::relaxation {
 
@@ -81,18 +82,18 @@ bool StripedProblem<T>::agree_on_source(const T* f) const {
 }
 
 template <class T>
-double StripedProblem<T>::lifted_squares(const T* f) const {
-  const double y = grid_.along_y * grid_.diagonal, x = grid_.along_x * grid_.diagonal;
+kernels::Scaled StripedProblem<T>::lifted_squares(const T* f) const {
   const Index m = rows(), n = nodes();
-  double sum = 0;
+  std::vector<kernels::SquareSum> sums(2);  // of b / d and f / d at the nodes beside the frame
   const auto add = [&](Index i, Index j) {
+    const double value = f != nullptr ? static_cast<double>(f[(i - first_row()) * n + j]) / grid_.diagonal : 0;
     double lift = 0;
-    if (i == 0) lift -= y * value_at(problem_.y_lower, j);
-    if (i == m - 1) lift -= y * value_at(problem_.y_upper, j);
-    if (j == 0) lift -= x * value_at(problem_.x_lower, i);
-    if (j == n - 1) lift -= x * value_at(problem_.x_upper, i);
-    const double value = f != nullptr ? static_cast<double>(f[(i - first_row()) * n + j]) : 0;
-    sum += (2 * value + lift) * lift;
+    if (i == 0) lift -= grid_.along_y * value_at(problem_.y_lower, j);
+    if (i == m - 1) lift -= grid_.along_y * value_at(problem_.y_upper, j);
+    if (j == 0) lift -= grid_.along_x * value_at(problem_.x_lower, i);
+    if (j == n - 1) lift -= grid_.along_x * value_at(problem_.x_upper, i);
+    sums[0].add(value + lift);
+    sums[1].add(value);
   };
   for (Index i = first_row(); i < first_row() + row_count(); ++i)
     if (i == 0 || i == m - 1) {
@@ -101,8 +102,8 @@ double StripedProblem<T>::lifted_squares(const T* f) const {
       add(i, 0);
       if (n > 1) add(i, n - 1);
     }
-  runtime_->sum_over_ranks(&sum, 1);
-  return sum;
+  sum_over_ranks(*runtime_, sums);
+  return sums[0].total() - sums[1].total();
 }
 
 template class StripedProblem<float>;

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "../codelets/scaled.hpp"
 #include "../runtime/runtime.hpp"
 #include "../runtime/tile.hpp"
 #include "relaxation_problem.hpp"
@@ -52,9 +53,9 @@ class StripedProblem {
   /// Whether there is an f: on all ranks that have rows, or on none. With several ranks: collective.
   /// @throw Error: on some.
   [[nodiscard]] bool agree_on_source(const T* f) const;
-  /// By how much ||b||^2 exceeds ||f||^2: b is f less what the operator takes from the frame. With several
-  /// ranks: collective. @param f this rank's rows; nullptr: 0
-  [[nodiscard]] double lifted_squares(const T* f) const;
+  /// By how much ||b / d||^2 exceeds ||f / d||^2: b is f less what the operator takes from the frame. With
+  /// several ranks: collective. @param f this rank's rows; nullptr: 0
+  [[nodiscard]] kernels::Scaled lifted_squares(const T* f) const;
 
  private:
   Runtime* runtime_;

@@ -278,7 +278,8 @@ void Solver<T>::make_tiles() {
     u_ = Tiles<T>(runtime_, kernels::wavefront_rows(grid_), kernels::wavefront_cols(grid_), height_ * rows,
                   kernels::wavefront_cols(grid_));
   }
-  sums_ = Tiles<double>(runtime_, on_gpu_ ? 1 : blocks, kernels::wavefront_sums, 1, kernels::wavefront_sums);
+  sums_ = Tiles<kernels::SquareSum>(runtime_, on_gpu_ ? 1 : blocks, kernels::wavefront_sums, 1,
+                                    kernels::wavefront_sums);
   for (Tile<T>& tile : none_) {
     tile = Tile<T>(runtime_, 1, 1);
     HostView<T>(tile, HostView<T>::Access::write)(0, 0) = 0;
@@ -286,7 +287,7 @@ void Solver<T>::make_tiles() {
   if (!on_gpu_) return;
 #ifdef ASTERISM_WITH_CUDA
   meeting_ = Tile<unsigned>(runtime_, 1, kernels::cuda::wavefront_scratch);
-  work_ = Tile<double>(runtime_, 1, kernels::cuda::wavefront_residual_scratch);
+  work_ = Tile<kernels::SquareSum>(runtime_, 1, kernels::cuda::wavefront_residual_scratch);
 #endif
 }
 
@@ -411,14 +412,15 @@ relaxation::Norms Solver<T>::norms() const {
                                            hints);
   }
   runtime_.wait();
-  double squares[kernels::wavefront_sums] = {};
+  using kernels::SquareSum;
+  SquareSum squares[kernels::wavefront_sums] = {};
   for (Index k = 0; k < sums_.count(); ++k) {
-    const HostView<double> view(sums_[k], HostView<double>::Access::read);
+    const HostView<SquareSum> view(sums_[k], HostView<SquareSum>::Access::read);
     for (Index which = 0; which < kernels::wavefront_sums; ++which) squares[which] += view(0, which);
   }
-  return {diagonal_ * std::sqrt(squares[kernels::wavefront_residual_squares]),
-          std::sqrt(squares[kernels::wavefront_solution_squares]),
-          diagonal_ * std::sqrt(squares[kernels::wavefront_source_squares])};
+  return {diagonal_ * squares[kernels::wavefront_residual_squares].root(),
+          squares[kernels::wavefront_solution_squares].root(),
+          diagonal_ * squares[kernels::wavefront_source_squares].root()};
 }
 
 template <class T>

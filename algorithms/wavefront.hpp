@@ -97,9 +97,9 @@ class Solver {
 
   Index height_ = 0;  ///< slices of a block; on a GPU there is one block, the whole grid
   Tiles<T> u_, g_;
-  Tiles<double> sums_;
+  Tiles<kernels::SquareSum> sums_;
   Tile<unsigned> meeting_;
-  Tile<double> work_;
+  Tile<kernels::SquareSum> work_;
   std::array<Tile<T>, 5> none_;  ///< for blocks that do not exist, one for each port
 };
 

@@ -200,14 +200,14 @@ void model_rhs(const ModelProblem& problem, Index first_row, In<double> axis, Ou
 
 template <class T>
 void residual(const SlabProblem& slab, In<T> u, In<T> before, In<T> after, In<T> f, In<double> axis,
-              Out<double> sums) {
+              Out<SquareSum> sums) {
   const ModelProblem& problem = slab.problem;
   const Operator& a = problem.a;
   const Index n = a.x.n;
   const bool sine = slab.known && problem.model == Model::sine;
   const SineSolution solution(sine ? problem : ModelProblem{});
   std::vector<double> applied(static_cast<std::size_t>(n)), known(applied);
-  std::fill_n(sums.data, Index{residual_sums}, 0.0);
+  std::fill_n(sums.data, Index{residual_sums}, SquareSum{});
 
   for (Index i = 0; i < u.rows; ++i)
     for (Index y = 0; y < a.y.n; ++y) {
@@ -279,9 +279,9 @@ void moments(const Operator& a, In<T> f, In<double> axis, Out<double> sums) {
 template void model_rhs(const ModelProblem&, Index, In<double>, Out<float>);
 template void model_rhs(const ModelProblem&, Index, In<double>, Out<double>);
 template void residual(const SlabProblem&, In<float>, In<float>, In<float>, In<float>, In<double>,
-                       Out<double>);
+                       Out<SquareSum>);
 template void residual(const SlabProblem&, In<double>, In<double>, In<double>, In<double>, In<double>,
-                       Out<double>);
+                       Out<SquareSum>);
 template void lift(const LiftedSlab&, InOut<float>, In<double>, In<double>, In<double>, In<double>);
 template void lift(const LiftedSlab&, InOut<double>, In<double>, In<double>, In<double>, In<double>);
 template void moments(const Operator&, In<float>, In<double>, Out<double>);

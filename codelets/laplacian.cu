@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "../runtime/cuda.hpp"
+#include "block_sums.cuh"
 #include "laplacian.hpp"
 
 namespace asterism::kernels::cuda {
@@ -147,34 +148,24 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-template <Index count>
-struct Sums {
-  double values[count] = {};
-};
-
-/// Adds the sums of all threads of the block, always in the same order, and writes the total.
-template <Index count>
-__device__ void write_block_sums(const Sums<count>& own, double* total) {
-  __shared__ double shared[count][threads];
+/// Adds the sums of all threads of the block and writes the totals.
+template <Index count, class Sum>
+__device__ void write_block_sums(const Sum (&own)[count], Sum* total) {
   const int t = thread_of_block();
-  for (int s = 0; s < count; ++s) shared[s][t] = own.values[s];
-  for (int width = threads / 2; width > 0; width /= 2) {
-    __syncthreads();
-    if (t < width)
-      for (int s = 0; s < count; ++s) shared[s][t] += shared[s][t + width];
+  for (int s = 0; s < count; ++s) {
+    const Sum sum = sum_of_block<threads>(own[s], t);
+    if (t == 0) total[s] = sum;
   }
-  if (t == 0)
-    for (int s = 0; s < count; ++s) total[s] = shared[s][0];
 }
 
 template <class T>
 __global__ void __launch_bounds__(threads, residual_blocks_at_once)
     residual_kernel(SlabProblem slab, Patches patches, In<T> u, In<T> before_slab, In<T> after_slab, In<T> f,
-                    In<double> axis, double* partial) {
+                    In<double> axis, SquareSum* partial) {
   __shared__ Plane planes[planes_each];
   const ModelProblem& problem = slab.problem;
   const bool sine = slab.known && problem.model == Model::sine;
-  Sums<residual_sums> sums;
+  SquareSum sums[residual_sums] = {};
   for (unsigned patch = blockIdx.x; patch < patches.count(); patch += gridDim.x) {
     const Walk walk(patches, patch, problem.a, u.rows);
     load_planes(walk, problem.slow, sine ? 1.0 : 0.0, axis, planes);
@@ -193,13 +184,13 @@ __global__ void __launch_bounds__(threads, residual_blocks_at_once)
       const double rhs = f.row(i)[j];
       const double r = rhs - column.apply(plane, centre, {before, after},
                                           [&](Index offset) -> double { return node[offset]; });
-      sums.values[residual2] += r * r;
-      sums.values[rhs2] += rhs * rhs;
-      sums.values[solution2] += centre * centre;
+      sums[residual2].add(r);
+      sums[rhs2].add(rhs);
+      sums[solution2].add(centre);
       if (slab.known) {
         const double known = sine ? factor * plane.factor : random_solution(problem, slab.first_row + i, j);
-        sums.values[error2] += (centre - known) * (centre - known);
-        sums.values[known2] += known * known;
+        sums[error2].add(centre - known);
+        sums[known2].add(known);
       }
       before = centre;
       centre = after;
@@ -213,14 +204,14 @@ template <class T>
 __global__ void __launch_bounds__(threads)
     moments_kernel(Operator a, Index blocks, In<T> f, In<double> axis, double* partial) {
   const Index i = blockIdx.x / blocks;
-  Sums<moments_count> sums;
+  double sums[moments_count] = {};
   for (Index y = blockIdx.x % blocks; y < a.y.n; y += blocks) {
     const T* const line = f.row(i) + y * a.x.n;
     const double width = axis.row(i)[width_column] * relative_width(a.y, y);
     for (Index x = threadIdx.x; x < a.x.n; x += threads) {
       const double weighted = width * relative_width(a.x, x) * static_cast<double>(line[x]);
-      sums.values[first_moment] += weighted;
-      sums.values[absolute_moment] += fabs(weighted);
+      sums[first_moment] += weighted;
+      sums[absolute_moment] += fabs(weighted);
     }
   }
   write_block_sums(sums, partial + static_cast<Index>(blockIdx.x) * moments_count);
@@ -236,12 +227,11 @@ __global__ void __launch_bounds__(threads) add_moments_kernel(const double* part
   }
 }
 
-template <Index count>
 __global__ void __launch_bounds__(threads)
-    add_partial_sums_kernel(const double* partial, Index blocks, double* total) {
-  Sums<count> sums;
+    add_partial_sums_kernel(const SquareSum* partial, Index blocks, SquareSum* total) {
+  SquareSum sums[residual_sums] = {};
   for (Index b = threadIdx.x; b < blocks; b += threads)
-    for (int s = 0; s < count; ++s) sums.values[s] += partial[b * count + s];
+    for (int s = 0; s < residual_sums; ++s) sums[s] += partial[b * residual_sums + s];
   write_block_sums(sums, total);
 }
 
@@ -301,14 +291,14 @@ void model_rhs(Stream stream, const ModelProblem& problem, Index first_row, In<d
 
 template <class T>
 void residual(Stream stream, const SlabProblem& slab, In<T> u, In<T> before, In<T> after, In<T> f,
-              In<double> axis, Out<double> sums, Scratch<double> work) {
+              In<double> axis, Out<SquareSum> sums, Scratch<SquareSum> work) {
   const Operator& a = slab.problem.a;
   const Patches patches(a, u.rows);
   const Index blocks = summing_blocks_of(patches);
   residual_kernel<<<static_cast<unsigned>(blocks), block_shape(a), 0, native(stream)>>>(
       slab, patches, u, before, after, f, axis, work.data);
   check_launch("residual");
-  add_partial_sums_kernel<residual_sums><<<1, threads, 0, native(stream)>>>(work.data, blocks, sums.data);
+  add_partial_sums_kernel<<<1, threads, 0, native(stream)>>>(work.data, blocks, sums.data);
   check_launch("residual sums");
 }
 
@@ -342,9 +332,9 @@ void moments(Stream stream, const Operator& a, In<T> f, In<double> axis, Out<dou
 template void model_rhs(Stream, const ModelProblem&, Index, In<double>, Out<float>);
 template void model_rhs(Stream, const ModelProblem&, Index, In<double>, Out<double>);
 template void residual(Stream, const SlabProblem&, In<float>, In<float>, In<float>, In<float>, In<double>,
-                       Out<double>, Scratch<double>);
+                       Out<SquareSum>, Scratch<SquareSum>);
 template void residual(Stream, const SlabProblem&, In<double>, In<double>, In<double>, In<double>, In<double>,
-                       Out<double>, Scratch<double>);
+                       Out<SquareSum>, Scratch<SquareSum>);
 template void lift(Stream, const LiftedSlab&, InOut<float>, In<double>, In<double>, In<double>, In<double>);
 template void lift(Stream, const LiftedSlab&, InOut<double>, In<double>, In<double>, In<double>, In<double>);
 template void moments(Stream, const Operator&, In<float>, In<double>, Out<double>, Scratch<double>);

@@ -25,6 +25,7 @@
 
 #include "../runtime/codelet.hpp"
 #include "axis.hpp"
+#include "sums.hpp"
 
 namespace asterism::kernels {
 
@@ -180,13 +181,13 @@ ASTERISM_HOST_DEVICE inline double random_solution(const ModelProblem& problem, 
   return inside ? value : 0.0;
 }
 
-/// What the residual of a slab adds to the sums over the grid.
+/// What the residual of a slab adds to the sums of squares over the grid.
 enum ResidualSum : Index {
-  residual2,     ///< sum of (f - A u)^2
-  rhs2,          ///< sum of f^2
-  solution2,     ///< sum of u^2
-  error2,        ///< sum of (u - known)^2, zero where no solution is known
-  known2,        ///< sum of known^2
+  residual2,     ///< of f - A u
+  rhs2,          ///< of f
+  solution2,     ///< of u
+  error2,        ///< of u - known, zero where no solution is known
+  known2,        ///< of known
   residual_sums  ///< how many
 };
 
@@ -257,12 +258,12 @@ namespace cpu {
 template <class T>
 void model_rhs(const ModelProblem& problem, Index first_row, In<double> axis, Out<T> f);
 
-/// Sums in float64 over a slab, a NaN in u or f ending in them; `before`, `after`: 1 x plane, the planes of u
+/// Sums of squares over a slab, a NaN in u or f ending in them; `before`, `after`: 1 x plane, the planes of u
 /// beside the slab (zeros at an end; the grid's other end when periodic); `axis`: the slab's AxisRows;
 /// `sums`: 1 x residual_sums. f has given boundary values lifted into it.
 template <class T>
 void residual(const SlabProblem& slab, In<T> u, In<T> before, In<T> after, In<T> f, In<double> axis,
-              Out<double> sums);
+              Out<SquareSum> sums);
 
 /// Lifts given values at the ends of axes into f, so that A u = f with zero values: see lift_factor. What is
 /// given at a periodic end has no effect.
@@ -300,7 +301,7 @@ constexpr Index moments_scratch = plane_blocks * moments_count;
 /// As cpu::residual; the order of summation is fixed, so the result is the same every time.
 template <class T>
 void residual(Stream stream, const SlabProblem& slab, In<T> u, In<T> before, In<T> after, In<T> f,
-              In<double> axis, Out<double> sums, Scratch<double> work);
+              In<double> axis, Out<SquareSum> sums, Scratch<SquareSum> work);
 
 template <class T>
 void lift(Stream stream, const LiftedSlab& slab, InOut<T> f, In<double> x_sides, In<double> y_sides,
@@ -335,15 +336,15 @@ inline const Codelet<ModelArgs, In<double>, Out<T>> model_rhs{
 /// Ports: u, the planes of u before and after it, f, the slab's AxisRows, sums (1 x residual_sums), working
 /// memory (1 x residual_scratch).
 template <class T>
-inline const Codelet<kernels::SlabProblem, In<T>, In<T>, In<T>, In<T>, In<double>, Out<double>,
-                     Scratch<double>>
+inline const Codelet<kernels::SlabProblem, In<T>, In<T>, In<T>, In<T>, In<double>, Out<kernels::SquareSum>,
+                     Scratch<kernels::SquareSum>>
     residual{typed_name<T>("residual"),
              [](const kernels::SlabProblem& slab, In<T> u, In<T> before, In<T> after, In<T> f,
-                In<double> axis, Out<double> sums,
-                Scratch<double>) { kernels::cpu::residual(slab, u, before, after, f, axis, sums); },
+                In<double> axis, Out<kernels::SquareSum> sums,
+                Scratch<kernels::SquareSum>) { kernels::cpu::residual(slab, u, before, after, f, axis, sums); },
              ASTERISM_CUDA_KERNEL([](Stream stream, const kernels::SlabProblem& slab, In<T> u, In<T> before,
-                                     In<T> after, In<T> f, In<double> axis, Out<double> sums,
-                                     Scratch<double> work) {
+                                     In<T> after, In<T> f, In<double> axis, Out<kernels::SquareSum> sums,
+                                     Scratch<kernels::SquareSum> work) {
                kernels::cuda::residual(stream, slab, u, before, after, f, axis, sums, work);
              })};
 

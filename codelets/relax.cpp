@@ -299,13 +299,13 @@ void relax_colours_border(const ColourArgs& args, In<T> u, In<T> g, In<T> above,
 
 // In float64 whatever T, because r comes from the difference of numbers that are nearly the same.
 template <class T>
-void stripe_residual(const ResidualArgs& args, In<T> u, In<T> g, In<T> above, In<T> below, Out<double> sums,
-                     Scratch<double> /*work*/) {
+void stripe_residual(const ResidualArgs& args, In<T> u, In<T> g, In<T> above, In<T> below, Out<SquareSum> sums,
+                     Scratch<SquareSum> /*work*/) {
   const Stripe& stripe = args.stripe;
   const FivePoint<double> a{args.along_y, args.along_x};
   const Index begin = stripe.halo, end = stripe.halo + stripe.rows;
   const auto real = [](T value) { return static_cast<double>(value); };
-  double r2 = 0, v2 = 0, g2 = 0;
+  SquareSum r2{}, v2{}, g2{};
   const auto add = [&](const Nodes& nodes, Index r) {
     const T* const up =
         (r > begin || stripe.first ? u.row(r - 1) : above.row(stripe.halo - 1)) + nodes.first.across;
@@ -331,10 +331,9 @@ void stripe_residual(const ResidualArgs& args, In<T> u, In<T> g, In<T> above, In
       add(nodes_of(stripe, Colour::red, r), r);
       add(nodes_of(stripe, Colour::black, r), r);
     }
-  const double d2 = args.diagonal * args.diagonal;
-  sums.data[residual_squares] = d2 * r2;
+  sums.data[residual_squares] = r2;
   sums.data[solution_squares] = v2;
-  sums.data[source_squares] = d2 * g2;
+  sums.data[source_squares] = g2;
 }
 
 #define ASTERISM_INSTANTIATE(T)                                                                            \
@@ -349,7 +348,8 @@ void stripe_residual(const ResidualArgs& args, In<T> u, In<T> g, In<T> above, In
                                      Scratch<T>);                                                          \
   template void jacobi_interior(const JacobiArgs&, InOut<T>, InOut<T>, In<T>, In<T>, In<T>);               \
   template void relax_colours_interior(const ColourArgs&, InOut<T>, InOut<T>, In<T>, In<T>, In<T>);        \
-  template void stripe_residual(const ResidualArgs&, In<T>, In<T>, In<T>, In<T>, Out<double>, Scratch<double>)
+  template void stripe_residual(const ResidualArgs&, In<T>, In<T>, In<T>, In<T>, Out<SquareSum>,           \
+                                Scratch<SquareSum>)
 ASTERISM_INSTANTIATE(float);
 ASTERISM_INSTANTIATE(double);
 #undef ASTERISM_INSTANTIATE

@@ -24,6 +24,7 @@
 #pragma once
 
 #include "../runtime/codelet.hpp"
+#include "sums.hpp"
 
 namespace asterism::kernels {
 
@@ -180,7 +181,7 @@ struct FillArgs {
 
 struct ResidualArgs {
   Stripe stripe;
-  double along_y, along_x, diagonal;
+  double along_y, along_x;
   bool has_source;
 };
 enum ResidualPart : Index { residual_squares, solution_squares, source_squares, residual_parts };
@@ -256,12 +257,12 @@ template <class T>
 void relax_colours_interior(const ColourArgs& args, InOut<T> u, InOut<T> other, In<T> g, In<T> above,
                             In<T> below);
 
-/// Sums over a stripe's nodes, for thesis (4.13), to `sums` (1 x residual_parts): of the squares of r = f - A
-/// v, of v, and of f (0 without a source), in float64. `above` and `below` as the next sweep would get them.
+/// Sums over a stripe's nodes, for thesis (4.13), to `sums` (1 x residual_parts): of the squares of r / d = (f
+/// - A v) / d, of v, and of f / d (0 without a source). `above` and `below` as the next sweep would get them.
 /// `work`: residual_scratch.
 template <class T>
-void stripe_residual(const ResidualArgs& args, In<T> u, In<T> g, In<T> above, In<T> below, Out<double> sums,
-                     Scratch<double> work);
+void stripe_residual(const ResidualArgs& args, In<T> u, In<T> g, In<T> above, In<T> below, Out<SquareSum> sums,
+                     Scratch<SquareSum> work);
 
 }  // namespace cpu
 
@@ -314,7 +315,7 @@ void relax_colours_interior(Stream stream, const ColourArgs& args, InOut<T> u, I
 /// As cpu::stripe_residual; the order of summation is fixed, so the result is the same every time.
 template <class T>
 void stripe_residual(Stream stream, const ResidualArgs& args, In<T> u, In<T> g, In<T> above, In<T> below,
-                     Out<double> sums, Scratch<double> work);
+                     Out<SquareSum> sums, Scratch<SquareSum> work);
 
 }  // namespace cuda
 }  // namespace asterism::kernels
@@ -384,7 +385,8 @@ inline const Codelet<kernels::ColourArgs, InOut<T>, InOut<T>, In<T>, In<T>, In<T
 
 /// Ports: u, g, above, below, sums (1 x residual_parts), working memory (1 x residual_scratch).
 template <class T>
-inline const Codelet<kernels::ResidualArgs, In<T>, In<T>, In<T>, In<T>, Out<double>, Scratch<double>>
+inline const Codelet<kernels::ResidualArgs, In<T>, In<T>, In<T>, In<T>, Out<kernels::SquareSum>,
+                     Scratch<kernels::SquareSum>>
     stripe_residual{typed_name<T>("stripe_residual"), kernels::cpu::stripe_residual<T>,
                     ASTERISM_CUDA_KERNEL(kernels::cuda::stripe_residual<T>)};
 

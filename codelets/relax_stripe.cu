@@ -3,6 +3,7 @@
 #include "relax_stripe.cuh"
 
 #include "../runtime/cuda.hpp"
+#include "block_sums.cuh"
 #include "chained_launch.cuh"
 
 namespace asterism::kernels::cuda {
@@ -65,31 +66,26 @@ __global__ void __launch_bounds__(element_threads)
 
 // ---- The residual ----------------------------------------------------------------------------------------
 
-/// Adds the sums of all threads of the block, always in the same order, and writes the total.
-__device__ void write_block_sums(const double (&own)[residual_parts], double* total) {
-  __shared__ double shared[residual_parts][element_threads];
+/// Adds the sums of all threads of the block and writes the totals.
+__device__ void write_block_sums(const SquareSum (&own)[residual_parts], SquareSum* total) {
   const int t = static_cast<int>(threadIdx.x);
-  for (int s = 0; s < residual_parts; ++s) shared[s][t] = own[s];
-  for (int width = element_threads / 2; width > 0; width /= 2) {
-    __syncthreads();
-    if (t < width)
-      for (int s = 0; s < residual_parts; ++s) shared[s][t] += shared[s][t + width];
+  for (int s = 0; s < residual_parts; ++s) {
+    const SquareSum sum = sum_of_block<element_threads>(own[s], t);
+    if (t == 0) total[s] = sum;
   }
-  if (t == 0)
-    for (int s = 0; s < residual_parts; ++s) total[s] = shared[s][0];
 }
 
 /// Every block has some consecutive rows.
 template <class T>
 __global__ void __launch_bounds__(element_threads)
-    residual_kernel(ResidualArgs args, In<T> u, In<T> g, In<T> above, In<T> below, double* partial) {
+    residual_kernel(ResidualArgs args, In<T> u, In<T> g, In<T> above, In<T> below, SquareSum* partial) {
   const Stripe& stripe = args.stripe;
   const FivePoint<double> a{args.along_y, args.along_x};
   const bool natural = stripe.arrangement == Arrangement::natural;
   const Index half = stripe.half(), columns = stripe.tile_cols();
   const Index each = parts(stripe.rows, gridDim.x), first_row = min(blockIdx.x * each, stripe.rows);
   const Index end_row = min(first_row + each, stripe.rows);
-  double sums[residual_parts] = {};
+  SquareSum sums[residual_parts] = {};
   for (Index i = first_row; i < end_row; ++i) {
     const Index r = stripe.halo + i;
     const T* const row = u.row(r);
@@ -107,18 +103,17 @@ __global__ void __launch_bounds__(element_threads)
       const double target =
           balance(a, value(before, across), value(after, across), value(row, left), value(row, right)) +
           source;
-      const double residual = args.diagonal * (v - target), f = args.diagonal * source;
-      sums[residual_squares] += residual * residual;
-      sums[solution_squares] += v * v;
-      sums[source_squares] += f * f;
+      sums[residual_squares].add(v - target);
+      sums[solution_squares].add(v);
+      sums[source_squares].add(source);
     }
   }
   write_block_sums(sums, partial + static_cast<Index>(blockIdx.x) * residual_parts);
 }
 
 __global__ void __launch_bounds__(element_threads)
-    add_partial_sums_kernel(const double* partial, Index blocks, double* total) {
-  double sums[residual_parts] = {};
+    add_partial_sums_kernel(const SquareSum* partial, Index blocks, SquareSum* total) {
+  SquareSum sums[residual_parts] = {};
   for (Index b = threadIdx.x; b < blocks; b += element_threads)
     for (int s = 0; s < residual_parts; ++s) sums[s] += partial[b * residual_parts + s];
   write_block_sums(sums, total);
@@ -164,7 +159,7 @@ void store_stripe(Stream stream, const Stripe& stripe, In<T> u, Out<T> result) {
 
 template <class T>
 void stripe_residual(Stream stream, const ResidualArgs& args, In<T> u, In<T> g, In<T> above, In<T> below,
-                     Out<double> sums, Scratch<double> work) {
+                     Out<SquareSum> sums, Scratch<SquareSum> work) {
   const Index blocks = std::min(args.stripe.rows, residual_blocks);
   residual_kernel<<<static_cast<unsigned>(blocks), element_threads, 0, native(stream)>>>(args, u, g, above,
                                                                                          below, work.data);
@@ -179,8 +174,8 @@ void stripe_residual(Stream stream, const ResidualArgs& args, In<T> u, In<T> g, 
   template void copy_edges(Stream, const Stripe&, In<T>, Out<T>, Out<T>);                                 \
   template void fill_ghosts(Stream, const Stripe&, InOut<T>, In<T>, In<T>);                               \
   template void store_stripe(Stream, const Stripe&, In<T>, Out<T>);                                       \
-  template void stripe_residual(Stream, const ResidualArgs&, In<T>, In<T>, In<T>, In<T>, Out<double>,     \
-                                Scratch<double>)
+  template void stripe_residual(Stream, const ResidualArgs&, In<T>, In<T>, In<T>, In<T>, Out<SquareSum>,  \
+                                Scratch<SquareSum>)
 ASTERISM_INSTANTIATE(float);
 ASTERISM_INSTANTIATE(double);
 #undef ASTERISM_INSTANTIATE

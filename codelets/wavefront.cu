@@ -6,6 +6,7 @@
 #include <string>
 
 #include "../runtime/cuda.hpp"
+#include "block_sums.cuh"
 #include "wavefront_schedule.hpp"
 #include "wavefront_tile.cuh"
 
@@ -120,20 +121,6 @@ void require_sound(const WavefrontArgs& args, std::size_t shared) {
 
 constexpr int summing_threads = 256;
 
-/// The block's sum, for thread 0.
-__device__ double sum_of_block(double value) {
-  __shared__ double partial[summing_threads];
-  partial[threadIdx.x] = value;
-  __syncthreads();
-  for (unsigned half = summing_threads / 2; half > 0; half /= 2) {
-    if (threadIdx.x < half) partial[threadIdx.x] += partial[threadIdx.x + half];
-    __syncthreads();
-  }
-  const double sum = partial[0];
-  __syncthreads();
-  return sum;
-}
-
 struct ResidualGrid {
   int dimensions;
   Index nodes[3], count;
@@ -144,8 +131,8 @@ struct ResidualGrid {
 
 template <class T>
 __global__ void __launch_bounds__(summing_threads)
-    residual_kernel(const ResidualGrid grid, const T* u, const T* g, double* work) {
-  double squares[wavefront_sums] = {};
+    residual_kernel(const ResidualGrid grid, const T* u, const T* g, SquareSum* work) {
+  SquareSum squares[wavefront_sums] = {};
   for (Index k = Index{blockIdx.x} * summing_threads + threadIdx.x; k < grid.count;
        k += Index{gridDim.x} * summing_threads) {
     const Index x = k % grid.nodes[2], row = k / grid.nodes[2], y = row % grid.nodes[1],
@@ -168,22 +155,22 @@ __global__ void __launch_bounds__(summing_threads)
     const double here = static_cast<double>(*v),
                  s = grid.has_source ? static_cast<double>(g[at(grid.g_at)]) : 0;
     const double r = balance + s - here;
-    squares[wavefront_residual_squares] += r * r;
-    squares[wavefront_solution_squares] += here * here;
-    squares[wavefront_source_squares] += (s + given) * (s + given);
+    squares[wavefront_residual_squares].add(r);
+    squares[wavefront_solution_squares].add(here);
+    squares[wavefront_source_squares].add(s + given);
   }
   for (int which = 0; which < wavefront_sums; ++which) {
-    const double sum = sum_of_block(squares[which]);
+    const SquareSum sum = sum_of_block<summing_threads>(squares[which], static_cast<int>(threadIdx.x));
     if (threadIdx.x == 0) work[blockIdx.x * wavefront_sums + static_cast<unsigned>(which)] = sum;
   }
 }
 
-__global__ void __launch_bounds__(summing_threads) add_kernel(const double* work, double* sums) {
+__global__ void __launch_bounds__(summing_threads) add_kernel(const SquareSum* work, SquareSum* sums) {
   for (int which = 0; which < wavefront_sums; ++which) {
-    double mine = 0;
+    SquareSum mine{};
     for (Index k = threadIdx.x; k < wavefront_residual_blocks; k += summing_threads)
       mine += work[k * wavefront_sums + which];
-    const double sum = sum_of_block(mine);
+    const SquareSum sum = sum_of_block<summing_threads>(mine, static_cast<int>(threadIdx.x));
     if (threadIdx.x == 0) sums[which] = sum;
   }
 }
@@ -255,8 +242,8 @@ void wavefront(Stream stream, const WavefrontArgs& args, InOut<T> u, In<T> g, Sc
 }
 
 template <class T>
-void wavefront_residual(Stream stream, const WavefrontArgs& args, In<T> u, In<T> g, Out<double> sums,
-                        Scratch<double> work) {
+void wavefront_residual(Stream stream, const WavefrontArgs& args, In<T> u, In<T> g, Out<SquareSum> sums,
+                        Scratch<SquareSum> work) {
   ResidualGrid grid{args.dimensions, {1, 1, args.nodes[2]}, args.nodes[2], {}, {}, {}, args.has_source};
   WavefrontArgs forward = args;
   forward.backward = false;
@@ -281,8 +268,8 @@ void wavefront_residual(Stream stream, const WavefrontArgs& args, In<T> u, In<T>
   template void wavefront<T>(Stream, const WavefrontArgs&, InOut<T>, In<T>, Scratch<unsigned>);    \
   template std::size_t wavefront_shared_bytes<T>(int, const WavefrontTile&, bool);                 \
   template int wavefront_blocks_per_sm<T>(int, int, std::size_t);                                  \
-  template void wavefront_residual<T>(Stream, const WavefrontArgs&, In<T>, In<T>, Out<double>,     \
-                                      Scratch<double>);
+  template void wavefront_residual<T>(Stream, const WavefrontArgs&, In<T>, In<T>, Out<SquareSum>,  \
+                                      Scratch<SquareSum>);
 ASTERISM_INSTANTIATE(float)
 ASTERISM_INSTANTIATE(double)
 #undef ASTERISM_INSTANTIATE

@@ -29,6 +29,7 @@
 #include <cstdint>
 
 #include "../runtime/codelet.hpp"
+#include "sums.hpp"
 
 namespace asterism::kernels {
 
@@ -146,11 +147,11 @@ template <class T>
 void wavefront_slab(const WavefrontSlab& slab, InOut<T> before, InOut<T> block, In<T> after, In<T> g_before,
                     In<T> g);
 
-/// Sums over the nodes of a block of slices to `sums` (1 x wavefront_sums). `before` and `after`: the blocks
+/// Sums of squares over the nodes of a block of slices to `sums` (1 x wavefront_sums). `before` and `after`: the blocks
 /// beside it. The grid's sweeps are to be forward.
 template <class T>
 void wavefront_residual(const WavefrontSlab& slab, In<T> before, In<T> block, In<T> after, In<T> g,
-                        Out<double> sums);
+                        Out<SquareSum> sums);
 
 }  // namespace cpu
 
@@ -182,8 +183,8 @@ void wavefront(Stream stream, const WavefrontArgs& args, InOut<T> u, In<T> g, Sc
 constexpr Index wavefront_residual_blocks = 512;
 constexpr Index wavefront_residual_scratch = wavefront_residual_blocks * wavefront_sums;
 template <class T>
-void wavefront_residual(Stream stream, const WavefrontArgs& args, In<T> u, In<T> g, Out<double> sums,
-                        Scratch<double> work);
+void wavefront_residual(Stream stream, const WavefrontArgs& args, In<T> u, In<T> g, Out<SquareSum> sums,
+                        Scratch<SquareSum> work);
 
 /// Shared memory of a block, S_TB.
 template <class T>
@@ -219,17 +220,18 @@ inline const Codelet<kernels::cpu::WavefrontSlab, InOut<T>, InOut<T>, In<T>, In<
 
 /// Ports: blocks number - 1, number and number + 1 of the grid, block number of g, sums.
 template <class T>
-inline const Codelet<kernels::cpu::WavefrontSlab, In<T>, In<T>, In<T>, In<T>, Out<double>>
+inline const Codelet<kernels::cpu::WavefrontSlab, In<T>, In<T>, In<T>, In<T>, Out<kernels::SquareSum>>
     wavefront_residual_slab{typed_name<T>("wavefront_residual_slab"), kernels::cpu::wavefront_residual<T>};
 
 /// Ports: the grid, g, sums, working memory (1 x cuda::wavefront_residual_scratch).
 template <class T>
-inline const Codelet<kernels::WavefrontArgs, In<T>, In<T>, Out<double>, Scratch<double>> wavefront_residual{
-    typed_name<T>("wavefront_residual"),
-    [](const kernels::WavefrontArgs& args, In<T> u, In<T> g, Out<double> sums, Scratch<double>) {
-      const kernels::cpu::WavefrontSlab whole{args, kernels::cpu::wavefront_slices(args), 0};
-      kernels::cpu::wavefront_residual<T>(whole, {}, u, {}, g, sums);
-    },
-    ASTERISM_CUDA_KERNEL(kernels::cuda::wavefront_residual<T>)};
+inline const Codelet<kernels::WavefrontArgs, In<T>, In<T>, Out<kernels::SquareSum>, Scratch<kernels::SquareSum>>
+    wavefront_residual{typed_name<T>("wavefront_residual"),
+                       [](const kernels::WavefrontArgs& args, In<T> u, In<T> g, Out<kernels::SquareSum> sums,
+                          Scratch<kernels::SquareSum>) {
+                         const kernels::cpu::WavefrontSlab whole{args, kernels::cpu::wavefront_slices(args), 0};
+                         kernels::cpu::wavefront_residual<T>(whole, {}, u, {}, g, sums);
+                       },
+                       ASTERISM_CUDA_KERNEL(kernels::cuda::wavefront_residual<T>)};
 
 }  // namespace asterism::codelets

@@ -127,6 +127,7 @@ std::string to_string(Reason reason) {
     case Reason::divergence: return "divergence";
     case Reason::zero_pivot: return "zero pivot";
     case Reason::not_finite: return "not finite";
+    case Reason::inaccurate: return "inaccurate";
   }
   return "?";
 }

@@ -19,6 +19,7 @@ enum class Reason {
   divergence,       ///< the residual grows
   zero_pivot,       ///< an elimination met a zero pivot
   not_finite,       ///< NaN or infinity appeared
+  inaccurate,       ///< the residual is more than rounding can explain
 };
 
 /// "solved", "iteration limit", ...

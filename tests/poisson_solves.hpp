@@ -148,4 +148,63 @@ void check_many_right_hand_sides(const poisson::Problem& problem) {
   }
 }
 
+/// The same u, bit for bit but for the factor, and the same residual, for f and for 2^power f.
+template <class T, template <class> class Solver>
+void check_scaling(const std::vector<int>& powers) {
+  Runtime runtime;
+  for (const poisson::Ends& ends : {all_ends[0], all_ends[4]}) {
+    const poisson::Problem problem{.shape = {31, 17}, .ends = {ends, all_ends[0]}};
+    const auto solve = [&](int power) {
+      return solve_from<T, Solver>(
+          runtime, problem, {.slab_planes = 6},
+          [&](const poisson::SlabbedProblem<T>& solver, Index c, Tile<T>& f) {
+            const HostView<T> view(f, HostView<T>::Access::write);
+            for (Index i = 0; i < view.rows(); ++i)
+              for (Index j = 0; j < view.cols(); ++j)
+                view(i, j) = static_cast<T>(
+                    std::ldexp(std::sin(static_cast<double>(17 * (solver.first_plane(c) + i) + j)), power));
+          });
+    };
+    const Solved<T> once = solve(0);
+    CHECK(once.check.scaled_residual > 0);
+    CHECK(once.check.reason == Reason::solved);
+    for (const int power : powers) {
+      CAPTURE(power);
+      const Solved<T> scaled = solve(power);
+      CHECK(scaled.check.scaled_residual == doctest::Approx(once.check.scaled_residual).epsilon(1e-14));
+      CHECK(scaled.check.reason == Reason::solved);
+      std::vector<T> expected = once.u;
+      for (T& value : expected) value = std::ldexp(value, power);
+      CHECK(scaled.u == expected);
+    }
+  }
+}
+
+/// A solution that somebody changed, or broke, is no longer called solved.
+template <class T, template <class> class Solver>
+void check_judgement() {
+  Runtime runtime;
+  Solver<T> solver(runtime, {.shape = {40, 30}}, {.slab_planes = 8});
+  std::vector<T> u(static_cast<std::size_t>(solver.plane_count() * solver.grid().columns()));
+  Tiles<T> slabs = solver.borrow(u.data());
+  const auto fill = [&](Index c, Tile<T>& f) { solver.fill(c, f, {kernels::Model::random, 3}); };
+  each_slab(runtime, solver, slabs, [&](Index c, Tile<T>& slab, Index) { fill(c, slab); });
+  solver.solve(slabs);
+  CHECK(solver.check(slabs, fill).reason == Reason::solved);
+  const auto changed = [&](T factor) {
+    if (slabs[2].owner() == runtime.rank()) {
+      const HostView<T> view(slabs[2], HostView<T>::Access::read_write);
+      view(3, 7) *= factor;
+    }
+    return solver.check(slabs, fill);
+  };
+  const poisson::Check inaccurate = changed(static_cast<T>(1 + 1e6 * eps<T>));
+  CHECK(inaccurate.reason == Reason::inaccurate);
+  CHECK(inaccurate.scaled_residual > 64 * eps<T>);
+  const poisson::Check broken = changed(-std::numeric_limits<T>::quiet_NaN());
+  CHECK(broken.reason == Reason::not_finite);
+  CHECK(std::isnan(broken.scaled_residual));
+  CHECK(!std::signbit(broken.scaled_residual));  // prints as "nan"
+}
+
 }  // namespace asterism::test

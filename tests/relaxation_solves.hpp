@@ -178,6 +178,42 @@ inline Problem with_sides(Index rows, Index nodes) {
   return p;
 }
 
+/// The same sweeps, residuals and u, but for the factor, for 2^power times f, the sides and the first guess.
+/// @param solve solve(problem, f, guess): a Run
+template <class T, class Solve>
+void check_scaling(const Problem& problem, const std::vector<int>& powers, const Solve& solve) {
+  const Index unknowns = problem.shape[0] * problem.shape[1];
+  const auto solved = [&](int power) {
+    const auto times = [&](auto numbers) {
+      for (auto& number : numbers) number = std::ldexp(number, power);
+      return numbers;
+    };
+    Problem scaled = problem;
+    for (relaxation::Side* side : {&scaled.y_lower, &scaled.y_upper, &scaled.x_lower, &scaled.x_upper}) {
+      side->value = std::ldexp(side->value, power);
+      side->values = times(side->values);
+    }
+    return solve(scaled, times(random_numbers<T>(unknowns, 5)), times(random_numbers<T>(unknowns, 6)));
+  };
+  const auto once = solved(0);
+  CHECK(once.report.reason == Reason::solved);
+  CHECK(once.report.iterations > 0);
+  for (const int power : powers) {
+    CAPTURE(power);
+    const auto scaled = solved(power);
+    CHECK(scaled.report.reason == Reason::solved);
+    CHECK(scaled.report.iterations == once.report.iterations);
+    const std::vector<double>&found = scaled.report.residual_history,
+          &expected = once.report.residual_history;
+    REQUIRE(found.size() == expected.size());
+    for (std::size_t k = 0; k < found.size(); ++k)
+      CHECK(found[k] == doctest::Approx(expected[k]).epsilon(1e-13));
+    std::vector<T> u = once.u;
+    for (T& value : u) value = std::ldexp(value, power);
+    CHECK(scaled.u == u);
+  }
+}
+
 inline std::string description(const Settings& s) {
   return std::string("method ") + std::to_string(static_cast<int>(s.method)) + ", sweeps per task " +
          std::to_string(s.sweeps_per_task) + ", stripes " + std::to_string(s.stripes) + ", exchange " +

@@ -299,6 +299,8 @@ TEST_CASE("a breakdown is a result: reported, and no output touched") {
   const json j = json::parse(result.out);
   CHECK(j["reason"] == "not finite");
   CHECK(j["scaled_residual"].is_null());
+  has(run(one_process({"poisson", bad / "huge.npy"})).out,
+      {"residual   nan scaled, nan eps\n"});  // not "-nan"
   CHECK(load(bad.folder / "old.npy") == bad.old);
   CHECK(temporaries(bad.folder) == 0);
 }

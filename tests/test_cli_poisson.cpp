@@ -35,6 +35,24 @@ double difference(const fs::path& a, const fs::path& b) {
 
 }  // namespace
 
+TEST_CASE("a residual beyond rounding is not called solved, and u is written all the same") {
+  const fs::path folder = fresh_folder("inaccurate");
+  Array f = random_array({20, 30});
+  for (double& value : f.values) value *= 1e-42;  // few bits are left of it in float32, and none of u
+  save<float>(folder / "f.npy", f);
+  const Words files{"poisson", (folder / "f.npy").string(), "-o", (folder / "u.npy").string()};
+  Result result = run(one_process(files));
+  CHECK(result.status == 1);
+  has(result.out, {"written    ", "result     inaccurate: the residual is above 64 eps\n"});
+  CHECK(read_array(folder / "u.npy").shape == f.shape);
+  result = run(one_process(files + Words{"--json"}));
+  CHECK(result.status == 1);
+  CHECK(json::parse(result.out)["reason"] == "inaccurate");
+  CHECK(json::parse(result.out)["scaled_residual"].get<double>() > 64 * eps32);
+  CHECK(poisson({files[1], "--no-check"})["reason"] == "solved");
+  CHECK(poisson({files[1], "--precision", "f64"})["reason"] == "solved");
+}
+
 TEST_CASE_TEMPLATE("f from a file, u to a file", T, float, double) {
   const fs::path folder = fresh_folder("file");
   const Array f = random_array({157, 202});

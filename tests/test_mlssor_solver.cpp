@@ -166,6 +166,16 @@ TEST_CASE("residuals are thesis (4.13), and the tolerance ends the sweeps") {
   }
 }
 
+TEST_CASE("the scale of the problem is of no account") {
+  Runtime runtime;
+  const auto solve = [&]<class T>(const Problem& p, const std::vector<T>& f, const std::vector<T>& guess) {
+    return run_multi_layer<T>(runtime, p,
+                              {.subdomain = 4, .tolerance = 1e-5, .check_every = 10, .stripes = 2}, f, guess);
+  };
+  check_scaling<double>(some_problem(19, 14), {-900, -600, 600, 900}, solve);
+  check_scaling<float>(some_problem(19, 14), {-80, 80}, solve);
+}
+
 TEST_CASE("ends other than the tolerance") {
   Runtime runtime;
   const Problem problem{.shape = {40, 40}, .lengths = {1, 1}};

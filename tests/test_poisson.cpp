@@ -536,6 +536,13 @@ TEST_CASE("not a number in f is a result, not a crash") {
   }
 }
 
+TEST_CASE("the scale of f is of no account") {
+  check_scaling<double, poisson::Solver>({-900, -600, 600, 900});
+  check_scaling<float, poisson::Solver>({-80, 80});
+}
+
+TEST_CASE_TEMPLATE("a solve is judged by its residual", T, float, double) { check_judgement<T, poisson::Solver>(); }
+
 TEST_CASE("what crosses between ranks is what the slabs show") {
   Runtime runtime;
   if (runtime.ranks() == 1) return;

@@ -457,6 +457,15 @@ TEST_CASE("not a number in f is a result, not a crash") {
   CHECK(std::isnan(solver.check(slabs, fill).scaled_residual));
 }
 
+TEST_CASE("the scale of f is of no account") {
+  check_scaling<double, poisson::GemmSolver>({-900, -600, 600, 900});
+  check_scaling<float, poisson::GemmSolver>({-80, 80});
+}
+
+TEST_CASE_TEMPLATE("a solve is judged by its residual", T, float, double) {
+  check_judgement<T, poisson::GemmSolver>();
+}
+
 TEST_CASE("what cannot be is said before anything runs") {
   Runtime runtime({.cpu_memory = std::size_t{64} << 20, .gpu_memory = std::size_t{64} << 20});
   const auto message = [&](const Problem& problem, const poisson::Settings& settings = {}) -> std::string {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "square_sums.hpp"
 #include "stripes.hpp"
 
 using namespace asterism;
@@ -108,9 +109,10 @@ TEST_CASE_TEMPLATE("sums of squares: residual, solution, source", T, float, doub
           std::array<Real, residual_parts> expected{};
           for (Index i = 0; i < m; ++i)
             for (Index j = 0; j < n; ++j) {
-              const Real d = static_cast<Real>(grid.a.diagonal), v = grid.v(i + 1, j + 1),
-                         f = has_source ? static_cast<Real>(grid.f(i, j)) : Real{0};
-              const Real applied = d * (plain.right_hand_side(plain.v, i, j) - plain.g(i, j) - v);
+              const Real v = grid.v(i + 1, j + 1),
+                         f = has_source ? static_cast<Real>(grid.f(i, j)) / static_cast<Real>(grid.a.diagonal)
+                                        : Real{0};
+              const Real applied = plain.right_hand_side(plain.v, i, j) - plain.g(i, j) - v;  // all over d
               expected[residual_squares] += (f - applied) * (f - applied);
               expected[solution_squares] += v * v;
               expected[source_squares] += f * f;
@@ -125,13 +127,11 @@ TEST_CASE_TEMPLATE("sums of squares: residual, solution, source", T, float, doub
           stripes.exchange();
           std::array<Real, residual_parts> total{};
           for (const Part<T>& part : stripes.parts()) {
-            Matrix<double> sums(1, residual_parts), work_memory(1, residual_scratch);
-            const Scratch<double> scratch{work_memory.out().data, 1, residual_scratch, residual_scratch};
-            cpu::stripe_residual<T>(
-                {part.stripe, grid.a.along_y, grid.a.along_x, grid.a.diagonal, has_source}, part.u.in(),
-                part.g.in(), part.above.in(), part.below.in(), sums.out(), scratch);
-            CHECK(sums.guarded());
-            for (Index s = 0; s < residual_parts; ++s) total[static_cast<std::size_t>(s)] += sums(0, s);
+            SquareSums<residual_parts> sums;
+            cpu::stripe_residual<T>({part.stripe, grid.a.along_y, grid.a.along_x, has_source}, part.u.in(),
+                                    part.g.in(), part.above.in(), part.below.in(), sums.out(),
+                                    {nullptr, 1, 0, 0});
+            for (Index s = 0; s < residual_parts; ++s) total[static_cast<std::size_t>(s)] += sums[s];
           }
           for (std::size_t s = 0; s < total.size(); ++s) {
             CAPTURE(s);
@@ -149,12 +149,11 @@ TEST_CASE_TEMPLATE("a NaN anywhere ends in the sums", T, float, double) {
       FramedGrid<T> grid(3, 19);
       grid.v(2, j + 1) = std::numeric_limits<T>::quiet_NaN();
       const Part<T> part = filled(grid, stripe_of(3, 19, 0, 3, 1, arrangement), true);
-      Matrix<double> sums(1, residual_parts);
-      cpu::stripe_residual<T>({part.stripe, grid.a.along_y, grid.a.along_x, grid.a.diagonal, true},
-                              part.u.in(), part.g.in(), part.above.in(), part.below.in(), sums.out(),
-                              {nullptr, 1, 0, 0});
-      CHECK(std::isnan(sums(0, residual_squares)));
-      CHECK(std::isnan(sums(0, solution_squares)));
+      SquareSums<residual_parts> sums;
+      cpu::stripe_residual<T>({part.stripe, grid.a.along_y, grid.a.along_x, true}, part.u.in(), part.g.in(),
+                              part.above.in(), part.below.in(), sums.out(), {nullptr, 1, 0, 0});
+      CHECK(std::isnan(sums[residual_squares]));
+      CHECK(std::isnan(sums[solution_squares]));
     }
 }
 
@@ -216,24 +215,25 @@ TEST_CASE_TEMPLATE("gpu: sums of squares", T, float, double) {
       Work task;
       task.arrangement = arrangement;
       task.has_source = has_source;
-      const Tile<double> memory(runtime, 1, residual_scratch);
+      const Tile<SquareSum> memory(runtime, 1, residual_scratch);
       for_parts<T>(task, [&](const FramedGrid<T>& grid, const Work&, const Part<T>& part) {
-        const ResidualArgs args{part.stripe, grid.a.along_y, grid.a.along_x, grid.a.diagonal, has_source};
+        const ResidualArgs args{part.stripe, grid.a.along_y, grid.a.along_x, has_source};
         const PartTiles<T> tiles(runtime, part);
-        const Tile<double> sums(runtime, 1, residual_parts), again(runtime, 1, residual_parts);
-        for (const Tile<double>* result : {&sums, &again})
+        const Tile<SquareSum> sums(runtime, 1, residual_parts), again(runtime, 1, residual_parts);
+        for (const Tile<SquareSum>* result : {&sums, &again})
           codelets::stripe_residual<T>(args, tiles.u, tiles.g, tiles.above, tiles.below, *result, memory,
                                        on_gpu);
         runtime.wait();
-        Matrix<double> expected(1, residual_parts);
+        SquareSums<residual_parts> expected;
         cpu::stripe_residual<T>(args, part.u.in(), part.g.in(), part.above.in(), part.below.in(),
                                 expected.out(), {nullptr, 1, 0, 0});
-        const Matrix<double> made = download(sums);
+        const HostView<SquareSum> made(sums, HostView<SquareSum>::Access::read),
+            repeated(again, HostView<SquareSum>::Access::read);
         for (Index s = 0; s < residual_parts; ++s) {
           CAPTURE(s);
-          CHECK(std::abs(made(0, s) - expected(0, s)) <= 1e-12 * expected(0, s));
+          CHECK(std::abs(static_cast<double>(made(0, s).total()) - expected[s]) <= 1e-12 * expected[s]);
+          CHECK(made(0, s).total() == repeated(0, s).total());
         }
-        CHECK(made == download(again));
       });
     }
 }

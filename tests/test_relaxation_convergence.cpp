@@ -291,6 +291,38 @@ TEST_CASE("why a solve ends") {
   CHECK(solve({.sweeps = 5}, f).reason == Reason::not_finite);
 }
 
+TEST_CASE("the scale of the problem is of no account") {
+  Runtime runtime;
+  for (const Method method : all_methods)
+    for (const Arrangement arrangement : {Arrangement::natural, Arrangement::separated}) {
+      const auto solve = [&]<class T>(const Problem& p, const std::vector<T>& f,
+                                      const std::vector<T>& guess) {
+        Settings settings{.tolerance = 1e-5, .check_every = 10, .sweeps_per_task = 2, .stripes = 2};
+        settings.method = method;
+        settings.arrangement = arrangement;
+        return run(runtime, p, settings, f, guess);
+      };
+      check_scaling<double>(with_sides(19, 14), {-900, -600, 600, 900}, solve);
+      check_scaling<float>(with_sides(19, 14), {-80, 80}, solve);
+    }
+}
+
+TEST_CASE("f at the ends of the range of double") {
+  Runtime runtime;
+  const Problem problem{.shape = {15, 15}};
+  const Settings settings{.tolerance = 1e-10};
+  const auto solve = [&](double value) {
+    return run(runtime, problem, settings, std::vector<double>(225, value), zeros<double>(problem)).report;
+  };
+  const Report one = solve(1);
+  for (const double value : {1e-200, 1e200, 1e308}) {
+    CAPTURE(value);
+    const Report report = solve(value);
+    CHECK(report.reason == Reason::solved);
+    CHECK(report.iterations == one.iterations);
+  }
+}
+
 TEST_CASE("residuals come when they were asked for, however often that is") {
   Runtime runtime;
   const Problem problem{.shape = {40, 40}};
@@ -332,7 +364,7 @@ TEST_CASE("sweeps end soon after a task has failed, on all ranks") {
   const relaxation::ResidualSums sums(runtime, shares);
   const Tile<double> tile(runtime, 1, 1, runtime.ranks() - 1);
   const auto set_sums = [&](Index number) {
-    relaxation::set(runtime, sums.sums(0, number), [](Index, Index) { return 1; });
+    relaxation::set(runtime, sums.sums(0, number), [](Index, Index) { return kernels::SquareSum{1, {}}; });
   };
   Index calls = 0;
   const relaxation::Steps steps{.load = [] {},
@@ -341,7 +373,7 @@ TEST_CASE("sweeps end soon after a task has failed, on all ranks") {
                                       if (++calls == 3) failing(0, tile);
                                     },
                                 .submit_residual = set_sums,
-                                .norms = [&](Index number) { return sums.norms(number, 0); },
+                                .norms = [&](Index number) { return sums.norms(number, 1, 0); },
                                 .spread = [](Index) { return 0.0; },
                                 .store = [] {}};
   const relaxation::Convergence::Expectation expected{

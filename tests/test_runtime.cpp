@@ -177,6 +177,7 @@ TEST_CASE("runtime: numbers and names for people") {
   REQUIRE_FALSE(build_features().empty());
   CHECK(build_features()[0].starts_with("StarPU 1."));
   CHECK(to_string(Reason::not_finite) == "not finite");
+  CHECK(to_string(Reason::inaccurate) == "inaccurate");
 }
 
 TEST_CASE("runtime: page-locked memory") {

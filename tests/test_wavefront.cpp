@@ -14,6 +14,7 @@
 #include "codelets/wavefront_schedule.hpp"
 #include "matrix.hpp"
 #include "sequential_sweeps.hpp"
+#include "square_sums.hpp"
 #include "tiles.hpp"
 #include "wavefront_counts.hpp"
 
@@ -380,18 +381,19 @@ TEST_CASE_TEMPLATE("gpu: residuals", T, float, double) {
       const WavefrontArgs args = problem(shape, 1, source, false);
       CAPTURE(describe(args));
       const Data<T> data(args);
-      Matrix<double> expected(1, wavefront_sums);
+      SquareSums<wavefront_sums> expected;
       cpu::wavefront_residual<T>({args, cpu::wavefront_slices(args), 0}, {}, data.u.in(), {}, data.g.in(),
                                  expected.out());
       const Tile<T> u = upload(runtime, data.u), g = upload(runtime, data.g);
-      const Tile<double> sums(runtime, 1, wavefront_sums), work(runtime, 1, cuda::wavefront_residual_scratch);
+      const Tile<SquareSum> sums(runtime, 1, wavefront_sums),
+          work(runtime, 1, cuda::wavefront_residual_scratch);
       Hints hints;
       hints.where = Where::cuda;
       codelets::wavefront_residual<T>(args, u, g, sums, work, hints);
       runtime.wait();
-      const Matrix<double> made = download(sums);
+      const HostView<SquareSum> made(sums, HostView<SquareSum>::Access::read);
       for (Index k = 0; k < wavefront_sums; ++k)
-        CHECK(made(0, k) == doctest::Approx(expected(0, k)).epsilon(1e-12));
+        CHECK(static_cast<double>(made(0, k).total()) == doctest::Approx(expected[k]).epsilon(1e-12));
     }
 }
 

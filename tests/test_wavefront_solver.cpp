@@ -208,6 +208,38 @@ TEST_CASE("optimal omega converges as theory says") {
   CHECK(norm > 1e-4 * decay);
 }
 
+TEST_CASE_TEMPLATE("the scale of the problem is of no account", T, float, double) {
+  Runtime runtime;
+  for (const auto& shape : std::vector<std::vector<Index>>{{50}, {19, 14}, {7, 9, 8}}) {
+    std::vector<T> once;
+    Report expected;
+    for (const int power : sizeof(T) == 4 ? std::vector{0, -80, 80} : std::vector{0, -900, -600, 600, 900}) {
+      CAPTURE(power);
+      std::vector<T> f = random_values<T>(shape, 3), u = random_values<T>(shape, 4);
+      for (std::vector<T>* numbers : {&f, &u})
+        for (T& number : *numbers) number = std::ldexp(number, power);
+      wavefront::Problem equation{shape, {}, {}};
+      for (std::size_t axis = 0; axis < shape.size(); ++axis)
+        equation.sides.push_back({std::ldexp(0.5, power), std::ldexp(-1.25, power)});
+      wavefront::Settings settings;
+      settings.tolerance = 1e-5;
+      settings.check_every = 10;
+      const Report report = wavefront::Solver<T>(runtime, equation, settings).solve(f.data(), u.data());
+      CHECK(report.reason == Reason::solved);
+      if (power == 0) {
+        once = u;
+        expected = report;
+        continue;
+      }
+      CHECK(report.iterations == expected.iterations);
+      for (std::size_t k = 0; k < report.residual_history.size(); ++k)
+        CHECK(report.residual_history[k] == doctest::Approx(expected.residual_history[k]).epsilon(1e-13));
+      for (T& value : u) value = std::ldexp(value, -power);
+      CHECK(u == once);
+    }
+  }
+}
+
 TEST_CASE("how a solver stops") {
   Runtime runtime;
   wavefront::Settings settings;

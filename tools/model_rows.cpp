@@ -54,17 +54,17 @@ ModelRows::Squares ModelRows::compare(Index first_row, Index rows, const T* u) c
   const Index plane = problem_.a.plane();
   const std::vector<T> zeros(static_cast<std::size_t>(plane));
   const In<T> beside{zeros.data(), 1, plane, plane};
-  std::vector<double> sums(static_cast<std::size_t>(kernels::residual_sums) *
+  std::vector<kernels::SquareSum> sums(static_cast<std::size_t>(kernels::residual_sums) *
                            std::max(1U, std::thread::hardware_concurrency()));
   // Of the residual's sums only those of the error are wanted: any f will do.
   const std::size_t parts = in_parts(rows, [&](std::size_t part, Index begin, Index count) {
     const In<T> mine{u + begin * plane, count, plane, plane};
     kernels::cpu::residual({problem_, first_row + begin, true}, mine, beside, beside, mine,
                            axis(first_row + begin, count),
-                           Out<double>{sums.data() + part * kernels::residual_sums, 1, kernels::residual_sums,
-                                       kernels::residual_sums});
+                           Out<kernels::SquareSum>{sums.data() + part * kernels::residual_sums, 1,
+                                                   kernels::residual_sums, kernels::residual_sums});
   });
-  Squares total;
+  Squares total{};
   for (std::size_t part = 0; part < parts; ++part) {
     total.error += sums[part * kernels::residual_sums + kernels::error2];
     total.known += sums[part * kernels::residual_sums + kernels::known2];

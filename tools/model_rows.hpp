@@ -20,10 +20,10 @@ class ModelRows {
   template <class T>
   void fill(Index first_row, Index rows, T* f) const;
 
-  /// Sums over those rows.
+  /// Sums of squares over those rows.
   struct Squares {
-    double error = 0;  ///< of u less the known solution
-    double known = 0;  ///< of the known solution
+    kernels::SquareSum error;  ///< of u less the known solution
+    kernels::SquareSum known;  ///< of the known solution
   };
   template <class T>
   [[nodiscard]] Squares compare(Index first_row, Index rows, const T* u) const;

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "../algorithms/poisson.hpp"
 #include "../algorithms/poisson_gemm.hpp"
 #include "commands.hpp"
@@ -74,10 +72,10 @@ PoissonOutcome solve_by(Runtime& runtime, const PoissonOptions& o, const StatedP
     };
     outcome.check =
         solver.check(slabs.tiles(), shown_rhs, stated.model_is_exact ? std::optional(known) : std::nullopt);
-    if (!std::isfinite(outcome.check->scaled_residual)) outcome.report.reason = Reason::not_finite;
+    outcome.report.reason = outcome.check->reason;
     stopwatch.lap("check");
   }
-  if (writer && outcome.report.reason == Reason::solved) {
+  if (writer && outcome.has_result()) {
     slabs.each_on_host(Access::read, [&](Index slab, const HostView<T>& u) {
       show("writing u", slab);
       writer->write_rows(solver.first_plane(slab), u.rows(), u.row(0), u.ld());

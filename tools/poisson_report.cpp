@@ -96,9 +96,12 @@ void print_text(const PoissonRun& run, const std::string& input) {
   if (outcome.check && outcome.check->error)
     fmt::print("error      {:.2e} relative to the exact solution of the {} equation\n", *outcome.check->error,
                sine ? "differential" : "difference");
-  if (!run.options.output.empty() && outcome.report.reason == Reason::solved)
+  if (!run.options.output.empty() && outcome.has_result())
     fmt::print("written    {}\n", run.options.output.string());
-  fmt::print("result     {}\n", to_string(outcome.report.reason));
+  fmt::print("result     {}{}\n", to_string(outcome.report.reason),
+             outcome.report.reason == Reason::inaccurate
+                 ? fmt::format(": the residual is above {} eps", poisson::most_eps)
+                 : "");
 }
 
 }  // namespace asterism::tools

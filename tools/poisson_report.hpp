@@ -19,6 +19,11 @@ struct PoissonOutcome {
   Report report;     ///< traffic: of all ranks
   std::optional<poisson::Check> check;
   Workers workers;
+
+  /// Whether there is a u that is worth keeping, if only to look at it.
+  [[nodiscard]] bool has_result() const {
+    return report.reason == Reason::solved || report.reason == Reason::inaccurate;
+  }
 };
 
 /// A run and all that is to be said of it.

@@ -2,7 +2,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -10,6 +9,7 @@
 #include "../algorithms/mlssor.hpp"
 #include "../algorithms/poisson_problem.hpp"
 #include "../algorithms/relaxation.hpp"
+#include "../algorithms/square_sums.hpp"
 #include "../algorithms/wavefront.hpp"
 #include "../runtime/pause.hpp"
 #include "../runtime/pinned_buffer.hpp"
@@ -81,9 +81,9 @@ kernels::Model known_model(RelaxModel model) {
 template <class T>
 double error_of(const Runtime& runtime, const ModelRows& model, const Rows<T>& u) {
   const ModelRows::Squares mine = model.compare(u.first, u.count, u.data());
-  double sums[] = {mine.error, mine.known};
-  runtime.sum_over_ranks(sums, std::size(sums));
-  return std::sqrt(sums[0] / sums[1]);
+  std::vector sums{mine.error, mine.known};
+  sum_over_ranks(runtime, sums);
+  return ratio(sums[0].root(), sums[1].root());
 }
 
 // What the solvers chose.
