@@ -76,6 +76,9 @@ std::optional<Norms> ResidualSums::norms(Index number, double lifted) const {
   for (std::size_t s = 0; s < shares_.size(); ++s) {
     const Tile<double>& tile = sums(s, number);
     if (tile.owner() != runtime_->rank()) continue;
+    tile.wait();
+    if (runtime_->task_has_failed())
+      break;  // a view may throw it, and the other ranks would wait for this one
     const HostView<double> view(tile, HostView<double>::Access::read);
     std::copy_n(view.row(0), parts, &all[s * parts]);
   }
