@@ -433,7 +433,9 @@ Check SlabbedProblem<T>::check(Tiles<T>& u, const Source& source, const std::opt
       rhs = Tile<T>(*runtime_, mine_too ? buffers[number % 2].as<T>() : nullptr, planes_of(s.place),
                     grid_.columns(), grid_.columns(), owner(number));
     if (mine_too) source(number, rhs);
-    if (mine_too && settings_.mean == Mean::project && !projected_.empty()) {
+    const bool project = mine_too && settings_.mean == Mean::project && !projected_.empty();
+    if (project) rhs.wait();
+    if (project && !runtime_->task_has_failed()) {  // a view would throw here what wait() throws on all ranks
       const HostView<T> view(rhs, HostView<T>::Access::read_write);
       const double mean = projected_[static_cast<std::size_t>(number / layout_.slabs)];
       for (Index i = 0; i < view.rows(); ++i)

@@ -79,6 +79,8 @@ std::optional<Norms> ResidualSums::norms(Index number, double diagonal, const Sc
   for (std::size_t s = 0; s < shares_.size(); ++s) {
     const Tile<SquareSum>& tile = sums(s, number);
     if (tile.owner() != runtime_->rank()) continue;
+    tile.wait();
+    if (runtime_->task_has_failed()) break;  // a view may throw it, and the other ranks would wait for this one
     const HostView<SquareSum> view(tile, HostView<SquareSum>::Access::read);
     std::copy_n(view.row(0), parts, &all[s * parts]);
   }

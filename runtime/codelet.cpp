@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "state.hpp"
 
@@ -12,6 +13,12 @@
 
 namespace asterism::detail {
 namespace {
+
+#ifdef ASTERISM_WITH_CUDA
+constexpr bool built_with_cuda = true;
+#else
+constexpr bool built_with_cuda = false;
+#endif
 
 starpu_data_access_mode starpu_mode(Access access) {
   switch (access) {
@@ -23,14 +30,23 @@ starpu_data_access_mode starpu_mode(Access access) {
   return STARPU_RW;
 }
 
+bool reads(Access access) { return access == Access::read || access == Access::read_write; }
+bool writes(Access access) { return access == Access::write || access == Access::read_write; }
+
+/// "axpy_f64 (slab 3)"
+std::string full_name(const std::string& codelet, const std::string& label) {
+  return codelet + (label.empty() ? "" : " (" + label + ")");
+}
+
 /// What StarPU runs as a task, on either kind of worker: unpacks the buffers and calls the kernel. Nothing may be
-/// thrown into StarPU; the first failure is kept, and the tasks after it do nothing, so that the graph drains.
+/// thrown into StarPU; the first failure is kept, and the tasks after it do nothing, so that the graph drains. What they
+/// should have written is noted as lost before they end, that is before anybody else sees it.
 template <class Call>
 void run(void* buffers[], void* argument, Call call) noexcept {
   auto& record = *static_cast<TaskRecord*>(argument);
   Runtime::State& runtime = *record.runtime;
   ++runtime.progress;
-  if (runtime.failed) return;
+  if (runtime.failure != nullptr) return record.lose_tiles();
   record.runs = true;
   ++runtime.executing;  // until the task ends
   try {
@@ -42,8 +58,10 @@ void run(void* buffers[], void* argument, Call call) noexcept {
     call(record, starpu_task_get_implementation(starpu_task_get_current()), ports.data());
   } catch (const std::exception& error) {
     runtime.fail(record.name(), error.what());
+    record.lose_tiles();
   } catch (...) {
     runtime.fail(record.name(), no_standard_exception);
+    record.lose_tiles();
   }
 }
 
@@ -93,50 +111,92 @@ std::string describe(const std::vector<TileState*>& tiles) {
   return text;
 }
 
-/// Where the task can run: implementation, workers, and room for all its tiles at once. StarPU would retry for ever
-/// a task that does not fit.
+/// Where the task can run: kernel, workers, and room for all its tiles at once. StarPU would retry for ever a task that
+/// does not fit.
 std::uint32_t possible_workers(const CodeletCore::State& core, const std::vector<TileState*>& tiles,
                                const Hints& hints) {
   struct Kind {
     Where where;
+    const char* name;
     MemoryKind memory;
+    const char* memory_name;
     std::uint32_t mask;
-    bool implemented;
+    bool has_kernel;
     unsigned workers;
   };
-  const Kind kinds[] = {
-      {Where::cpu, MemoryKind::main, STARPU_CPU, !core.cpu.empty(), starpu_cpu_worker_get_count()},
-      {Where::cuda, MemoryKind::gpu, STARPU_CUDA, !core.cuda.empty(), starpu_cuda_worker_get_count()}};
+  const Kind kinds[] = {{Where::cpu, "CPU", MemoryKind::main, "main", STARPU_CPU, !core.cpu.empty(),
+                         starpu_cpu_worker_get_count()},
+                        {Where::cuda, "CUDA", MemoryKind::gpu, "GPU", STARPU_CUDA, !core.cuda.empty(),
+                         starpu_cuda_worker_get_count()}};
   std::uint32_t where = 0;
-  std::string reasons;
+  Blame blame = Blame::machine;
+  std::string verdict = "can run nowhere:", reasons, cures;
+  const auto rule_out = [&](const std::string& reason, const std::string& cure) {
+    reasons += (reasons.empty() ? "" : "; ") + reason;
+    if (cures.find(cure) == std::string::npos) cures += (cures.empty() ? "" : ", or ") + cure;
+  };
   for (const Kind& kind : kinds) {
-    const char* name = kind.where == Where::cpu ? "CPU" : "CUDA";
-    if (hints.where != Where::anywhere && hints.where != kind.where) continue;
-    if (!kind.implemented) {
-      reasons += fmt::format("; it has no {} implementation", name);
+    const bool asked = hints.where == kind.where;
+    if (hints.where != Where::anywhere && !asked) continue;
+    if (asked) verdict = fmt::format("asks for {} workers, but", kind.name);
+    if (kind.where == Where::cuda && !built_with_cuda) {
+      rule_out("this build has no CUDA", asked ? "leave Hints::where alone" : "");
+    } else if (!kind.has_kernel) {
+      rule_out(fmt::format("the codelet has no {} kernel", kind.name),
+               asked ? "give it one, or leave Hints::where alone" : "");
+      if (asked) blame = Blame::input;
     } else if (kind.workers == 0) {
-      reasons += fmt::format("; there is no {} worker", name);
+      rule_out(fmt::format("there is no {} worker", kind.name), fmt::format("allow {} workers", kind.name));
     } else {
       const std::size_t needed = bytes_in(tiles, kind.memory);
       const std::size_t capacity = tiles.front()->runtime->capacity(kind.memory);
       if (needed <= capacity)
         where |= kind.mask;
       else
-        reasons += fmt::format("; its tiles ({}) need {} at once, {} memory has {}", describe(tiles),
-                               human_bytes(static_cast<double>(needed)), kind.where == Where::cpu ? "main" : "GPU",
-                               human_bytes(static_cast<double>(capacity)));
+        rule_out(fmt::format("its tiles ({}) need {} at once, {} memory has {}", describe(tiles),
+                             human_bytes(static_cast<double>(needed)), kind.memory_name,
+                             human_bytes(static_cast<double>(capacity))),
+                 "use smaller tiles, or allow more memory");
     }
   }
   if (where == 0)
-    throw Error(fmt::format("task {} can run nowhere{}. Use smaller tiles, or allow more memory or workers.",
-                            core.name + (hints.label.empty() ? "" : " (" + hints.label + ")"), reasons),
-                Blame::machine);
+    throw Error(fmt::format("task {} {} {}: {}", full_name(core.name, hints.label), verdict, reasons,
+                            cures.empty() ? "give it a kernel that can run here" : cures),
+                blame);
   return where;
+}
+
+/// That a tile of this rank has something to be read by a task.
+void require_content(const CodeletCore::State& core, const TileState& tile, std::size_t port, const Hints& hints) {
+  if (!tile.written)
+    throw Error(fmt::format("task {} reads a {} x {} tile (port {}) before anything was written to it",
+                            full_name(core.name, hints.label), tile.shape.rows, tile.shape.cols, port));
+  // Until wait() has thrown a failure the tasks after it do nothing, and nobody is told elsewhere.
+  if (const Failure* const lost = tile.lost; lost != nullptr && lost != tile.runtime->failure)
+    throw Error(fmt::format("task {} reads a {} x {} tile (port {}) whose content is lost, because task {} failed: {}; "
+                            "write the tile anew before it is read",
+                            full_name(core.name, hints.label), tile.shape.rows, tile.shape.cols, port, lost->task,
+                            lost->reason),
+                Blame::task);
+}
+
+/// That what a task reads can be sent to the rank that runs it: MPI counts the bytes of a row, and rows, in an int.
+void require_sendable(const CodeletCore::State& core, const std::vector<TileState*>& tiles, int executor) {
+  constexpr auto most = static_cast<std::size_t>(std::numeric_limits<int>::max());
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    const TileShape& shape = tiles[i]->shape;
+    if (!reads(core.accesses[i]) || tiles[i]->owner == executor) continue;
+    if (static_cast<std::size_t>(shape.rows) > most || static_cast<std::size_t>(shape.ld) > most / shape.element_bytes)
+      throw Error(fmt::format("task {} on rank {} reads a tile of rank {} (port {}) with {} rows, {} bytes apart: "
+                              "neither may pass {} between ranks; use smaller tiles",
+                              core.name, executor, tiles[i]->owner, i, shape.rows,
+                              static_cast<std::size_t>(shape.ld) * shape.element_bytes, most));
+  }
 }
 
 /// StarPU's number of the worker that the submitter has chosen.
 unsigned chosen_worker(const CodeletCore::State& core, const Hints& hints) {
-  const std::string task = core.name + (hints.label.empty() ? "" : " (" + hints.label + ")");
+  const std::string task = full_name(core.name, hints.label);
   if (hints.where == Where::anywhere)
     throw Error(fmt::format("task {} asks for worker {} of no kind: say CPU or CUDA", task, hints.worker));
   const bool cpu = hints.where == Where::cpu;
@@ -151,7 +211,12 @@ unsigned chosen_worker(const CodeletCore::State& core, const Hints& hints) {
 
 }  // namespace
 
-std::string TaskRecord::name() const { return codelet->name + (label.empty() ? "" : " (" + label + ")"); }
+std::string TaskRecord::name() const { return full_name(codelet->name, label); }
+
+void TaskRecord::lose_tiles() const {
+  for (std::size_t i = 0; i < tiles.size(); ++i)
+    if (writes(codelet->accesses[i])) tiles[i]->lost = runtime->failure.load();
+}
 
 CodeletCore::CodeletCore(std::string name, std::vector<Access> accesses, CpuCall call_cpu, std::vector<Kernel> cpu,
                          CudaCall call_cuda, std::vector<Kernel> cuda)
@@ -199,32 +264,37 @@ const std::string& CodeletCore::name() const { return state_->name; }
 
 void CodeletCore::submit(std::shared_ptr<const void> args, const TileBase* const* tiles, const Hints& hints) const {
   State& core = *state_;
-  Runtime::State& runtime = *tiles[0]->state().runtime;
-
   std::vector<TileState*> states;
-  int executor = -1;
   for (std::size_t i = 0; i < core.accesses.size(); ++i) {
-    TileState& tile = tiles[i]->state();
-    states.push_back(&tile);
-    const Access access = core.accesses[i];
-    if ((access == Access::read || access == Access::read_write) && tile.owner == runtime.rank && !tile.written)
-      throw Error(fmt::format("task {} reads a {} x {} tile (port {}) before anything was written to it", core.name,
-                              tile.shape.rows, tile.shape.cols, i));
-    if (access == Access::write || access == Access::read_write) {
-      if (executor >= 0 && executor != tile.owner)
-        throw Error(fmt::format("task {} writes tiles of rank {} and of rank {}: it can run on one rank only",
-                                core.name, executor, tile.owner));
-      executor = tile.owner;
-    }
+    states.push_back(tiles[i]->state());
+    if (const char* const flaw = flaw_of(states.back()))
+      throw Error(fmt::format("task {}: port {} is {}", full_name(core.name, hints.label), i, flaw));
+  }
+  Runtime::State& runtime = *states.front()->runtime;
+
+  int executor = -1;
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    const TileState& tile = *states[i];
+    if (reads(core.accesses[i]) && tile.owner == runtime.rank) require_content(core, tile, i, hints);
+    if (!writes(core.accesses[i])) continue;
+    if (executor >= 0 && executor != tile.owner)
+      throw Error(fmt::format("task {} writes tiles of rank {} and of rank {}: it can run on one rank only", core.name,
+                              executor, tile.owner));
+    executor = tile.owner;
   }
   if (executor < 0)
     throw Error(fmt::format("task {} writes no tile: it would have no effect", core.name));
+  if (runtime.ranks > 1) require_sendable(core, states, executor);
   const bool ours = executor == runtime.rank;
   const std::uint32_t where = ours ? possible_workers(core, states, hints) : 0;
   const bool pinned = ours && hints.worker != -1;
   const unsigned worker = pinned ? chosen_worker(core, hints) : 0;
-  for (std::size_t i = 0; i < states.size(); ++i)
-    if (core.accesses[i] != Access::read && core.accesses[i] != Access::scratch) states[i]->written = true;
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    if (!writes(core.accesses[i])) continue;
+    states[i]->written = true;
+    states[i]->written_in = runtime.period;
+    states[i]->lost = nullptr;  // unless the task does not come to write it
+  }
 
   starpu_task* task = starpu_task_create();
   task->cl = &core.codelet;
@@ -245,6 +315,7 @@ void CodeletCore::submit(std::shared_ptr<const void> args, const TileBase* const
     return;
   }
 
+  std::list<TaskRecord> finished;  // ends after this function's work, and not under the lock
   TaskRecord* record = nullptr;
   {
     std::unique_lock lock(runtime.mutex);
@@ -257,9 +328,10 @@ void CodeletCore::submit(std::shared_ptr<const void> args, const TileBase* const
     record->cost = hints.cost;
     record->streams = hints.streams;
     if (hints.streams) ++runtime.streaming;
-    for (const TileState* tile : states) record->tiles.push_back(tile->shared_from_this());
+    for (TileState* tile : states) record->tiles.push_back(tile->shared_from_this());
     record->runtime = &runtime;
     record->task = task;
+    finished.swap(runtime.finished);
   }
   task->cl_arg = record;
   task->callback_func = ended;
@@ -276,7 +348,7 @@ void CodeletCore::submit(std::shared_ptr<const void> args, const TileBase* const
     {
       const std::lock_guard lock(runtime.mutex);
       if (record->streams) --runtime.streaming;
-      runtime.in_flight.erase(record->self);
+      finished.splice(finished.end(), runtime.in_flight, record->self);
     }
     task->destroy = 0;
     starpu_task_destroy(task);

@@ -131,8 +131,11 @@ class Codelet {
 
   /// Submits a task that runs after the earlier tasks on the same tiles that conflict with it. Never waits for its
   /// result; waits only while Options::window tasks are in flight.
-  /// @throw Error: no worker can run it; its tiles do not fit in any memory where it could run; its written tiles
-  /// belong to different ranks; there is no such worker as Hints::worker (seen only by the rank that runs the task).
+  /// @param args copied. The copy ends in a thread that submits or waits, some time after the task: it may own tiles.
+  /// @throw Error: a tile is empty, or its Runtime has ended; no worker can run it; its tiles do not fit in any memory
+  /// where it could run; its written tiles belong to different ranks; a tile that it reads cannot be sent to another
+  /// rank; there is no such worker as Hints::worker (seen only by the rank that runs the task); a tile that it reads
+  /// was never written, or lost by a failure that wait() has thrown (seen only by the rank that owns the tile).
   void operator()(const Args& args, const Tile<typename detail::PortTraits<Ports>::Element>&... tiles,
                   const Hints& hints = {}) const {
     const std::array<const detail::TileBase*, sizeof...(Ports)> bases{&tiles...};

@@ -30,7 +30,7 @@ void touch(char* data, std::size_t bytes) {
 
 }  // namespace
 
-PinnedBuffer::PinnedBuffer(Runtime& runtime, std::size_t bytes) : runtime_(&runtime), bytes_(bytes) {
+PinnedBuffer::PinnedBuffer(Runtime& runtime, std::size_t bytes) : runtime_(&runtime.state()), bytes_(bytes) {
   if (bytes == 0) return;
   if (bytes > physical_memory())
     throw Error(fmt::format("{} of main memory are needed, this machine has {}; use more ranks, or --spill with a "
@@ -63,8 +63,9 @@ PinnedBuffer& PinnedBuffer::operator=(PinnedBuffer&& other) noexcept {
 }
 
 PinnedBuffer::~PinnedBuffer() {
-  if (data_ == nullptr || runtime_->state().stalled) return;  // after a stall tasks may still touch it
-  if (pinned_) starpu_memory_unpin(data_, bytes_);
+  const bool runs = runtime_ == current_runtime();  // else it has ended, and StarPU with it
+  if (data_ == nullptr || (runs && runtime_->stalled)) return;  // after a stall tasks may still touch it
+  if (pinned_ && runs) starpu_memory_unpin(data_, bytes_);
   munmap(data_, bytes_);
 }
 

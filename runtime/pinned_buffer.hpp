@@ -9,8 +9,8 @@
 namespace asterism {
 
 /// Host memory in huge pages, page-locked where there is a GPU, so that copies run at the link's speed. Made by all
-/// cores touching the pages first: many times faster than cudaHostAlloc. Zeroed; aligned to a page. Must end before the
-/// Runtime, and after the Tiles that borrow from it.
+/// cores touching the pages first: many times faster than cudaHostAlloc. Zeroed; aligned to a page. Must end after the Tiles
+/// that borrow from it.
 class PinnedBuffer {
  public:
   PinnedBuffer() = default;
@@ -28,7 +28,7 @@ class PinnedBuffer {
   }
 
  private:
-  Runtime* runtime_ = nullptr;
+  Runtime::State* runtime_ = nullptr;
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
   bool pinned_ = false;

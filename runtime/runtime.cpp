@@ -196,7 +196,9 @@ Runtime::State* current_runtime() { return current; }
 bool trace_failed() { return trace_is_lost; }
 
 Runtime::Runtime(const Options& options) : state_(std::make_unique<State>()) {
-  if (current != nullptr) throw Error("a Runtime exists already: StarPU can run once at a time in a process");
+  if (current != nullptr)
+    throw Error(current->stalled ? "a Runtime has stalled and cannot be ended: end the process"
+                                 : "a Runtime exists already: StarPU can run once at a time in a process");
   State& s = *state_;
   s.options = options;
   trace_is_lost = false;
@@ -232,17 +234,18 @@ Runtime::~Runtime() {
     if (s.ranks == 1 || (s.rank == 0 && !s.stalled)) fmt::print(stderr, "asterism: {}\n", error.what());
   }
   if (s.stalled && s.ranks > 1) s.leave(s.stall, static_cast<int>(Blame::machine));  // the others would wait for ever
+  for (const auto tiles = state_->tiles; detail::TileState* tile : tiles) tile->end_with_runtime();
   {
     const std::lock_guard lock(state_->mutex);
     state_->ending = true;
   }
   state_->end.notify_all();
   if (state_->watchdog.joinable()) state_->watchdog.join();
-  current = nullptr;
   if (state_->stalled) {
     static_cast<void>(state_.release());  // StarPU's threads still refer to it, and nothing can stop them
     return;
   }
+  current = nullptr;
   if (state_->ranks > 1) ranks::end_pulses();
   const trace::Summary summary = trace::summarise(*state_);
   end_starpu(state_->ranks);
@@ -257,8 +260,10 @@ Runtime::~Runtime() {
 void Runtime::wait() {
   State& s = *state_;
   {
+    std::list<detail::TaskRecord> finished;
     std::unique_lock lock(s.mutex);
     s.wait_until(lock, [&] { return s.in_flight.empty(); });
+    finished.swap(s.finished);
   }
   const Meeting meeting(s);
   if (s.ranks > 1)
@@ -266,19 +271,24 @@ void Runtime::wait() {
   else
     starpu_task_wait_for_all();  // our count falls in the tasks' callbacks, a moment before StarPU is done with them
 
-  std::optional<Failure> failure;
-  {
-    const std::lock_guard lock(s.mutex);
-    failure.swap(s.failure);
-    s.failed = false;
+  const Failure* failure = s.failure.exchange(nullptr);
+  if (s.ranks > 1) {
+    const std::optional<Failure> agreed =
+        ranks::agree_on_failure(failure != nullptr ? std::optional(*failure) : std::nullopt);
+    if (agreed) {
+      const std::lock_guard lock(s.mutex);
+      failure = &s.failures.emplace_back(*agreed);
+      for (detail::TileState* tile : s.tiles)
+        if (tile->written_in == s.period) tile->lost = failure;
+    }
   }
-  if (s.ranks > 1) failure = ranks::agree_on_failure(failure);
-  if (failure)
+  ++s.period;
+  if (failure != nullptr)
     throw TaskFailure(failure->task, failure->reason, ThrownBy::all_ranks,
                       failure->rank < 0 ? "" : fmt::format(" on rank {}", failure->rank));
 }
 
-bool Runtime::task_has_failed() const { return state_->failed; }
+bool Runtime::task_has_failed() const { return state_->failure != nullptr; }
 
 void Runtime::wait_for_room(std::size_t tasks) {
   std::unique_lock lock(state_->mutex);
@@ -382,8 +392,7 @@ Error agreed(const Error& error) {
 
 void Runtime::State::fail(const std::string& task, const std::string& reason) {
   const std::lock_guard lock(mutex);
-  if (!failure) failure = {task, reason, Blame::task};
-  failed = true;
+  if (failure == nullptr) failure = &failures.emplace_back(Failure{task, reason, Blame::task});
 }
 
 void Runtime::State::give_up(const std::string& reason) {
@@ -406,7 +415,7 @@ void Runtime::State::task_ended(detail::TaskRecord& record) {
   ++progress;
   if (record.runs) --executing;
   if (record.streams) --streaming;
-  in_flight.erase(record.self);
+  finished.splice(finished.end(), in_flight, record.self);
   changed.notify_all();
 }
 

@@ -12,8 +12,8 @@
 
 namespace asterism {
 
-/// StarPU, started and ended. One per process at a time; it outlives every Tile. Under `mpirun` every rank makes one,
-/// and every rank submits the same tasks in the same order; with one rank no MPI call is made.
+/// StarPU, started and ended. One per process at a time; tiles that outlive it are of no more use. Under `mpirun` every
+/// rank makes one, and every rank submits the same tasks in the same order; with one rank no MPI call is made.
 class Runtime {
  public:
   /// @throw Error: another Runtime lives; no worker left; fewer GPUs than asked for; unknown scheduler; a spill or
@@ -21,13 +21,16 @@ class Runtime {
   explicit Runtime(const Options& options = {});
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
-  /// Waits for all tasks, writes the trace, ends StarPU. Reports what goes wrong on standard error; never throws. With
-  /// several ranks, when an exception that not all of them have ends it, or after a Stall: tells the message once, with
-  /// the rank, and ends all ranks, with the status of the Error's blame.
+  /// Waits for all tasks, ends the tiles and views that still live (borrowed memory gets its content), writes the
+  /// trace, ends StarPU. Reports what goes wrong on standard error; never throws. With several ranks, when an exception
+  /// that not all of them have ends it, or after a Stall: tells the message once, with the rank, and ends all ranks, with
+  /// the status of the Error's blame.
   ~Runtime();
 
   /// Waits for all tasks submitted so far. With several ranks: collective.
-  /// @throw TaskFailure: the first failure since the last wait (on any rank); tasks after it did nothing.
+  /// @throw TaskFailure: the first failure since the last wait (on any rank); tasks after it did nothing. What they and
+  /// the failed task should have written stays lost (see HostView) until it is written anew. With several ranks that
+  /// is every tile that a task since the last wait was to write: nobody knows which of them read what was lost.
   /// @throw Stall: no progress for Options::stall_seconds.
   void wait();
 

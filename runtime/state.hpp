@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <unordered_set>
 #include <vector>
 
 #include "codelet.hpp"
@@ -30,7 +31,7 @@ constexpr const char* no_standard_exception = "something was thrown that is no s
 namespace detail {
 
 struct TileState : std::enable_shared_from_this<TileState> {
-  Runtime::State* runtime;
+  Runtime::State* runtime = nullptr;  // nullptr: it has ended, and the tile with it
   TileShape shape;
   starpu_data_handle_t handle = nullptr;
   int owner = 0;
@@ -38,14 +39,24 @@ struct TileState : std::enable_shared_from_this<TileState> {
   std::uintptr_t kept = 0;          // its room on the GPU that keeps it, in memory node kept_node
   unsigned kept_node = 0;
   bool written = false;             // reading a tile that nobody wrote makes StarPU abort
-  std::atomic<int> host_views = 0;  // HostViews that hold it now, for the watchdog's diagnosis
+  std::atomic<int> host_views = 0;  // HostViews that hold it now
+  std::atomic<const Failure*> lost = nullptr;  // what kept its last task so far from writing it; nullptr: nothing
+  std::uint64_t written_in = 0;     // the Runtime's period in which a task that writes it was last submitted
+
+  /// Waits for the tile's tasks, brings borrowed memory up to date, and takes the tile out of the Runtime.
+  void end() noexcept;
+  /// The same for a tile that outlives its Runtime; views of it end too.
+  void end_with_runtime() noexcept;
 
   [[nodiscard]] std::size_t bytes() const {
     return static_cast<std::size_t>(shape.rows) * static_cast<std::size_t>(shape.cols) * shape.element_bytes;
   }
 };
 
-/// A submitted task until it has ended.
+/// What keeps a tile from being used, and what to do about it; nullptr: nothing.
+const char* flaw_of(const TileState* tile);
+
+/// A submitted task, until the thread that submits or waits next has seen that it ended.
 struct TaskRecord {
   const CodeletCore::State* codelet;
   std::shared_ptr<const void> args;
@@ -53,12 +64,14 @@ struct TaskRecord {
   std::uint64_t cost;
   bool streams;
   bool runs = false;  // its kernel was called; on a GPU it may run on when the call is over
-  std::vector<std::shared_ptr<const TileState>> tiles;
+  std::vector<std::shared_ptr<TileState>> tiles;
   Runtime::State* runtime;
   starpu_task* task = nullptr;
   std::list<TaskRecord>::iterator self{};
 
   [[nodiscard]] std::string name() const;
+  /// Notes in the tiles that the task was to write that the Runtime's failure has kept it from that.
+  void lose_tiles() const;
 };
 
 struct CodeletCore::State {
@@ -94,11 +107,16 @@ struct Runtime::State {
   std::condition_variable changed;  // a task ended, the watchdog gave up, or a host view became ready
   std::condition_variable end;      // wakes the watchdog, which need not wake for every task
   std::list<detail::TaskRecord> in_flight;
+  // Tasks that ended. Their arguments may own tiles, whose end waits: not in a worker's thread, but in the next one
+  // that submits or waits.
+  std::list<detail::TaskRecord> finished;
+  std::unordered_set<detail::TileState*> tiles;  // all that live
   std::size_t streaming = 0;  // those of them that Runtime::wait_for_room counts
   std::atomic<long> executing = 0;  // tasks whose kernels were called and that have not ended: they have all their data
   std::atomic<std::uint64_t> progress = 0;  // grows whenever a task starts or ends
-  std::atomic<bool> failed = false;
-  std::optional<Failure> failure;
+  std::atomic<const Failure*> failure = nullptr;  // the first one since the last wait()
+  std::list<Failure> failures;                    // all of them: tiles refer to those that they were lost by
+  std::uint64_t period = 1;                       // between two calls of wait()
 
   int waiting = 0;  // threads blocked in wait_until
   std::atomic<int> meeting = 0;  // threads that wait for the other ranks, in a collective operation

@@ -30,7 +30,19 @@ void wait_for(const TileState& tile, int node, starpu_data_access_mode mode) {
   tile.runtime->wait_until(lock, [&] { return call->ready; });
 }
 
+/// The state of a tile that can be used. @throw Error
+TileState& usable(const TileBase& tile) {
+  if (const char* const flaw = flaw_of(tile.state())) throw Error(fmt::format("this is {}", flaw));
+  return *tile.state();
+}
+
 }  // namespace
+
+const char* flaw_of(const TileState* tile) {
+  if (tile == nullptr) return "an empty tile (default-constructed, or moved from): assign one of a Runtime to it first";
+  if (tile->runtime == nullptr) return "a tile of a Runtime that has ended: make it anew";
+  return nullptr;
+}
 
 TileBase::TileBase(Runtime& runtime, const TileShape& shape, void* borrowed, int owner)
     : state_(std::make_shared<TileState>()) {
@@ -53,7 +65,6 @@ TileBase::TileBase(Runtime& runtime, const TileShape& shape, void* borrowed, int
   state_->owner = owner;
   state_->borrowed = borrowed != nullptr && owner == runtime.rank();
   state_->written = state_->borrowed;
-  if (!state_->borrowed) state_->shape.ld = shape.cols;
   if (shape.gpu >= 0 && owner == runtime.rank()) {
     const int worker = starpu_worker_get_by_type(STARPU_CUDA_WORKER, shape.gpu);
     if (worker < 0)
@@ -66,9 +77,12 @@ TileBase::TileBase(Runtime& runtime, const TileShape& shape, void* borrowed, int
   if (state_->kept != 0) home = static_cast<int>(state_->kept_node);
   starpu_matrix_data_register(&state_->handle, home,
                               state_->borrowed ? reinterpret_cast<std::uintptr_t>(borrowed) : state_->kept,
-                              static_cast<std::uint32_t>(state_->shape.ld), static_cast<std::uint32_t>(shape.cols),
-                              static_cast<std::uint32_t>(shape.rows), shape.element_bytes);
+                              static_cast<std::uint32_t>(state_->borrowed ? shape.ld : shape.cols),
+                              static_cast<std::uint32_t>(shape.cols), static_cast<std::uint32_t>(shape.rows),
+                              shape.element_bytes);
   if (runtime.ranks() > 1) ranks::register_tile(state_->handle, state_->runtime->next_tag++, owner);
+  const std::lock_guard lock(state_->runtime->mutex);
+  state_->runtime->tiles.insert(state_.get());
 }
 
 TileBase::TileBase() noexcept = default;
@@ -80,101 +94,123 @@ TileBase& TileBase::operator=(TileBase&& other) noexcept {
 }
 
 TileBase::~TileBase() {
-  if (!state_ || state_->runtime->stalled) return;  // after a stall StarPU's threads may still look at the handle
+  if (state_) state_->end();
+}
+
+void TileState::end() noexcept {
+  if (runtime == nullptr || runtime->stalled) return;  // after a stall StarPU's threads may still look at the handle
   // The caller may free borrowed memory right after, and transfers of any tile that are still on their way when StarPU
   // ends make it abort: wait for its tasks. While an exception passes they may be waiting for other ranks that wait
   // for this one: the watchdog is told.
-  Runtime::State& runtime = *state_->runtime;
-  const bool unwinds = runtime.ranks > 1 && std::uncaught_exceptions() > runtime.exceptions_at_start;
+  const bool unwinds = runtime->ranks > 1 && std::uncaught_exceptions() > runtime->exceptions_at_start;
   const auto count = [&](int change) {
-    const std::lock_guard lock(runtime.mutex);
-    runtime.unwinding += change;
+    const std::lock_guard lock(runtime->mutex);
+    runtime->unwinding += change;
   };
   if (unwinds) count(1);
   try {
-    wait_for(*state_, STARPU_ACQUIRE_NO_NODE, state_->borrowed ? STARPU_RW : STARPU_W);
+    wait_for(*this, STARPU_ACQUIRE_NO_NODE, borrowed ? STARPU_RW : STARPU_W);
   } catch (const Stall& stall) {
     if (!unwinds) fmt::print(stderr, "asterism: at the end of a tile: {}\n", stall.what());
     return;
   }
   if (unwinds) count(-1);
-  starpu_data_release_on_node(state_->handle, STARPU_ACQUIRE_NO_NODE);
-  if (state_->borrowed)
-    starpu_data_unregister(state_->handle);
+  starpu_data_release_on_node(handle, STARPU_ACQUIRE_NO_NODE);
+  if (borrowed)
+    starpu_data_unregister(handle);
   else
-    starpu_data_unregister_no_coherency(state_->handle);
-  if (state_->kept != 0) starpu_free_on_node(state_->kept_node, state_->kept, state_->bytes());
+    starpu_data_unregister_no_coherency(handle);
+  if (kept != 0) starpu_free_on_node(kept_node, kept, bytes());
+  const std::lock_guard lock(runtime->mutex);
+  runtime->tiles.erase(this);
+  runtime = nullptr;
 }
 
-Index TileBase::rows() const { return state_->shape.rows; }
-Index TileBase::cols() const { return state_->shape.cols; }
-int TileBase::owner() const { return state_->owner; }
+void TileState::end_with_runtime() noexcept {
+  for (; host_views > 0 && !runtime->stalled; --host_views) starpu_data_release_on_node(handle, STARPU_MAIN_RAM);
+  end();
+}
+
+Index TileBase::rows() const { return usable(*this).shape.rows; }
+Index TileBase::cols() const { return usable(*this).shape.cols; }
+int TileBase::owner() const { return usable(*this).owner; }
 
 void TileBase::wont_use() const {
-  if (state_->owner == state_->runtime->rank) starpu_data_wont_use(state_->handle);
+  const TileState& tile = usable(*this);
+  if (tile.owner == tile.runtime->rank) starpu_data_wont_use(tile.handle);
 }
 
 void TileBase::fetch() const {
-  if (state_->owner != state_->runtime->rank) return;
+  const TileState& tile = usable(*this);
+  if (tile.owner != tile.runtime->rank || !tile.written) return;
   // Not a prefetch: that one does not wait for the tasks before it, and would bring what the tile holds now.
   starpu_data_acquire_on_node_cb(
-      state_->handle, STARPU_MAIN_RAM, STARPU_R,
+      tile.handle, STARPU_MAIN_RAM, STARPU_R,
       [](void* handle) {
         starpu_data_release_on_node(static_cast<starpu_data_handle_t>(handle), STARPU_MAIN_RAM);
       },
-      state_->handle);
+      tile.handle);
 }
 
 void TileBase::return_home() const {
-  acquire(*this, HostAccess::read_write);  // whoever may write has the only copy
-  release(*this);
+  release(acquire(*this, HostAccess::read_write));  // whoever may write has the only copy
   // StarPU would keep the room of the copies that no longer count, and not find it again where memory is scarce.
   for (unsigned node = 0; node < starpu_memory_nodes_get_count(); ++node)
     if (starpu_node_get_kind(node) == STARPU_CUDA_RAM) starpu_data_evict_from_node(state_->handle, node);
 }
 
 void TileBase::wait() const {
-  if (state_->owner != state_->runtime->rank) return;
-  wait_for(*state_, STARPU_ACQUIRE_NO_NODE, STARPU_R);
-  starpu_data_release_on_node(state_->handle, STARPU_ACQUIRE_NO_NODE);
+  const TileState& tile = usable(*this);
+  if (tile.owner != tile.runtime->rank) return;
+  wait_for(tile, STARPU_ACQUIRE_NO_NODE, tile.written ? STARPU_R : STARPU_W);  // nothing to read makes StarPU abort
+  starpu_data_release_on_node(tile.handle, STARPU_ACQUIRE_NO_NODE);
 }
 
 void TileBase::forget() const {
-  if (state_->owner != state_->runtime->rank || state_->borrowed || state_->kept != 0) return;
-  starpu_data_invalidate_submit(state_->handle);
-  state_->written = false;
+  TileState& tile = usable(*this);
+  if (tile.owner != tile.runtime->rank || tile.borrowed || tile.kept != 0) return;
+  starpu_data_invalidate_submit(tile.handle);
+  tile.written = false;
 }
 
 void TileBase::write_through() const {
+  const TileState& tile = usable(*this);
   // A tile that main memory does not own would be kept there for ever by this, and never go on to the disk.
-  if (state_->borrowed) starpu_data_set_wt_mask(state_->handle, 1U << STARPU_MAIN_RAM);
+  if (tile.borrowed) starpu_data_set_wt_mask(tile.handle, 1U << STARPU_MAIN_RAM);
 }
 
-void* acquire(const TileBase& tile, HostAccess access) {
-  TileState& t = tile.state();
+HeldTile acquire(const TileBase& tile, HostAccess access) {
+  TileState& t = usable(tile);
   Runtime::State& runtime = *t.runtime;
   if (t.owner != runtime.rank)
     throw Error(fmt::format("rank {} looks at a tile of rank {}: only the owner has its content", runtime.rank, t.owner));
   if (access != HostAccess::write && !t.written)
     throw Error(fmt::format("a {} x {} tile is read from the host before anything was written to it", t.shape.rows,
                             t.shape.cols));
-  if (access != HostAccess::read) t.written = true;
   const starpu_data_access_mode mode = access == HostAccess::read    ? STARPU_R
                                        : access == HostAccess::write ? STARPU_W
                                                                      : STARPU_RW;
   wait_for(t, STARPU_MAIN_RAM, mode);
   ++t.host_views;
-  return starpu_data_get_local_ptr(t.handle);
+  const HeldTile held{t.shared_from_this(), starpu_data_get_local_ptr(t.handle), t.shape.rows, t.shape.cols,
+                      static_cast<Index>(starpu_matrix_get_local_ld(t.handle))};
+  if (access == HostAccess::write) {
+    t.written = true;
+    t.written_in = 0;
+    t.lost = nullptr;
+  } else if (const Failure* const failure = t.lost) {
+    release(held);
+    throw TaskFailure(failure->task, failure->reason);
+  }
+  return held;
 }
 
-void release(const TileBase& tile) noexcept {
-  --tile.state().host_views;
+void release(const HeldTile& held) noexcept {
+  TileState& t = *held.tile;
+  if (t.runtime == nullptr) return;  // it ended, and the view with it
+  --t.host_views;
   // Not starpu_data_release, which means a tile's home: for one that a GPU keeps that is the GPU.
-  if (!tile.state().runtime->stalled) starpu_data_release_on_node(tile.state().handle, STARPU_MAIN_RAM);
-}
-
-Index host_ld(const TileBase& tile) {
-  return static_cast<Index>(starpu_matrix_get_local_ld(tile.state().handle));
+  if (!t.runtime->stalled) starpu_data_release_on_node(t.handle, STARPU_MAIN_RAM);
 }
 
 }  // namespace asterism::detail

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -23,7 +25,8 @@ struct TileShape {
   int gpu = -1;  // that keeps it, among the GPUs of its owner's rank; -1: none in particular
 };
 
-/// The part of Tile that does not depend on the element type.
+/// The part of Tile that does not depend on the element type. But for assigning and ending it, everything throws Error
+/// when the tile is empty (default-constructed or moved from) or its Runtime has ended.
 class TileBase {
  public:
   TileBase() noexcept;
@@ -45,6 +48,7 @@ class TileBase {
   void fetch() const;
 
   /// Brings the tile to main memory and drops all copies on GPUs. Blocks until its tasks so far have ended.
+  /// @throw as a HostView that reads it
   void return_home() const;
 
   /// Blocks until the tile's tasks so far have ended, and leaves it where it is. On the owner's rank; others go on at once.
@@ -59,22 +63,33 @@ class TileBase {
   /// when the GPU's memory is full. Together with wont_use this streams at the speed of the link.
   void write_through() const;
 
-  [[nodiscard]] TileState& state() const { return *state_; }
+  /// nullptr: the tile is empty.
+  [[nodiscard]] TileState* state() const noexcept { return state_.get(); }
 
  private:
   std::shared_ptr<TileState> state_;  // the tasks that use the tile know it too, for messages
 };
 
 enum class HostAccess { read, write, read_write };
-/// Blocks until the tile is in main memory and nobody else uses it. @return its address there.
-void* acquire(const TileBase& tile, HostAccess access);
-void release(const TileBase& tile) noexcept;
-[[nodiscard]] Index host_ld(const TileBase& tile);
+
+/// A tile that is in main memory, where nobody else uses it.
+struct HeldTile {
+  std::shared_ptr<TileState> tile;  // the Tile may be moved meanwhile
+  void* data;
+  Index rows, cols, ld;
+};
+/// Blocks until the tile is the caller's. @throw as HostView's constructor
+HeldTile acquire(const TileBase& tile, HostAccess access);
+void release(const HeldTile& held) noexcept;
 }  // namespace detail
 
 /// A row-major rows x cols matrix of T that the runtime keeps wherever tasks need it. Move-only.
 template <class T>
 class Tile : public detail::TileBase {
+  static_assert(std::is_trivially_copyable_v<T>,
+                "the elements of a tile travel as bytes between memories, disks and ranks: their type must be "
+                "trivially copyable (no std::string, no std::vector)");
+
  public:
   /// An empty slot, to be assigned to.
   Tile() = default;
@@ -112,10 +127,13 @@ class Tiles {
 
   Tiles() = default;
 
-  /// Tiles made one by one, in the order of their numbers: a column of them.
+  /// Tiles made one by one, in the order of their numbers: a column of them. @throw Error when there is none.
   explicit Tiles(std::vector<Tile<T>> tiles)
-      : tile_rows_(tiles.front().rows()), tile_cols_(tiles.front().cols()), count_rows_(static_cast<Index>(tiles.size())),
-        count_cols_(1), tiles_(std::move(tiles)) {}
+      : count_rows_(static_cast<Index>(tiles.size())), count_cols_(1), tiles_(std::move(tiles)) {
+    if (tiles_.empty()) throw Error("a column of 0 tiles: there must be at least 1");
+    tile_rows_ = tiles_.front().rows();
+    tile_cols_ = tiles_.front().cols();
+  }
 
   /// @param ld distance between rows in the caller's memory (for borrowed tiles)
   /// @throw Error when an extent is below 1.
@@ -125,8 +143,11 @@ class Tiles {
     if (rows < 1 || cols < 1 || tile_rows < 1 || tile_cols < 1)
       throw Error("cannot cut " + std::to_string(rows) + " x " + std::to_string(cols) + " elements into tiles of " +
                   std::to_string(tile_rows) + " x " + std::to_string(tile_cols) + ": every extent must be at least 1");
-    count_rows_ = (rows + tile_rows - 1) / tile_rows;
-    count_cols_ = (cols + tile_cols - 1) / tile_cols;
+    count_rows_ = (rows - 1) / tile_rows + 1;
+    count_cols_ = (cols - 1) / tile_cols + 1;
+    if (count_rows_ > std::numeric_limits<Index>::max() / count_cols_)
+      throw Error("cannot cut a matrix into " + std::to_string(count_rows_) + " x " + std::to_string(count_cols_) +
+                  " tiles: those are too many to be counted; use larger ones");
     tiles_.reserve(static_cast<std::size_t>(count_rows_ * count_cols_));
     if (ld == 0) ld = cols;
     for (Index i = 0; i < count_rows_; ++i)
@@ -183,28 +204,32 @@ class Tiles {
 };
 
 /// Access to a tile from the calling thread, in main memory, after all tasks submitted so far that conflict with it.
-/// On the owner's rank only.
+/// On the owner's rank only. The tile may be moved meanwhile, but not end.
 template <class T>
 class HostView {
  public:
   using Access = detail::HostAccess;
 
-  /// @throw TaskFailure never (see Runtime::wait); Stall when the tile does not become available; Error on a rank that
-  /// does not own the tile.
+  /// @throw TaskFailure on reading, when the content is lost: a task that should have written it failed on this rank,
+  /// or was skipped because an earlier one had. It is the failure that Runtime::wait() throws, which still has to be
+  /// called. The tile stays lost after that, until a task or a view of Access::write writes it. A failure on another
+  /// rank is known from wait() on.
+  /// @throw Stall when the tile does not become available.
+  /// @throw Error: the tile is empty, or its Runtime has ended; another rank owns it; it is read before it was written.
   HostView(const Tile<T>& tile, Access access)
-      : tile_(&tile), data_(static_cast<T*>(detail::acquire(tile, access))), ld_(detail::host_ld(tile)) {}
+      : held_(detail::acquire(tile, access)), data_(static_cast<T*>(held_.data)), ld_(held_.ld) {}
   HostView(const HostView&) = delete;
   HostView& operator=(const HostView&) = delete;
-  ~HostView() { detail::release(*tile_); }
+  ~HostView() { detail::release(held_); }
 
-  [[nodiscard]] Index rows() const { return tile_->rows(); }
-  [[nodiscard]] Index cols() const { return tile_->cols(); }
+  [[nodiscard]] Index rows() const { return held_.rows; }
+  [[nodiscard]] Index cols() const { return held_.cols; }
   [[nodiscard]] Index ld() const { return ld_; }
   [[nodiscard]] T* row(Index i) const { return data_ + i * ld_; }
   T& operator()(Index i, Index j) const { return data_[i * ld_ + j]; }
 
  private:
-  const Tile<T>* tile_;
+  detail::HeldTile held_;
   T* data_;
   Index ld_;
 };

@@ -59,6 +59,7 @@ TEST_CASE("failures: what a kernel throws arrives at wait, with the task's name"
   CHECK(*runs == 1);  // the tasks after it did nothing
 
   runtime.wait();  // told once
+  set(0, tile);
   step({Throw::number, runs}, tile);
   step({Throw::exception, runs}, tile);
   CHECK_THROWS_WITH_AS(runtime.wait(),
@@ -68,6 +69,63 @@ TEST_CASE("failures: what a kernel throws arrives at wait, with the task's name"
   step({Throw::nothing, runs}, tile);
   runtime.wait();
   CHECK(HostView<double>(tile, Access::read)(0, 0) == 6);
+}
+
+TEST_CASE("failures: what a failed task or one after it should have written cannot be read") {
+  Runtime runtime;
+  const auto runs = std::make_shared<std::atomic<int>>(0);
+  const Tile<double> good(runtime, 1, 1), bad(runtime, 1, 1), never(runtime, 1, 1), later(runtime, 1, 1);
+  const auto read = [](const Tile<double>& tile) { return HostView<double>(tile, Access::read)(0, 0); };
+  const char* const reason = "task test_step (slab 3) failed: a pivot of 0 in row 17";
+  set(1, good);
+  set(2, bad);
+  CHECK(read(good) == 1);
+  step({Throw::exception, runs}, bad, {.label = "slab 3"});
+  bad.wait();
+  set(7, never);
+  for (const bool told : {false, true}) {
+    CAPTURE(told);
+    CHECK(runtime.task_has_failed() == !told);
+    for (int again = 0; again < 2; ++again) {  // nothing is cleared by it
+      CHECK_THROWS_WITH_AS(read(bad), reason, TaskFailure);
+      CHECK_THROWS_WITH_AS(read(never), reason, TaskFailure);
+      CHECK_THROWS_WITH_AS(HostView<double>(never, Access::read_write), reason, TaskFailure);
+      CHECK_THROWS_AS(bad.return_home(), TaskFailure);
+      CHECK(read(good) == 1);
+    }
+    if (!told) CHECK_THROWS_WITH_AS(runtime.wait(), reason, TaskFailure);
+  }
+  try {
+    step({Throw::nothing, runs}, bad, {.label = "slab 4"});
+    FAIL("the lost tile was read");
+  } catch (const Error& error) {
+    CHECK(std::string(error.what()) ==
+          "task test_step (slab 4) reads a 1 x 1 tile (port 0) whose content is lost, because task "
+          "test_step (slab 3) failed: a pivot of 0 in row 17; write the tile anew before it is read");
+    CHECK(error.blame() == Blame::task);
+  }
+  set(3, later);
+  set(4, bad);
+  { HostView<double>(never, Access::write)(0, 0) = 5; }
+  step({Throw::nothing, runs}, bad);
+  step({Throw::nothing, runs}, never);
+  CHECK(read(bad) == 5);
+  CHECK(read(never) == 6);
+  CHECK(read(later) == 3);
+  runtime.wait();
+}
+
+TEST_CASE("failures: a view never comes before the failure of the tile's task") {
+  Runtime runtime;
+  const auto runs = std::make_shared<std::atomic<int>>(0);
+  for (int round = 0; round < 200; ++round) {
+    const Tile<double> tile(runtime, 1, 1), other(runtime, 1, 1);
+    set(0, tile);
+    step({Throw::number, runs}, tile);
+    set(0, other);  // skipped or not
+    CHECK_THROWS_AS(HostView<double>(tile, Access::read), TaskFailure);
+    CHECK_THROWS_AS(runtime.wait(), TaskFailure);
+  }
 }
 
 TEST_CASE("failures: one of many at once") {
@@ -80,6 +138,7 @@ TEST_CASE("failures: one of many at once") {
       step({i % 3 == 0 ? Throw::exception : Throw::nothing, runs}, tiles[i]);
     CHECK_THROWS_AS(runtime.wait(), TaskFailure);
     runtime.wait();
+    for (const Tile<double>& tile : tiles) set(0, tile);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -15,6 +16,7 @@
 
 #include "child.hpp"
 #include "runtime/codelet.hpp"
+#include "runtime/pinned_buffer.hpp"
 #include "runtime/ranks.hpp"
 
 using namespace asterism;
@@ -209,6 +211,30 @@ TEST_CASE("ranks: a task writes tiles of one rank only") {
   runtime.wait();
 }
 
+TEST_CASE("ranks: tiles may outlive the Runtime that sent them") {
+  auto runtime = std::make_unique<Runtime>();
+  const Tile<double> here(*runtime, 1, 8, 0), there(*runtime, 1, 8, runtime->ranks() - 1);
+  start({1}, here);
+  copy({}, here, there);
+  runtime.reset();
+  CHECK_THROWS_AS(here.wait(), Error);
+  CHECK_THROWS_AS(copy({}, here, there), Error);
+}
+
+TEST_CASE("ranks: rows too long to be sent are refused before MPI counts them") {
+  Runtime runtime;
+  if (runtime.ranks() == 1) return;
+  constexpr Index cols = Index{1} << 28;
+  const PinnedBuffer memory(runtime, runtime.rank() == 0 ? std::size_t{8} * cols : 0);  // not touched
+  const Tile<double> wide(runtime, memory.as<double>(), 1, cols, cols, 0), target(runtime, 1, 1, 1);
+  CHECK_THROWS_WITH_AS(
+      copy({}, wide, target),
+      "task test_ranks_copy on rank 1 reads a tile of rank 0 (port 0) with 1 rows, 2147483648 bytes "
+      "apart: neither may pass 2147483647 between ranks; use smaller tiles",
+      Error);
+  runtime.wait();
+}
+
 TEST_CASE("ranks: sums, texts and barriers") {
   Runtime runtime;
   const int rank = runtime.rank(), ranks = runtime.ranks();
@@ -241,6 +267,9 @@ TEST_CASE("ranks: a failure on one is thrown on all, and the runtime goes on") {
                           (last > 0 ? " on rank " + std::to_string(last) : "") + ": on the last rank")
                              .c_str(),
                          TaskFailure);
+    if (runtime.rank() == 0)  // it was made from what the other rank did not write
+      CHECK_THROWS_AS(HostView<double>(copied, Access::read), TaskFailure);
+    if (runtime.rank() == last) CHECK_THROWS_AS(HostView<double>(tile, Access::read), TaskFailure);
     runtime.wait();
   }
   start({3}, tile);

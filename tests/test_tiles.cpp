@@ -8,12 +8,16 @@
 #include <array>
 #include <chrono>
 #include <filesystem>
+#include <limits>
+#include <memory>
 #include <numeric>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "matrix.hpp"
 #include "runtime/codelet.hpp"
+#include "runtime/pinned_buffer.hpp"
 #include "tiles.hpp"
 
 using namespace asterism;
@@ -87,6 +91,87 @@ TEST_CASE("tiles: reading what nobody wrote is refused") {
   fill(1, tile);
   scale(2, tile);
   CHECK(HostView<double>(tile, Access::read)(2, 3) == 2);
+}
+
+TEST_CASE("tiles: empty ones and those that were moved from are refused wherever they are used") {
+  Runtime runtime;
+  Tile<double> tile(runtime, 2, 3);
+  const Tile<double> moved(std::move(tile)), empty;
+  const char* const message =
+      "this is an empty tile (default-constructed, or moved from): assign one of a Runtime to it first";
+  for (const Tile<double>* none : {&std::as_const(tile), &empty}) {
+    CHECK_THROWS_WITH_AS(static_cast<void>(none->rows()), message, Error);
+    CHECK_THROWS_AS(static_cast<void>(none->cols()), Error);
+    CHECK_THROWS_AS(static_cast<void>(none->owner()), Error);
+    CHECK_THROWS_AS(none->wait(), Error);
+    CHECK_THROWS_AS(none->fetch(), Error);
+    CHECK_THROWS_AS(none->forget(), Error);
+    CHECK_THROWS_AS(none->wont_use(), Error);
+    CHECK_THROWS_AS(none->return_home(), Error);
+    CHECK_THROWS_AS(none->write_through(), Error);
+    CHECK_THROWS_WITH_AS(HostView<double>(*none, Access::write), message, Error);
+    CHECK_THROWS_WITH_AS(
+        fill(1, *none, {.label = "slab 3"}),
+        "task test_fill_f64 (slab 3): port 0 is an empty tile (default-constructed, or moved "
+        "from): assign one of a Runtime to it first",
+        Error);
+  }
+  fill(1, moved);
+  CHECK(HostView<double>(moved, Access::read)(1, 2) == 1);
+  CHECK_THROWS_WITH_AS(Tiles<double>(std::vector<Tile<double>>{}),
+                       "a column of 0 tiles: there must be at least 1", Error);
+}
+
+TEST_CASE("tiles: a Runtime that ends before them leaves borrowed memory complete and the tiles of no use") {
+  auto runtime = std::make_unique<Runtime>();
+  const PinnedBuffer buffer(*runtime, 6 * sizeof(double));
+  auto* const memory = buffer.as<double>();
+  Tile<double> borrowed(*runtime, memory, 2, 3, 3), owned(*runtime, 2, 3), never(*runtime, 2, 3);
+  for (int k = 0; k < 3; ++k) add_later(1, borrowed);
+  fill(1, owned);
+  auto view = std::make_unique<HostView<double>>(owned, Access::read);
+  runtime.reset();
+  CHECK(memory[0] == 3);
+  view.reset();
+  for (const Tile<double>* tile : {&borrowed, &owned, &never}) {
+    CHECK_THROWS_WITH_AS(HostView<double>(*tile, Access::write),
+                         "this is a tile of a Runtime that has ended: make it anew", Error);
+    CHECK_THROWS_AS(tile->wait(), Error);
+  }
+  Runtime next;
+  CHECK_THROWS_WITH_AS(fill(1, owned),
+                       "task test_fill_f64: port 0 is a tile of a Runtime that has ended: make it anew",
+                       Error);
+  owned = Tile<double>(next, 2, 3);
+  fill(2, owned);
+  CHECK(HostView<double>(owned, Access::read)(1, 2) == 2);
+}
+
+TEST_CASE("tiles: waiting for what nobody wrote, or bringing it, does nothing") {
+  Runtime runtime;
+  const Tile<double> tile(runtime, 2, 3);
+  tile.wait();
+  tile.fetch();
+  tile.wont_use();
+  tile.forget();
+  fill(1, tile);
+  tile.forget();
+  tile.wait();
+  tile.fetch();
+  runtime.wait();
+}
+
+TEST_CASE("tiles: a view outlives the move of its tile") {
+  Runtime runtime;
+  std::vector<Tile<double>> tiles;
+  fill(3, tiles.emplace_back(runtime, 1, 1));
+  {
+    const HostView<double> view(tiles[0], Access::read_write);
+    for (int k = 0; k < 100; ++k) tiles.emplace_back();
+    CHECK(view.rows() == 1);
+    view(0, 0) += 1;
+  }
+  CHECK(HostView<double>(tiles[0], Access::read)(0, 0) == 4);
 }
 
 TEST_CASE("tiles: views wait for the tasks before, tasks for the views before") {
@@ -255,6 +340,17 @@ TEST_CASE("tiles: matrices are cut as they come out") {
                        "cannot cut 5 x 0 elements into tiles of 1 x 1: every extent must be at least 1",
                        Error);
   CHECK_THROWS_AS(Tiles<double>(runtime, 5, 5, 0, 1), Error);
+}
+
+TEST_CASE("tiles: as many as can be counted, however large") {
+  Runtime runtime;
+  constexpr Index vast = Index{1} << 40, largest = std::numeric_limits<Index>::max();
+  CHECK_THROWS_WITH_AS(
+      Tiles<double>(runtime, vast, vast, 1, 1),
+      "cannot cut a matrix into 1099511627776 x 1099511627776 tiles: those are too many to be "
+      "counted; use larger ones",
+      Error);
+  CHECK(Tiles<double>(runtime, 2, 3, largest, largest).count() == 1);
 }
 
 TEST_CASE("tiles: slabs of given heights") {
