@@ -242,7 +242,7 @@ void add_problem_options(CLI::App& app, CommonOptions& options) {
 
 void add_output_options(CLI::App& app, CommonOptions& options) {
   app.add_option("-o,--output", options.output,
-                 "file for the solution; an old one is replaced only when the run has succeeded")
+                 "file for the solution; an old one is replaced when the new one is complete")
       ->type_name("FILE")
       ->group("Output");
   app.add_flag_callback(
