@@ -126,12 +126,12 @@ Index most_rows(const Candidate& worker, const kernels::Stripe& stripe, std::siz
   const Index nodes = stripe.nodes, columns = stripe.tile_cols();
   Index rows = most_elements / columns - 2 * stripe.halo;
   if (worker.memory > 0) {
-    // u, its second tile and g with ghost rows; the frame; f and the first guess, which cores find where the
-    // caller has them. What neighbours exchange, and the border's working memory.
-    const Index given = worker.where == Where::cuda ? 2 * nodes : 0;
-    const Index each_row = given + 3 * columns + 2, frame_rows = 2 * (nodes + 2),
-                ghosts =
-                    2 * stripe.halo * (3 * columns + 2) + 4 * stripe.halo * columns + border_scratch(stripe);
+    // u, its second tile and g with ghost rows; the frame. On GPUs f and the first guess, which cores find
+    // where the caller has them; on cores what neighbours exchange, and the border's working memory.
+    const bool on_gpu = worker.where == Where::cuda;
+    const Index each_row = (on_gpu ? 2 * nodes : 0) + 3 * columns + 2, frame_rows = 2 * (nodes + 2),
+                exchanged = on_gpu ? 0 : 4 * stripe.halo * columns + border_scratch(stripe),
+                ghosts = 2 * stripe.halo * (3 * columns + 2) + exchanged;
     constexpr double share = 0.9;  // the rest is for what tasks bring along that are next
     const auto elements = static_cast<Index>(share * worker.memory / static_cast<double>(element_bytes));
     rows = std::min(rows, (elements - ghosts - frame_rows) / each_row);

@@ -270,7 +270,8 @@ TEST_CASE("runtime: on each worker") {
 
 TEST_CASE("runtime: cores rest beside GPUs, and wake for tasks") {
   Runtime runtime;
-  const Codelet<int, Out<double>> write{"rest_write", [](int value, Out<double> x) { *x.data = value; }};
+  const Codelet<int, Out<double>> write{"rest_write",
+                                        [](const int& value, Out<double> x) { *x.data = value; }};
   const Tile<double> x(runtime, 1, 1);
   const auto share_of_core = [] {  // that this process uses while nothing is to be done
     const auto cpu_seconds = [] { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; };
