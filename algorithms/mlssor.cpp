@@ -30,13 +30,15 @@ Settings completed(const relaxation::Problem& problem, Settings s) {
   relaxation::checked(problem, plain);
   constexpr Index limit = Index{1} << 20;  // beyond it a subdomain is the whole grid anyway
   if (s.subdomain < 2)
-    throw Error(fmt::format("a subdomain of {0} x {0} nodes: it must have at least 2 x 2", s.subdomain));
+    throw Error(fmt::format("a subdomain of {0} x {0} nodes (--subdomain): it must have at least 2 x 2",
+                            s.subdomain));
   if (s.subdomain > limit)
-    throw Error(
-        fmt::format("a subdomain of {0} x {0} nodes: it may have {1} x {1} at most", s.subdomain, limit));
+    throw Error(fmt::format("a subdomain of {0} x {0} nodes (--subdomain): it may have {1} x {1} at most",
+                            s.subdomain, limit));
   const Index most = kernels::most_layers(s.subdomain);
   if (s.layers < 0 || s.layers > most)
-    throw Error(fmt::format("{} layers: subdomains of {} nodes allow 1 to {}", s.layers, s.subdomain, most));
+    throw Error(fmt::format("{} layers (--layers): subdomains of {} nodes (--subdomain) allow 1 to {}",
+                            s.layers, s.subdomain, most));
   if (s.layers == 0) s.layers = most;
   if (!s.omega) s.omega = relaxation::discretise(problem).optimal_omega();
   if (s.check_every == 0)
@@ -91,22 +93,29 @@ std::vector<Share> cut_rows(const std::vector<Candidate>& workers, const relaxat
                             const Settings& settings) {
   const Index rows = problem.shape[0], nodes = problem.shape[1], n = settings.subdomain;
   const Index whole = std::max<Index>(1, rows / n);
+  const auto require_rows = [&](Index stripes) {
+    if (stripes > whole)
+      throw Error(fmt::format(
+          "{} stripes: {} rows are {} whole row{} of subdomains of {}, and a stripe needs one; {}", stripes,
+          rows, whole, whole == 1 ? "" : "s", n,
+          settings.stripes > 0
+              ? fmt::format("ask for at most {} (--stripes)", whole)
+              : "but the workers' memory has no room for fewer; allow more of it (--memory, --gpu-memory)"));
+  };
+  if (settings.stripes > 0) require_rows(settings.stripes);  // before they are made
   relaxation::Division division = relaxation::divide(
       workers,
       settings.stripes > 0 ? settings.stripes : relaxation::worthwhile_stripes(workers, rows * nodes, whole));
   for (;;) {
     const Index stripes = division.count();
-    if (stripes > whole)
-      throw Error(fmt::format(
-          "{} stripes: {} rows are {} whole rows of subdomains of {}, and a stripe needs one{}", stripes,
-          rows, whole, n,
-          settings.stripes > 0 ? "" : "; but the workers' memory has no room for fewer; allow more of it"));
+    require_rows(stripes);
     std::vector<double> speeds;
     for (const Candidate& worker : division.workers) speeds.push_back(relaxation::speed_of(worker));
     std::vector<Share> shares = relaxation::shares_of(division, speeds, rows, n, 1);
     const kernels::Stripe stripe{.nodes = nodes, .halo = stripes == 1 ? 1 : settings.layers};
-    if (settings.stripes > 0 || !relaxation::split_too_high(division, shares, stripe, sizeof(T)))
-      return shares;
+    if (settings.stripes == 0 && relaxation::split_too_high(division, shares, stripe, sizeof(T))) continue;
+    relaxation::require_room(division, shares, stripe, sizeof(T));
+    return shares;
   }
 }
 
@@ -124,6 +133,7 @@ Solver<T>::Solver(Runtime& runtime, const relaxation::Problem& problem, const Se
   const Machine machine = runtime.machine();
   cpus_ = machine.count(WorkerKind::cpu);
   gpus_ = machine.count(WorkerKind::cuda);
+  tasks_in_memory_ = relaxation::tasks_in_memory(machine);
   settings_.stripes = static_cast<Index>(shares().size());
   make_tiles();
 }
@@ -172,6 +182,7 @@ kernels::HalfSweep Solver<T>::half(std::size_t s) const {
   return {stripe(s), direction_, last_.has_value(), last_.value_or(Direction::forward)};
 }
 
+/// Of a task that is submitted now; waits for room for it.
 template <class T>
 Hints Solver<T>::hints(std::size_t s, Index sweeps) const {
   const auto number = [](Index n) { return static_cast<std::uint64_t>(n); };
@@ -179,6 +190,7 @@ Hints Solver<T>::hints(std::size_t s, Index sweeps) const {
   Hints hints{.where = share.where,
               .cost = (number(settings_.subdomain) << 40) + (number(settings_.layers) << 20) + number(sweeps),
               .label = fmt::format("stripe {}", s)};
+  if (tasks_in_memory_) runtime_->wait_for_room(*tasks_in_memory_);
   // A pinned task runs its codelet's first implementation; where there is no choice of workers, StarPU
   // chooses among the implementations by its models.
   if ((share.where == Where::cuda ? gpus_ : cpus_) > 1) hints.worker = share.worker;

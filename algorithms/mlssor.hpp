@@ -105,6 +105,7 @@ class Solver {
   Runtime* runtime_;
   Settings settings_;
   int cpus_ = 0, gpus_ = 0;  // of this rank
+  std::optional<std::size_t> tasks_in_memory_;
   relaxation::StripedProblem<T> grid_;
   relaxation::ResidualSums sums_;
   std::vector<StripeTiles> tiles_;   // of each share

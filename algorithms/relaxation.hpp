@@ -7,6 +7,8 @@
 /// and between tasks neighbours exchange the rows next to each other, in small tiles of their own.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "../codelets/relax.hpp"
@@ -75,6 +77,7 @@ class Solver {
   Runtime* runtime_;
   Settings settings_;
   int cpus_ = 0, gpus_ = 0;  // of this rank
+  std::optional<std::size_t> tasks_in_memory_;
   Cut cut_;
   StripedProblem<T> grid_;
   ResidualSums sums_;

@@ -28,7 +28,9 @@ const char* name(Method method) {
 }
 
 void require_sound_sizes(const Problem& p) {
-  constexpr Index limit = Index{1} << 31;  // rows and columns of tiles are 32 bits
+  constexpr Index limit = Index{1} << 31;
+  // A tile has fewer than 2^32 elements and three rows at least, each with its frame and up to 32 columns.
+  constexpr Index longest_row = ((Index{1} << 32) - 1) / 3 / 32 * 32 - 2;
   if (p.shape.size() != 2)
     throw Error(
         fmt::format("the grid has {} axes: relaxation is for grids of 2, rows and columns", p.shape.size()));
@@ -37,6 +39,11 @@ void require_sound_sizes(const Problem& p) {
     if (n < 1) throw Error(fmt::format("grid is {}: every extent must be at least 1", shape));
     if (n > limit) throw Error(fmt::format("grid is {}: no extent may be above {}", shape, limit));
   }
+  if (p.shape[1] > longest_row)
+    throw Error(
+        fmt::format("grid is {}: rows of more than {} unknowns are no tiles any more; turn the grid, so that "
+                    "these are the rows",
+                    shape, longest_row));
   if (!p.lengths.empty() && p.lengths.size() != 2)
     throw Error(fmt::format("{} lengths for 2 axes: give one for each", p.lengths.size()));
   for (const double length : p.lengths)
@@ -74,6 +81,10 @@ void require_sound_settings(const Settings& s) {
                                                    {"stripes", s.stripes}};
   for (const auto& [what, number] : numbers)
     if (number < 0) throw Error(fmt::format("{} {}: the number cannot be negative", number, what));
+  constexpr Index most = Index{1} << 20;  // a task of more would not end
+  if (s.sweeps_per_task > most)
+    throw Error(fmt::format("{} sweeps per task (--sweeps-per-task): there may be {} at most",
+                            s.sweeps_per_task, most));
   require_end(s.sweeps, s.tolerance);
 }
 

@@ -131,19 +131,25 @@ void smooth(std::vector<Candidate>& workers) {
 
 std::vector<Candidate> all_workers(const Runtime& runtime) {
   const Machine machine = runtime.machine();
-  const double mine[] = {static_cast<double>(machine.count(WorkerKind::cuda)),
-                         static_cast<double>(machine.capacity(MemoryKind::gpu)),
-                         static_cast<double>(machine.count(WorkerKind::cpu))};
-  std::vector<double> all(static_cast<std::size_t>(3 * runtime.ranks()));
-  std::copy_n(mine, 3, all.begin() + 3 * runtime.rank());
+  const auto main_memory = static_cast<double>(machine.capacity(MemoryKind::main));
+  const std::optional<std::size_t> at_once = tasks_in_memory(machine);
+  constexpr int numbers = 5;
+  const double mine[numbers] = {static_cast<double>(machine.count(WorkerKind::cuda)),
+                                static_cast<double>(machine.capacity(MemoryKind::gpu)),
+                                static_cast<double>(machine.count(WorkerKind::cpu)),
+                                at_once ? main_memory / static_cast<double>(*at_once) : 0,
+                                at_once ? 0 : main_memory};
+  std::vector<double> all(static_cast<std::size_t>(numbers * runtime.ranks()));
+  std::copy_n(mine, numbers, all.begin() + numbers * runtime.rank());
   runtime.sum_over_ranks(all.data(), static_cast<Index>(all.size()));
   std::vector<Candidate> workers;
   for (int rank = 0; rank < runtime.ranks(); ++rank) {
-    const double* const its = &all[static_cast<std::size_t>(3 * rank)];
+    const double* const its = &all[static_cast<std::size_t>(numbers * rank)];
     for (int k = 0; k < static_cast<int>(its[0]); ++k)
       workers.push_back({.rank = rank, .where = Where::cuda, .worker = k, .memory = its[1]});
     for (int k = 0; k < static_cast<int>(its[2]); ++k)
-      workers.push_back({.rank = rank, .where = Where::cpu, .worker = k});
+      workers.push_back(
+          {.rank = rank, .where = Where::cpu, .worker = k, .memory = its[3], .rank_memory = its[4]});
   }
   return workers;
 }

@@ -126,9 +126,12 @@ Index most_rows(const Candidate& worker, const kernels::Stripe& stripe, std::siz
   const Index nodes = stripe.nodes, columns = stripe.tile_cols();
   Index rows = most_elements / columns - 2 * stripe.halo;
   if (worker.memory > 0) {
-    // f and the first guess as the caller has them; u, its second tile and g with ghost rows; the frame.
-    const Index each_row = 2 * nodes + 3 * columns + 2, ghosts = 2 * stripe.halo * (3 * columns + 2),
-                frame_rows = 2 * (nodes + 2);
+    // u, its second tile and g with ghost rows; the frame. On GPUs f and the first guess, which cores find
+    // where the caller has them; on cores what neighbours exchange, and the border's working memory.
+    const bool on_gpu = worker.where == Where::cuda;
+    const Index each_row = (on_gpu ? 2 * nodes : 0) + 3 * columns + 2, frame_rows = 2 * (nodes + 2),
+                exchanged = on_gpu ? 0 : 4 * stripe.halo * columns + border_scratch(stripe),
+                ghosts = 2 * stripe.halo * (3 * columns + 2) + exchanged;
     constexpr double share = 0.9;  // the rest is for what tasks bring along that are next
     const auto elements = static_cast<Index>(share * worker.memory / static_cast<double>(element_bytes));
     rows = std::min(rows, (elements - ghosts - frame_rows) / each_row);
@@ -211,20 +214,62 @@ bool split_too_high(Division& division, const std::vector<Share>& shares, const 
   return any;
 }
 
+void require_room(const Division& division, const std::vector<Share>& shares, const kernels::Stripe& stripe,
+                  std::size_t element_bytes) {
+  const Index columns = stripe.tile_cols();
+  std::map<int, double> taken;  // by the cores' stripes of each rank
+  for (std::size_t w = 0, s = 0; w < division.workers.size(); ++w) {
+    const Candidate& worker = division.workers[w];
+    const Index most = most_rows(worker, stripe, element_bytes);
+    for (Index k = 0; k < division.stripes[w]; ++k, ++s) {
+      if (worker.memory > 0 && shares[s].rows > most)
+        throw Error(
+            fmt::format("{} stripe{}: one has {} rows, and a worker's share of memory, {}, has room for {} "
+                        "with all that a task needs beside them; ask for more stripes (--stripes), or allow "
+                        "more memory ({})",
+                        shares.size(), shares.size() == 1 ? "" : "s", shares[s].rows,
+                        human_bytes(worker.memory), most,
+                        worker.where == Where::cuda ? "--gpu-memory" : "--memory"),
+            Blame::machine);
+      if (worker.where != Where::cpu) continue;
+      const Index elements =
+          (shares[s].rows + 2 * stripe.halo) * (3 * columns + 2) + 4 * stripe.halo * columns;
+      double& bytes = taken[worker.rank];
+      bytes += static_cast<double>(elements) * static_cast<double>(element_bytes);
+      if (worker.rank_memory > 0 && bytes > worker.rank_memory)
+        throw Error(
+            fmt::format("the grid's stripes take more than the {} of main memory that there are for them; "
+                        "allow more (--memory), or name a folder for what does not fit (--spill)",
+                        human_bytes(worker.rank_memory)),
+            Blame::machine);
+    }
+  }
+}
+
+std::optional<std::size_t> tasks_in_memory(const Machine& machine) {
+  if (machine.capacity(MemoryKind::disk) == 0) return {};
+  return machine.workers.size() + 1;  // and one whose tiles are on their way
+}
+
 namespace {
 
-/// The cut into the stripes of a division.
-Cut cut_into(const Division& division, const Problem& problem, const Settings& settings) {
-  const Index rows = problem.shape[0], stripes = division.count();
+void require_rows(Index stripes, Index rows, const Settings& settings) {
   const Index least = stripes == 1 ? 1 : least_rows(settings, 1);
   if (stripes > rows / least)
     throw Error(fmt::format(
         "{} stripes of {} rows: so that neighbours can exchange theirs, a stripe needs at least {}; {}",
         stripes, rows, least,
         settings.stripes > 0
-            ? fmt::format("ask for at most {} stripe{}", std::max<Index>(1, rows / least),
+            ? fmt::format("ask for at most {} stripe{} (--stripes)", std::max<Index>(1, rows / least),
                           rows / least > 1 ? "s" : "")
-            : "but the workers' memory has no room for fewer; allow more of it (--gpu-memory)"));
+            : "but the workers' memory has no room for fewer; allow more of it (--memory, --gpu-memory)"));
+}
+
+/// The cut into the stripes of a division.
+Cut cut_into(const Division& division, const Problem& problem, const Settings& settings) {
+  const Index rows = problem.shape[0], stripes = division.count();
+  require_rows(stripes, rows, settings);
+  const Index least = stripes == 1 ? 1 : least_rows(settings, 1);
   std::vector<double> weights, speeds;
   for (std::size_t w = 0; w < division.workers.size(); ++w) {
     // Where so many stripes were asked for, the stripes are equal; else the workers are.
@@ -257,14 +302,17 @@ Cut cut_into(const Division& division, const Problem& problem, const Settings& s
 template <class T>
 Cut cut_rows(const std::vector<Candidate>& workers, const Problem& problem, const Settings& settings) {
   const Index rows = problem.shape[0], nodes = problem.shape[1];
-  if (settings.stripes > 0) return cut_into(divide(workers, settings.stripes), problem, settings);
+  if (settings.stripes > 0) require_rows(settings.stripes, rows, settings);  // before they are made
   const Index possible =
       std::max<Index>(1, rows / least_rows(settings, std::max<Index>(1, settings.sweeps_per_task)));
-  Division division = divide(workers, worthwhile_stripes(workers, rows * nodes, possible));
+  Division division = divide(
+      workers, settings.stripes > 0 ? settings.stripes : worthwhile_stripes(workers, rows * nodes, possible));
   for (;;) {
     Cut cut = cut_into(division, problem, settings);
     const kernels::Stripe stripe{.nodes = nodes, .halo = cut.halo, .arrangement = settings.arrangement};
-    if (!split_too_high(division, cut.shares, stripe, sizeof(T))) return cut;
+    if (settings.stripes == 0 && split_too_high(division, cut.shares, stripe, sizeof(T))) continue;
+    require_room(division, cut.shares, stripe, sizeof(T));
+    return cut;
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "../runtime/codelet.hpp"
@@ -28,6 +29,9 @@ struct Candidate {
   /// (measured_workers).
   double speed = 1;
   double memory = 0;  ///< bytes that the tiles of a task may take; 0: no limit that is of interest here
+  /// Bytes of main memory that all stripes of its rank's cores may take together; 0: no limit, as a disk
+  /// takes what does not fit.
+  double rank_memory = 0;
 };
 
 struct Cut {
@@ -40,7 +44,7 @@ struct Cut {
 /// Stripes in proportion to the speeds of their workers, and how many sweeps they make on their own: no more
 /// than check_every, which has to be known, unless sweeps_per_task is given. Where settings.stripes is 0 each
 /// worker has as many as its memory asks for.
-/// @throw Error: more stripes than rows allow.
+/// @throw Error: more stripes than rows allow, or fewer than the workers' memory.
 template <class T>
 Cut cut_rows(const std::vector<Candidate>& workers, const Problem& problem, const Settings& settings);
 
@@ -55,8 +59,8 @@ std::vector<Candidate> choose_workers(const std::vector<Candidate>& all, const P
 /// Nodes per second as measured, or a guess of what a GPU and a core may do.
 double speed_of(const Candidate& worker);
 
-/// How many rows a stripe may have on a worker: as many as its memory has room for while the stripe is loaded
-/// (codelets::fill_stripe), and as StarPU can count; 0 where there is not room for one.
+/// How many rows a stripe may have on a worker: as many as its memory has room for while a task works on it,
+/// and as StarPU can count; 0 where there is not room for one.
 /// @param stripe all but its rows
 Index most_rows(const Candidate& worker, const kernels::Stripe& stripe, std::size_t element_bytes);
 
@@ -85,6 +89,17 @@ std::vector<Share> shares_of(const Division& division, const std::vector<double>
 /// @return whether there was any
 bool split_too_high(Division& division, const std::vector<Share>& shares, const kernels::Stripe& stripe,
                     std::size_t element_bytes);
+
+/// Checks that the workers have room for their stripes: for each of them, and for all those of a rank
+/// together.
+/// @param stripe all but its rows @throw Error
+void require_room(const Division& division, const std::vector<Share>& shares, const kernels::Stripe& stripe,
+                  std::size_t element_bytes);
+
+/// Tasks that may be in flight on this rank at a time, so that the tiles of all of them fit in main memory;
+/// none: any number. StarPU would otherwise bring the tiles of more and more tasks that are next, until there
+/// is room for none of them.
+std::optional<std::size_t> tasks_in_memory(const Machine& machine);
 
 /// Ghost rows that a task of so many sweeps consumes.
 Index ghost_rows(Method method, Index sweeps);

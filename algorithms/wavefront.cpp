@@ -11,6 +11,7 @@
 
 #include "relaxation_convergence.hpp"
 #include "relaxation_problem.hpp"
+#include "relaxation_stripes.hpp"
 #include "stopwatch.hpp"
 
 namespace asterism::wavefront {
@@ -103,10 +104,39 @@ Index slice_size(const WavefrontArgs& grid) {
   return (grid.dimensions > 2 ? grid.nodes[1] + 2 : 1) * (grid.nodes[2] + 2);
 }
 
+/// Slices of a block on CPUs so that the blocks of as many tasks as are in flight, three of the grid and two
+/// of g each, fit in main memory; all that there are where no disk takes those of the others.
+/// @throw Error: without a disk, a grid and a g that do not fit; with one, not even slices that do
+Index most_slices(const Machine& machine, const WavefrontArgs& grid, std::size_t element) {
+  const Index slices = kernels::cpu::wavefront_slices(grid);
+  const double room = static_cast<double>(machine.capacity(MemoryKind::main)),
+               slice = static_cast<double>(slice_size(grid)) * static_cast<double>(element);
+  const std::optional<std::size_t> tasks = relaxation::tasks_in_memory(machine);
+  if (!tasks && 2 * slice * static_cast<double>(slices) > room)
+    throw Error(
+        fmt::format("{} unknowns and their f take {}, main memory has {} for them; allow more (--memory), or "
+                    "name a folder for what does not fit (--spill)",
+                    fmt::join(grid.nodes.end() - grid.dimensions, grid.nodes.end(), " x "),
+                    human_bytes(2 * slice * static_cast<double>(slices)), human_bytes(room)),
+        Blame::machine);
+  if (!tasks) return slices;
+  constexpr double share = 0.9, blocks = 5;  // the rest is for what is small
+  const double most = share * room / (blocks * slice * static_cast<double>(*tasks));
+  if (most < 1)
+    throw Error(
+        fmt::format(
+            "slices of {} each along the slowest axis: main memory, {}, has no room for {} of them at "
+            "a time for each of {} tasks; allow more (--memory)",
+            human_bytes(slice), human_bytes(room), blocks, *tasks),
+        Blame::machine);
+  return static_cast<Index>(std::min(most, static_cast<double>(slices)));
+}
+
 /// For CPUs. Blocks as high as the caches allow for, since a task can do as many sweeps as they have slices,
 /// but enough of them that all workers find some that do not depend on each other, and high enough for tasks
 /// that are worth their cost.
-WavefrontLayout choose_cpu_layout(const WavefrontArgs& grid, std::size_t element, int workers) {
+/// @param most slices of a block
+WavefrontLayout choose_cpu_layout(const WavefrontArgs& grid, std::size_t element, int workers, Index most) {
   constexpr double cache = 512 << 10, worth = 2e5;  // bytes; points
   const auto size = static_cast<double>(slice_size(grid));
   const Index slices = kernels::cpu::wavefront_slices(grid);
@@ -114,7 +144,7 @@ WavefrontLayout choose_cpu_layout(const WavefrontArgs& grid, std::size_t element
                shared = static_cast<double>(slices) / (6 * workers);
   const double height = std::max(std::min(in_cache, shared), std::sqrt(worth / size));
   WavefrontLayout layout;
-  const Index blocks_of = std::clamp<Index>(static_cast<Index>(std::ceil(height)), 1, slices);
+  const Index blocks_of = std::clamp<Index>(static_cast<Index>(std::ceil(height)), 1, std::min(slices, most));
   layout.tile.points[static_cast<std::size_t>(3 - grid.dimensions)] = blocks_of;
   layout.tile.sweeps = std::min<Index>(blocks_of, grid.dimensions == 1 ? 256 : 64);
   return layout;
@@ -169,7 +199,7 @@ void require_sound(const WavefrontLayout& layout, int dimensions) {
   if (!kernels::cuda::is_possible(dimensions, layout.tile)) {
     const auto m = kernels::tile_extents(dimensions, layout.tile);
     throw Error(
-        fmt::format("tiles of {} sweeps x {} points: each extent must be from 1 to {}, but for that "
+        fmt::format("tiles of {} sweeps x {} points (--tile): each extent must be from 1 to {}, but for that "
                     "along x, and their sum at most {}",
                     m[0], fmt::join(m.end() - dimensions, m.end(), " x "), kernels::cuda::most_tile_extent,
                     kernels::cuda::most_tile_sum));
@@ -237,9 +267,9 @@ void Solver<T>::choose_layout(const Machine& machine) {
       }
     });
     if (most_blocks_[0] == 0)
-      throw Error(
-          fmt::format("tiles of {} sweeps x {} points do not fit in a block of the GPU: choose smaller ones",
-                      layout.tile.sweeps, fmt::join(layout.tile.points, " x ")));
+      throw Error(fmt::format(
+          "tiles of {} sweeps x {} points (--tile) do not fit in a block of the GPU: choose smaller ones",
+          layout.tile.sweeps, fmt::join(layout.tile.points, " x ")));
     if (layout.blocks == 0)
       layout.blocks = static_cast<int>(std::min<double>(most_blocks_[most_blocks_[1] > 0 ? 1 : 0],
                                                         std::ceil(tiles_at_once(grid, layout.tile))));
@@ -253,15 +283,18 @@ void Solver<T>::choose_layout(const Machine& machine) {
     height_ = kernels::cpu::wavefront_slices(grid_);
 #endif
   } else {
+    const Index most = most_slices(machine, grid_, sizeof(T));
+    tasks_in_memory_ = relaxation::tasks_in_memory(machine);
     if (!settings_.layout)
-      settings_.layout = choose_cpu_layout(grid_, sizeof(T), machine.count(WorkerKind::cpu));
+      settings_.layout = choose_cpu_layout(grid_, sizeof(T), machine.count(WorkerKind::cpu), most);
     const kernels::WavefrontTile& tile = settings_.layout->tile;
     height_ = tile.points[static_cast<std::size_t>(3 - grid_.dimensions)];
     if (tile.sweeps < 1 || height_ < tile.sweeps)
       throw Error(fmt::format(
-          "tiles of {} sweeps and {} points along the slowest axis: at least 1 sweep, and as many points",
-          tile.sweeps, height_));
-    height_ = std::min(height_, kernels::cpu::wavefront_slices(grid_));
+          "tiles of {} sweep{} x {} slice{} along the slowest axis (--tile): on CPUs a tile has at "
+          "least 1 sweep and no more sweeps than slices",
+          tile.sweeps, tile.sweeps == 1 ? "" : "s", height_, height_ == 1 ? "" : "s"));
+    height_ = std::min(height_, most);
     settings_.layout->tile.points[static_cast<std::size_t>(3 - grid_.dimensions)] = height_;
     settings_.layout->tile.sweeps = std::min({tile.sweeps, height_, grid_.sweeps});
   }
@@ -365,6 +398,14 @@ void Solver<T>::store(T* u) const {
            });
 }
 
+/// Of a task that is submitted now on a CPU; waits for room for it.
+template <class T>
+Hints Solver<T>::cpu_hints(Index sweeps) const {
+  Hints hints{.where = Where::cpu, .cost = static_cast<std::uint64_t>(sweeps)};
+  if (tasks_in_memory_) runtime_.wait_for_room(*tasks_in_memory_);
+  return hints;
+}
+
 template <class T>
 void Solver<T>::sweep(Index count, bool backward) {
   WavefrontArgs grid = grid_;
@@ -386,13 +427,10 @@ void Solver<T>::sweep(Index count, bool backward) {
   };
   for (Index done = 0; done < count; done += grid.sweeps) {
     grid.sweeps = std::min(settings_.layout->tile.sweeps, count - done);
-    Hints hints;
-    hints.where = Where::cpu;
-    hints.cost = static_cast<std::uint64_t>(grid.sweeps);
     for (Index number = 0; number <= blocks; ++number)
       codelets::wavefront_slab<T>({grid, height_, number}, block(u_, number - 1, 0), block(u_, number, 1),
                                   block(u_, number + 1, 2), block(g_, number - 1, 3), block(g_, number, 4),
-                                  hints);
+                                  cpu_hints(grid.sweeps));
   }
 }
 
@@ -404,12 +442,10 @@ relaxation::Norms Solver<T>::norms() const {
   if (on_gpu_) {
     codelets::wavefront_residual<T>(grid, u_[0], source(0), sums_[0], work_, on_first_gpu);
   } else {
-    Hints hints;
-    hints.where = Where::cpu;
     for (Index k = 0; k < u_.count(); ++k)
       codelets::wavefront_residual_slab<T>({grid, height_, k}, k > 0 ? u_[k - 1] : none_[1], u_[k],
                                            k + 1 < u_.count() ? u_[k + 1] : none_[2], source(k), sums_[k],
-                                           hints);
+                                           cpu_hints());
   }
   runtime_.wait();
   using kernels::SquareSum;

@@ -83,6 +83,7 @@ class Solver {
   void for_rows(const Tiles<T>& grid, detail::HostAccess access, const Visit& visit) const;
   void load(const T* f, const T* u);
   void store(T* u) const;
+  [[nodiscard]] Hints cpu_hints(Index sweeps = 0) const;
   void sweep(Index count, bool backward);
   [[nodiscard]] relaxation::Norms norms() const;
 
@@ -93,6 +94,7 @@ class Solver {
   double radius_ = 0;                  ///< of the iteration
   std::vector<Problem::Sides> sides_;  ///< of each axis
   bool on_gpu_ = false;
+  std::optional<std::size_t> tasks_in_memory_;
   std::array<int, 2> most_blocks_ = {};  ///< that a GPU can have at once: without a source, with one
 
   Index height_ = 0;  ///< slices of a block; on a GPU there is one block, the whole grid

@@ -17,6 +17,9 @@
 /// at the last level. So strips and chunks overlap, and what is wrong is not written. Rows are loaded `ahead`
 /// of their use.
 ///
+/// Numbers of rows and columns are ints: a tile has fewer than 2^32 elements, three rows and 16 columns at
+/// least.
+///
 /// Here is what both kinds of relaxation share, and how a task is cut into passes; relax_jacobi.cuh and
 /// relax_colours.cuh have the walks.
 #pragma once

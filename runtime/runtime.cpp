@@ -115,8 +115,9 @@ class Meeting {
   Runtime::State& state_;
 };
 
-void end_starpu(int ranks) {
-  if (ranks > 1)
+void end_starpu(Runtime::State& state) {
+  state.rest.reset();
+  if (state.ranks > 1)
     ranks::stop();
   else
     starpu_shutdown();
@@ -185,6 +186,7 @@ void start(Runtime::State& state, bool& running) {
                 Blame::machine);
   running = true;
   require_gpus(options.gpus);
+  if (starpu_cuda_worker_get_count() > 0) state.rest.emplace();
   if (!options.spill.empty()) register_spill_disk(state);
   starpu_profiling_status_set(options.trace.empty() ? STARPU_PROFILING_DISABLE : STARPU_PROFILING_ENABLE);
 }
@@ -217,7 +219,7 @@ Runtime::Runtime(const Options& options) : state_(std::make_unique<State>()) {
   }
   if (s.ranks > 1) failure = ranks::agree_on_failure(failure);  // nobody waits for a rank that could not start
   if (failure) {
-    if (running) end_starpu(s.ranks);
+    if (running) end_starpu(s);
     throw error_on_all_ranks(*failure);
   }
   current = &s;
@@ -248,7 +250,7 @@ Runtime::~Runtime() {
   current = nullptr;
   if (state_->ranks > 1) ranks::end_pulses();
   const trace::Summary summary = trace::summarise(*state_);
-  end_starpu(state_->ranks);
+  end_starpu(*state_);
   try {
     trace::write(state_->options.trace, summary);
   } catch (const std::exception& error) {
@@ -404,6 +406,7 @@ void Runtime::State::give_up(const std::string& reason) {
 }
 
 void Runtime::State::task_ended(detail::TaskRecord& record) {
+  Rest::task_ended();
   const std::lock_guard lock(mutex);
   if (starpu_profiling_task_info* info = record.task->profiling_info) {
     const double seconds = starpu_timing_timespec_delay_us(&info->start_time, &info->end_time) * 1e-6;

@@ -58,6 +58,8 @@ TEST_CASE("every method: the documented report, and the solution of `asterism po
                                       "grid",
                                       "precision",
                                       "unknowns",
+                                      "values",
+                                      "output",
                                       "omega",
                                       "seconds",
                                       "solver_seconds",
@@ -81,6 +83,9 @@ TEST_CASE("every method: the documented report, and the solution of `asterism po
     CHECK(j["method"] == method);
     CHECK(j["grid"] == json{21, 30});
     CHECK(j["dimensions"] == 2);
+    CHECK(j["values"]["x"] == json{-2, -2});
+    CHECK(j["values"]["y"] == json{1.5, file("y.npy")});
+    CHECK(j["output"] == file("u.npy"));
     CHECK(j["precision"] == "f64");
     CHECK(j["reason"] == "solved");
     CHECK(j["tolerance"] == 1e-14);
@@ -211,8 +216,9 @@ TEST_CASE("a first guess from a file, in the other precision too: sweeps go on w
 }
 
 TEST_CASE(
-    "limits: sweeps alone, a tolerance, both; what is not reached is status 1, reported, and writes "
-    "nothing") {
+    "limits: sweeps alone, a tolerance, both; what is not reached is status 1, reported, and written, so "
+    "that "
+    "sweeps can go on from it") {
   const fs::path folder = fresh_folder("limits");
   const Words problem{"--grid", "40x40"}, output{"-o", (folder / "u.npy").string()};
   for (const std::string& method : methods) {
@@ -228,11 +234,53 @@ TEST_CASE(
     const json limited = unsolved(by + output + Words{"--sweeps", "16", "--tolerance", "1e-12"});
     CHECK(limited["reason"] == "iteration limit");
     CHECK(limited["sweeps"] == 16);
-    CHECK(!fs::exists(folder / "u.npy"));
+    CHECK(limited["output"] == output[1]);
+    if (method == "mlssor") continue;  // its direction alternates from sweep to sweep
+    relax(by + Words{"--sweeps", "48", "-o", (folder / "whole.npy").string()});
+    relax(by + Words{"--sweeps", "32", "--initial"} + Words{output[1]} + output);
+    CHECK(difference(folder / "whole.npy", folder / "u.npy") < 1e-14);
   }
+  fs::remove(folder / "u.npy");
   CHECK(unsolved(problem + output + Words{"--tolerance", "1e-25"})["reason"] == "stagnation");
   CHECK(temporaries(folder) == 0);
-  CHECK(!fs::exists(folder / "u.npy"));
+  CHECK(fs::exists(folder / "u.npy"));
+}
+
+TEST_CASE("little memory and a disk: as many stripes as that asks for, and the result of a run in memory") {
+  const fs::path folder = fresh_folder("memory");
+  const auto file = [&](const std::string& name) { return (folder / name).string(); };
+  fs::create_directory(folder / "spill");
+  const Words problem{"--grid", "700x900", "--model", "random", "--sweeps", "4"},
+      spill{"--spill", file("spill")};
+  relax(problem + Words{"-o", file("whole.npy")});
+  // 5 MB in each of three tiles a stripe.
+  const std::vector<Words> limits{{"--memory", "9M", "--cpus", "2"},
+                                  {"--memory", "6M", "--cpus", "1", "--stripes", "20"},
+                                  {"--memory", "9M", "--cpus", "2", "--method", "mlssor", "--subdomain", "8"},
+                                  {"--memory", "9M", "--cpus", "2", "--method", "wavefront", "--untuned"}};
+  for (const Words& limit : limits) {
+    CAPTURE(line_of(limit));
+    const json j = relax(problem + limit + spill + Words{"-o", file("u.npy")});
+    CHECK(j["bytes"]["to_disk"] > 0);
+    if (j["method"] == "sor") CHECK(difference(folder / "whole.npy", folder / "u.npy") < 1e-14);
+    if (j.contains("stripes")) CHECK(j["stripes"] > 2);
+  }
+  const auto refused = [&](const Words& given, const Words& words) {
+    const Result result = run(one_process(Words{"relax", "--cpus", "2"} + problem + given));
+    CAPTURE(line_of(given));
+    CHECK(result.status == 3);
+    has(result.err, words);
+  };
+  refused(spill + Words{"--memory", "9M", "--stripes", "2"}, {"2 stripes", "--stripes", "--memory"});
+  refused(spill + Words{"--memory", "9M", "--stripes", "2", "--method", "mlssor"}, {"--stripes", "--memory"});
+  for (const char* method : {"sor", "mlssor", "wavefront"})
+    refused({"--memory", "9M", "--method", method}, {"9.0 MiB", "--memory", "--spill"});
+}
+
+TEST_CASE("a seed that nothing is drawn with: told, and the run goes on") {
+  const Result result = run(one_process({"relax", "--grid", "9x9", "--quiet", "--seed", "5"}));
+  CHECK(result.status == 0);
+  has(result.err, {"--seed has no effect: it is of --model random"});
 }
 
 TEST_CASE("what overflows is a result: status 1 and a report") {
@@ -244,7 +292,7 @@ TEST_CASE("what overflows is a result: status 1 and a report") {
                            "20000", "--tolerance", "1e-12", "--lengths", "10000x10000"});
   CHECK((j["reason"] == "not finite" || j["reason"] == "divergence"));
   CHECK(temporaries(folder) == 0);
-  CHECK(!fs::exists(folder / "u.npy"));
+  CHECK(fs::exists(folder / "u.npy") == (j["reason"] == "divergence"));
 }
 
 TEST_CASE("ranks: each reads and writes its rows, and the result is that of one") {
@@ -279,10 +327,12 @@ TEST_CASE("the report for people, and silence") {
                  "method     successive over-relaxation, red-black, omega 1.9", "separated layout, 2 stripes",
                  "sweeps     ", "GB/s (3 n^2 s bytes a sweep)", "balance    the last worker finished ",
                  "residual ", "error ", "result     solved\n"});
+  const std::string output = (fresh_folder("people") / "u.npy").string();
   const Result limited =
-      run(one_process({"relax", "--grid", "61x83", "--sweeps", "8", "--tolerance", "1e-12"}));
+      run(one_process({"relax", "--grid", "61x83", "--sweeps", "8", "--tolerance", "1e-12", "-o", output}));
   CHECK(limited.status == 1);
-  has(limited.out, {"result     iteration limit\n"});
+  has(limited.out,
+      {"written    " + output + ", as it is: --initial goes on from it\n", "result     iteration limit\n"});
   const Result quiet = run(one_process({"relax", "--grid", "61x83", "--sweeps", "8", "--quiet"}));
   CHECK(quiet.status == 0);
   CHECK((quiet.out + quiet.err).empty());
@@ -324,14 +374,22 @@ TEST_CASE("bad input: an exit status, a message, no output touched") {
       {{"--blocking", "--method", "wavefront"}, 2, {"--blocking", "--method wavefront"}},
       {{"--stripes", "2", "--method", "wavefront"}, 2, {"--stripes", "--method wavefront"}},
       {{"--sweeps-per-task", "2", "--method", "mlssor"}, 2, {"--sweeps-per-task", "--method mlssor"}},
-      {{"--method", "mlssor", "--subdomain", "1"}, 2, {"subdomain"}},
-      {{"--method", "mlssor", "--subdomain", "8", "--layers", "5"}, 2, {"layers"}},
+      {{"--method", "mlssor", "--subdomain", "1"}, 2, {"--subdomain"}},
+      {{"--method", "mlssor", "--subdomain", "8", "--layers", "5"}, 2, {"5 layers (--layers)"}},
+      {{"--gpus", "0", "--method", "wavefront", "--tile", "4x2"},
+       2,
+       {"4 sweeps x 2 slices", "--tile", "no more sweeps than slices"}},
       {{"--sweeps", "0"}, 2, {"--sweeps: '0'", "from 1 on"}},
-      {{"--tolerance", "0"}, 2, {"--tolerance: '0' is not positive"}},
-      {{"--tolerance", "-1e-3"}, 2, {"--tolerance: '-1e-3' is not positive"}},
+      {{"--tolerance", "0"}, 2, {"--tolerance: '0' does not lie between 0 and 1", "--sweeps alone"}},
+      {{"--tolerance", "-1e-3"}, 2, {"--tolerance: '-1e-3' does not lie between 0 and 1"}},
+      {{"--tolerance", "2"}, 2, {"--tolerance: '2' does not lie between 0 and 1"}},
       {{"--check-every", "0"}, 2, {"--check-every: '0'"}},
       {{"--stripes", "0"}, 2, {"--stripes: '0'"}},
-      {{"--grid", "5x5", "--stripes", "99"}, 2, {"99", "stripes"}},
+      {{"--grid", "5x5", "--stripes", "99"}, 2, {"99", "--stripes"}},
+      {{"--stripes", "4611686018427387904"}, 2, {"4611686018427387904", "--stripes"}},
+      {{"--stripes", "4611686018427387904", "--method", "mlssor"}, 2, {"4611686018427387904", "--stripes"}},
+      {{"--sweeps-per-task", "4611686018427387904"}, 2, {"--sweeps-per-task", "1048576 at most"}},
+      {{"--grid", "536870912x1"}, 3, {"main memory"}},
       {{"--grid", "0x5"}, 2, {"--grid", "0 x 5", "at least 1"}},
       {{"--grid", "2x3x4x5"}, 2, {"--grid", "4 extents"}},
       {{"--grid", "7x8x9"}, 2, {"--method sor works in two dimensions", "7 x 8 x 9", "wavefront"}},

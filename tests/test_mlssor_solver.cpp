@@ -209,7 +209,8 @@ TEST_CASE("what cannot be is refused") {
     CHECK_THROWS_WITH_AS((mlssor::Solver<double>(runtime, problem, settings)), message, Error);
   };
   refused({.subdomain = 1}, "a subdomain of 1 x 1 nodes: it must have at least 2 x 2");
-  refused({.subdomain = 8, .layers = 5}, "5 layers: subdomains of 8 nodes allow 1 to 4");
+  refused({.subdomain = 8, .layers = 5},
+          "5 layers (--layers): subdomains of 8 nodes (--subdomain) allow 1 to 4");
   refused({.subdomain = 8, .stripes = 6},
           "6 stripes: 40 rows are 5 whole rows of subdomains of 8, and a stripe needs one");
   refused({.omega = 2.0}, "omega is 2: SOR converges for 0 < omega < 2 only");

@@ -196,6 +196,7 @@ TEST_CASE("bad input is refused, with the value and what to do") {
   refuses({.shape = {0, 5}}, {.sweeps = 1}, "grid is 0 x 5: every extent must be at least 1");
   refuses({.shape = {4, 5, 6}}, {.sweeps = 1}, "the grid has 3 axes");
   refuses({.shape = {8, Index{1} << 40}}, {.sweeps = 1}, "no extent may be above");
+  refuses({.shape = {1, 1431655743}}, {.sweeps = 1}, "rows of more than 1431655742 unknowns");
   refuses({.shape = {8, 8}, .lengths = {1}}, {.sweeps = 1}, "1 lengths for 2 axes");
   refuses({.shape = {8, 8}, .lengths = {1, -2}}, {.sweeps = 1}, "lengths are 1 x -2: all must be positive");
   refuses({.shape = {8, 8}, .y_lower = {.value = nan}}, {.sweeps = 1}, "lower y side: the value is nan");

@@ -113,6 +113,29 @@ TEST_CASE("all GPUs take part, and the cores of ranks that have none") {
   }
 }
 
+TEST_CASE("cores with a disk behind little memory: all tiles of a task, for all of them at once") {
+  const std::vector<Candidate> cores{{.where = Where::cpu, .worker = 0, .memory = 64e6 / 3},
+                                     {.where = Where::cpu, .worker = 1, .memory = 64e6 / 3}};
+  const Problem problem{.shape = {3000, 3000}};
+  const Cut cut = relaxation::cut_rows<double>(cores, problem, {.sweeps = 4, .check_every = 4});
+  CHECK(cut.shares.size() >= 12);
+  for (const relaxation::Share& share : cut.shares) {
+    const kernels::Stripe stripe{.rows = share.rows, .nodes = 3000, .halo = cut.halo};
+    CHECK(8 * (3 * stripe.tile_rows() * stripe.tile_cols() + 4 * cut.halo * stripe.tile_cols()) < 64e6 / 3);
+  }
+  const auto refuses = [&](const std::vector<Candidate>& workers, Index stripes, const char* what) {
+    CHECK_THROWS_WITH_AS(
+        relaxation::cut_rows<double>(workers, problem, {.sweeps = 4, .check_every = 4, .stripes = stripes}),
+        doctest::Contains(what), Error);
+  };
+  refuses(cores, 4, "ask for more stripes (--stripes), or allow more memory (--memory)");
+  // Without a disk all stripes are there at a time.
+  const Candidate alone{.where = Where::cpu, .rank_memory = 200e6};
+  refuses({alone}, 0, "name a folder for what does not fit (--spill)");
+  refuses({alone}, 100, "name a folder for what does not fit (--spill)");
+  refuses(cores, Index{1} << 62, "ask for at most 750 stripes (--stripes)");
+}
+
 TEST_CASE("no stripe is higher than its worker's memory allows, nor a tile larger than StarPU counts") {
   const kernels::Stripe plain{.nodes = 4096, .halo = 1, .arrangement = Arrangement::natural};
   const Candidate small{.where = Where::cuda, .memory = 256e6}, core{.where = Where::cpu};
@@ -121,6 +144,12 @@ TEST_CASE("no stripe is higher than its worker's memory allows, nor a tile large
   CHECK(5 * rows * 4096 * 8 > 0.85 * 256e6);
   CHECK((relaxation::most_rows(core, plain, 8) + 2) * plain.tile_cols() < Index{1} << 32);
   CHECK(relaxation::most_rows({.where = Where::cuda, .memory = 1e4}, plain, 8) == 0);
+
+  // Rows as long as a problem may have them.
+  for (const Arrangement arrangement : {Arrangement::natural, Arrangement::separated})
+    CHECK(relaxation::most_rows(core, {.nodes = 1431655742, .halo = 1, .arrangement = arrangement}, 8) >= 1);
+  CHECK(relaxation::most_rows(core, {.nodes = 1431655743, .halo = 1, .arrangement = Arrangement::separated},
+                              8) == 0);
 
   // A GPU's part of the grid is larger than its memory, as it is faster than the cores.
   std::vector<Candidate> unequal = workers_of(0, 1, 1e11, 16, 5e9, 72e9);

@@ -11,16 +11,19 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "child.hpp"
 #include "runtime/bandwidth.hpp"
 #include "runtime/codelet.hpp"
 #include "runtime/pinned_buffer.hpp"
+#include "runtime/rest.hpp"
 
 extern char** environ;
 
@@ -263,6 +266,34 @@ TEST_CASE("runtime: on each worker") {
                        "task on a worker failed: something was thrown that is no std::exception",
                        TaskFailure);
   CHECK(works(runtime));
+}
+
+TEST_CASE("runtime: cores rest beside GPUs, and wake for tasks") {
+  Runtime runtime;
+  const Codelet<int, Out<double>> write{"rest_write",
+                                        [](const int& value, Out<double> x) { *x.data = value; }};
+  const Tile<double> x(runtime, 1, 1);
+  const auto share_of_core = [] {  // that this process uses while nothing is to be done
+    const auto cpu_seconds = [] { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; };
+    constexpr auto wall = std::chrono::milliseconds(200);
+    const double before = cpu_seconds();
+    std::this_thread::sleep_for(wall);
+    return (cpu_seconds() - before) / std::chrono::duration<double>(wall).count();
+  };
+  const auto run_tasks = [&] {
+    for (int k = 1; k <= 20; ++k) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      write(k, x);
+      CHECK(HostView<double>(x, HostView<double>::Access::read)(0, 0) == k);
+    }
+  };
+  {
+    const Rest rest;
+    run_tasks();
+    const double workers = runtime.machine().count(WorkerKind::cpu);
+    if (runtime.machine().count(WorkerKind::cuda) == 0) CHECK(share_of_core() < 0.5 * workers);
+  }
+  run_tasks();
 }
 
 TEST_CASE("runtime: a trace, and none from the Runtime after it") {

@@ -13,6 +13,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "../runtime/runtime.hpp"
+
 namespace asterism::tools {
 namespace {
 
@@ -240,7 +242,7 @@ void add_problem_options(CLI::App& app, CommonOptions& options) {
 
 void add_output_options(CLI::App& app, CommonOptions& options) {
   app.add_option("-o,--output", options.output,
-                 "file for the solution; an old one is replaced only when the run has succeeded")
+                 "file for the solution; an old one is replaced when the new one is complete")
       ->type_name("FILE")
       ->group("Output");
   app.add_flag_callback(
@@ -266,6 +268,14 @@ std::string options_for_all_ranks(const CLI::App& app) {
   for (const CLI::App* subcommand : app.get_subcommands())
     text += fmt::format("subcommand: {}\n", subcommand->get_name()) + options_for_all_ranks(*subcommand);
   return text;
+}
+
+void warn(const std::string& message) {
+  if (launched_rank() == 0) fmt::print(stderr, "asterism: warning: {}\n", message);
+}
+
+void warn_without_effect(const CLI::App& app, const std::string& option, const std::string& why) {
+  if (app.get_option(option)->count() > 0) warn(fmt::format("{} has no effect: {}", option, why));
 }
 
 std::string HelpFormatter::make_option_desc(const CLI::Option* option) const {

@@ -191,7 +191,7 @@ RelaxOutcome solve_by(Runtime& runtime, const RelaxOptions& o, const StatedRelax
     outcome.error = error_of(runtime, model, u);
     stopwatch.lap("check");
   }
-  if (writer && outcome.report.reason == Reason::solved) {
+  if (writer && has_result(outcome.report)) {
     progress.update("writing u");
     writer->write_rows(u.first, u.count, u.data(), u.size);
     commit_output(runtime, writer);
@@ -312,11 +312,12 @@ RelaxOutcome solve(Runtime& runtime, const RelaxOptions& o, const StatedRelaxati
   return by(relaxation::Solver<T>(runtime, plane_problem(stated), settings_of(o, stated)));
 }
 
-int run(const RelaxOptions& o) {
+int run(const CLI::App& app, const RelaxOptions& o) {
   Stopwatch stopwatch;
   const Precision precision = precision_of_run(o);
   const StatedRelaxation stated = state_relaxation(o, precision);
   tell_replaced(o.common, {o.input, o.initial});
+  if (!uses_seed(stated)) warn_without_effect(app, "--seed", "it is of --model random");
   return with_runtime(o.common.runtime, [&](Runtime& runtime) {
     const RelaxOutcome outcome = precision == Precision::f32 ? solve<float>(runtime, o, stated, stopwatch)
                                                              : solve<double>(runtime, o, stated, stopwatch);
@@ -346,8 +347,9 @@ Command add_relax(CLI::App& program) {
       "  asterism relax --method mlssor --grid 2047x2047 --subdomain 32\n"
       "  asterism relax --method wavefront --grid 127x127x127\n"
       "  mpirun -np 4 asterism relax F.npy -o U.npy\n\n"
-      "Exit status 1: the tolerance was not reached within --sweeps, or the residual grew or stood still.");
-  return {app, [options] { return run(*options); }};
+      "Exit status 1: the tolerance was not reached within --sweeps, or the residual grew or stood still.\n"
+      "u is written all the same, unless it is not finite: --initial goes on from it.");
+  return {app, [app, options] { return run(*app, *options); }};
 }
 
 }  // namespace asterism::tools

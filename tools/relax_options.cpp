@@ -128,10 +128,14 @@ void state_initial(const RelaxOptions& o, StatedRelaxation& p) {
                             shape_text(p.initial->header().shape), shape_text(p.shape)));
 }
 
-double parse_positive(const std::string& text) {
-  const double value = parse_real(text);
-  if (!(value > 0)) throw Error(fmt::format("'{}' is not positive", text));
-  return value;
+double parse_tolerance(const std::string& text) {
+  const double tolerance = parse_real(text);
+  if (!(tolerance > 0 && tolerance < 1))
+    throw Error(fmt::format(
+        "'{}' does not lie between 0 and 1, both excluded, as scaled residuals do; to sweep without "
+        "a tolerance give --sweeps alone",
+        text));
+  return tolerance;
 }
 
 double parse_omega(const std::string& text) {
@@ -212,7 +216,7 @@ void add_method(CLI::App& app, RelaxOptions& o) {
       "relaxation factor, between 0 and 2; default: the best one, 2 / (1 + sin(pi h)) for sor on a square");
   add("--sweeps", o.sweeps, count, "N",
       "at most so many sweeps; without --tolerance exactly so many, whatever the residual is then");
-  add("--tolerance", o.tolerance, parse_positive, "T",
+  add("--tolerance", o.tolerance, parse_tolerance, "T",
       fmt::format(
           "end at the scaled residual ||f - A u|| / (||A|| ||u|| + ||f||) <= T; default, where --sweeps is "
           "not given either: {:g} in f64, {:g} in f32",
@@ -229,7 +233,9 @@ void add_method(CLI::App& app, RelaxOptions& o) {
   app.add_flag("--blocking", o.blocking,
                "exchange borders after the sweeps of a stripe instead of during them (to compare)")
       ->group("Method");
-  add("--stripes", o.stripes, count, "N", "pieces of the grid, rows each; default: one for each worker");
+  add("--stripes", o.stripes, count, "N",
+      "pieces of the grid, rows each; default: one for each worker, more where --memory or --gpu-memory ask "
+      "for it");
   add("--subdomain", o.subdomain, count, "N", "of mlssor: extent of a subdomain; default: chosen");
   add("--layers", o.layers, count, "K",
       "of mlssor: forward sweeps, and backward ones, made at a time; default: chosen");
@@ -237,7 +243,8 @@ void add_method(CLI::App& app, RelaxOptions& o) {
       ->group("Method");
   add("--tile", o.tile, parse_tile, "SxM[xM[xM]]",
       "of wavefront: sweeps of a tile, and on a GPU its points along every axis, on CPUs, which cut only the "
-      "slowest axis, its slices; default: on a GPU by the tile-size model, whose costs are measured the "
+      "slowest axis, its slices, at least as many as sweeps; default: on a GPU by the tile-size model, whose "
+      "costs are measured the "
       "first time "
       "(seconds), on CPUs as `asterism tune wavefront` has found for such a grid");
   add("--threads", o.threads, parse_threads, "N",
@@ -259,6 +266,10 @@ Index StatedRelaxation::unknowns() const {
   Index count = 1;
   for (const Index extent : shape) count *= extent;
   return count;
+}
+
+bool uses_seed(const StatedRelaxation& stated) {
+  return !stated.source && stated.model == RelaxModel::random;
 }
 
 double default_tolerance(Precision precision) { return precision == Precision::f32 ? 1e-6 : 1e-14; }

@@ -65,6 +65,9 @@ struct StatedRelaxation {
   [[nodiscard]] bool has_source() const { return source || model != RelaxModel::laplace; }
 };
 
+/// Whether the problem is drawn from --seed.
+bool uses_seed(const StatedRelaxation& stated);
+
 /// @throw Error: options that do not go together, or with the files they name
 StatedRelaxation state_relaxation(const RelaxOptions& options, Precision precision);
 

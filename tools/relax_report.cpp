@@ -60,6 +60,20 @@ std::vector<Index> points_of(const kernels::WavefrontTile& tile, std::size_t dim
   return {tile.points.end() - static_cast<std::ptrdiff_t>(dimensions), tile.points.end()};
 }
 
+/// What u is on the sides, along each axis: numbers, or files. The model laplace says that itself.
+nlohmann::ordered_json values_as_json(const RelaxOptions& options, std::size_t axes) {
+  const auto one = [](const GivenValue& value) -> nlohmann::ordered_json {
+    if (value.file.empty()) return value.number;
+    return value.file.string();
+  };
+  nlohmann::ordered_json values;
+  for (std::size_t a = 0; a < axes; ++a) {
+    const GivenValues given = options.values[a + 3 - axes].value_or(GivenValues{});
+    values[axis_name(axes, a)] = {one(given.lower), one(given.upper)};
+  }
+  return values;
+}
+
 nlohmann::ordered_json tiles_as_json(const RelaxRun& run) {
   const TileChoice& tiles = *run.outcome.choice.tiles;
   const kernels::WavefrontLayout& layout = *tiles.layout;
@@ -109,6 +123,8 @@ void print_tiles(const RelaxRun& run) {
 
 }  // namespace
 
+bool has_result(const Report& report) { return report.reason != Reason::not_finite; }
+
 double bytes_of_sweep(RelaxMethod method, Index unknowns, Precision precision) {
   return (method == RelaxMethod::jacobi ? 2.0 : 3.0) * static_cast<double>(unknowns) *
          static_cast<double>(bytes_of(precision));
@@ -126,6 +142,8 @@ void print_json(const RelaxRun& run) {
   if (!run.stated.source) j["model"] = name(run.stated.model);
   j["precision"] = to_string(run.precision);
   j["unknowns"] = run.stated.unknowns();
+  if (run.options.model != RelaxModel::laplace)
+    j["values"] = values_as_json(run.options, run.stated.shape.size());
   if (choice.omega) j["omega"] = *choice.omega;
   if (choice.layout) j["layout"] = name(*choice.layout);
   const auto add = [&](const char* key, Index value) {
@@ -151,6 +169,8 @@ void print_json(const RelaxRun& run) {
   if (outcome.error) j["error"] = *outcome.error;
   j["workers"] = as_json(outcome.workers);
   j["bytes"] = as_json(report.traffic);
+  if (!run.options.common.output.empty() && has_result(report))
+    j["output"] = run.options.common.output.string();
   j["reason"] = to_string(report.reason);
   fmt::print("{}\n", j.dump(2));
 }
@@ -186,8 +206,11 @@ void print_text(const RelaxRun& run) {
   if (outcome.error)
     fmt::print("error      {:.2e} relative to the exact solution of the {} equation\n", *outcome.error,
                run.stated.model == RelaxModel::sine ? "differential" : "difference");
-  if (!run.options.common.output.empty() && report.reason == Reason::solved)
-    fmt::print("written    {}\n", run.options.common.output.string());
+  if (const std::string output = run.options.common.output.string(); !output.empty())
+    fmt::print("written    {}\n", !has_result(report) ? "nothing, as u is not finite"
+                                  : report.reason == Reason::solved
+                                      ? output
+                                      : output + ", as it is: --initial goes on from it");
   fmt::print("result     {}\n", to_string(report.reason));
 }
 

@@ -38,6 +38,9 @@ struct RelaxRun {
   const Stopwatch& stopwatch;
 };
 
+/// Whether there is a u to write: all endings but one have one.
+bool has_result(const Report& report);
+
 /// Bytes of main or device memory that a sweep moves by the seeds' model: 2 n^2 s for Jacobi (u read, u
 /// written), 3 n^2 s for all others (f read as well). @param unknowns n^2 on a square
 double bytes_of_sweep(RelaxMethod method, Index unknowns, Precision precision);

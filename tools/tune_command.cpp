@@ -147,7 +147,10 @@ wavefront::Problem shortened(const TuneOptions& o, Index& sweeps) {
   constexpr Index most_updates = 20'000'000, most_sweeps = 64, few_sweeps = 8, few_slices = 16;
   wavefront::Problem problem{.shape = o.grid};
   sweeps = std::min(o.sweeps, most_sweeps);
-  const Index slice = std::accumulate(o.grid.begin() + 1, o.grid.end(), Index{1}, std::multiplies<>());
+  // A slice costs as much as so many points more.
+  constexpr Index slice_cost = 32;
+  const Index points = std::accumulate(o.grid.begin() + 1, o.grid.end(), Index{1}, std::multiplies<>());
+  const Index slice = o.grid.size() > 1 ? points + slice_cost : points;
   Index least_slices = 256;
   while (sweeps > few_sweeps && sweeps * slice * least_slices > most_updates) sweeps /= 2;
   while (least_slices > few_slices && sweeps * slice * least_slices > most_updates) least_slices /= 2;

@@ -1,0 +1,33 @@
+#include "rest.hpp"
+
+#include <starpu.h>
+
+#include <chrono>
+#include <thread>
+
+namespace asterism {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::microseconds patience(1000), nap(50);
+
+thread_local Clock::time_point idle_since = Clock::now();
+
+/// What StarPU calls in the thread of a CPU worker whenever that has found no task.
+unsigned rest(void* /*argument*/) {
+  if (Clock::now() - idle_since > patience) std::this_thread::sleep_for(nap);
+  return 1;  // StarPU may block the worker, which it does in other builds of it only
+}
+
+}  // namespace
+
+Rest::Rest() : hook_(starpu_idle_hook_register(rest, nullptr)) {}
+
+Rest::~Rest() {
+  if (hook_ >= 0) starpu_idle_hook_deregister(hook_);
+}
+
+void Rest::task_ended() { idle_since = Clock::now(); }
+
+}  // namespace asterism

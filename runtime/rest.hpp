@@ -1,0 +1,25 @@
+/// \file
+/// Cores that rest while GPUs work. Private to runtime/.
+#pragma once
+
+namespace asterism {
+
+/// While it lives, CPU workers that have had nothing to do for a millisecond sleep between two looks for a
+/// task, for 50 us and the system's timer slack, which is as much. Otherwise they look in a tight loop, which
+/// wakes sooner but takes memory bandwidth, locks and power away from the workers of GPUs. StarPU runs
+/// meanwhile.
+class Rest {
+ public:
+  Rest();
+  Rest(const Rest&) = delete;
+  Rest& operator=(const Rest&) = delete;
+  ~Rest();
+
+  /// The worker of this thread has had something to do.
+  static void task_ended();
+
+ private:
+  int hook_;
+};
+
+}  // namespace asterism
