@@ -24,7 +24,7 @@ namespace {
 
 struct Family {
   std::string name;
-  Case (*draw)(Draw&);
+  Trial (*draw)(Draw&);
   Index cases = 0, failed = 0;
   std::map<std::string, double> worst = {};  ///< of the cases that passed
 
@@ -53,7 +53,7 @@ struct Settings {
   Index only = -1;     ///< the one case to run
 };
 
-Findings run(Runtime& runtime, const Case& drawn) {
+Findings run(Runtime& runtime, const Trial& drawn) {
   try {
     return drawn.check(runtime);
   } catch (const Stall&) {
@@ -65,7 +65,8 @@ Findings run(Runtime& runtime, const Case& drawn) {
 
 /// @return whether all cases passed
 bool run_cases(Runtime& runtime, const Settings& settings) {
-  std::vector<Family> families{{"poisson", draw_poisson}, {"helmholtz", draw_helmholtz}};
+  std::vector<Family> families{
+      {"poisson", draw_poisson}, {"helmholtz", draw_helmholtz}, {"relax", draw_relax}};
   if (!settings.family.empty())
     std::erase_if(families, [&](const Family& f) { return f.name != settings.family; });
   const bool tells = runtime.rank() == 0;
@@ -88,7 +89,7 @@ bool run_cases(Runtime& runtime, const Settings& settings) {
                       number, runtime.ranks() > 1 ? fmt::format(" --ranks {}", runtime.ranks()) : "");
       current_case = fmt::format("this happened in\n  {}\n", command);
       Draw draw(settings.seed, static_cast<std::uint64_t>(number));
-      const Case drawn = family.draw(draw);
+      const Trial drawn = family.draw(draw);
       if (tells && settings.only >= 0) fmt::print("{}\n", drawn.words);
       const Findings findings = run(runtime, drawn);
       family.note(findings);
