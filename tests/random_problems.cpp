@@ -123,20 +123,29 @@ bool run_cases(Runtime& runtime, const Settings& settings) {
 int main(int argc, char** argv) {
   using namespace asterism;
   test::Settings settings;
-  CLI::App program{"Solves random problems and compares with slow oracles", "random_problems"};
+  CLI::App program{"Solves random problems and compares with slow oracles.", "random_problems"};
   program.add_option("--seconds", settings.seconds, "how long")->capture_default_str();
   program.add_option("--seed", settings.seed, "what the problems are drawn from")->capture_default_str();
   program.add_option("--family", settings.family, "only these problems")
       ->check(CLI::IsMember({"poisson", "helmholtz", "relax"}));
   program.add_option("--case", settings.only, "only the problem of this number")
       ->check(CLI::NonNegativeNumber);
-  CLI11_PARSE(program, argc, argv);
-  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) std::signal(signal, test::tell_case);
-  Runtime runtime;
   try {
-    return test::run_cases(runtime, settings) ? 0 : 1;
-  } catch (const Stall& stall) {
-    fmt::print(stderr, "{}\n{}", stall.what(), test::current_case);
-    end_all_ranks(1);
+    program.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return program.exit(error) == 0 ? 0 : static_cast<int>(Blame::input);
+  }
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) std::signal(signal, test::tell_case);
+  try {
+    Runtime runtime;
+    try {
+      return test::run_cases(runtime, settings) ? 0 : 1;
+    } catch (const Stall& stall) {
+      fmt::print(stderr, "{}\n{}", stall.what(), test::current_case);
+      end_all_ranks(static_cast<int>(stall.blame()));
+    }
+  } catch (const Error& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return static_cast<int>(error.blame());
   }
 }

@@ -97,6 +97,11 @@ void draw_settings(Draw& draw, Relaxation& r) {
     r.tiles.tolerance = tolerance;
     r.tiles.check_every = check_every;
     if (draw.chance(0.3)) r.tiles.direction = wavefront::Direction::symmetric;
+    if (draw.chance(0.5)) {
+      kernels::WavefrontTile& tile = r.tiles.layout.emplace().tile;
+      tile.sweeps = draw.integer(1, 8);
+      tile.points[3 - r.shape.size()] = tile.sweeps + draw.integer(0, 20);
+    }
     return;
   }
   r.stripes = {
@@ -143,8 +148,12 @@ std::string words(const Relaxation& r) {
                     omega(r.layers.omega), r.layers.subdomain, r.layers.layers,
                     r.layers.alternate ? "alternating" : "forward", r.layers.stripes, r.layers.check_every);
   else if (r.method == Method::wavefront)
-    settings = fmt::format("{}{}, a residual every {}", omega(r.tiles.omega),
+    settings = fmt::format("{}{}, {}a residual every {}", omega(r.tiles.omega),
                            r.tiles.direction == wavefront::Direction::symmetric ? "symmetric" : "forward",
+                           r.tiles.layout ? fmt::format("on cores tiles of {} sweeps of {} slices, ",
+                                                        r.tiles.layout->tile.sweeps,
+                                                        r.tiles.layout->tile.points[3 - r.shape.size()])
+                                          : "",
                            r.tiles.check_every);
   else
     settings = fmt::format("{}{} sweeps a task, {}, {}, {} stripes, a residual every {}",
@@ -361,7 +370,8 @@ Result relax_by(Runtime& runtime, const Relaxation& r) {
 }
 
 Findings check(Runtime& runtime, Relaxation r) {
-  if (r.method == Method::wavefront && runtime.ranks() > 1) return {};  // they are for one rank
+  if (r.method == Method::wavefront && runtime.ranks() > 1) return {};        // they are for one rank
+  if (runtime.machine().count(WorkerKind::cuda) > 0) r.tiles.layout.reset();  // drawn for cores
   const Result result = r.f32 ? relax_by<float>(runtime, r) : relax_by<double>(runtime, r);
   if (r.method == Method::mlssor && r.layers.layers == 0) r.layers.layers = r.layers.subdomain / 2;
   const Index unit = r.method == Method::mlssor ? r.layers.layers : 1;
