@@ -333,14 +333,14 @@ Findings check(Runtime& runtime, const Solve& s) {
   return findings;
 }
 
-Case draw_case(Draw& draw, bool waves) {
+Trial draw_case(Draw& draw, bool waves) {
   const std::shared_ptr<const Solve> s = draw_solve(draw, waves);
   return {words(*s), [s](Runtime& runtime) { return check(runtime, *s); }};
 }
 
 }  // namespace
 
-Case draw_poisson(Draw& draw) { return draw_case(draw, false); }
-Case draw_helmholtz(Draw& draw) { return draw_case(draw, true); }
+Trial draw_poisson(Draw& draw) { return draw_case(draw, false); }
+Trial draw_helmholtz(Draw& draw) { return draw_case(draw, true); }
 
 }  // namespace asterism::test

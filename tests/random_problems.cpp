@@ -24,7 +24,7 @@ namespace {
 
 struct Family {
   std::string name;
-  Case (*draw)(Draw&);
+  Trial (*draw)(Draw&);
   Index cases = 0, failed = 0;
   std::map<std::string, double> worst = {};  ///< of the cases that passed
 
@@ -53,7 +53,7 @@ struct Settings {
   Index only = -1;     ///< the one case to run
 };
 
-Findings run(Runtime& runtime, const Case& drawn) {
+Findings run(Runtime& runtime, const Trial& drawn) {
   try {
     return drawn.check(runtime);
   } catch (const Stall&) {
@@ -65,7 +65,8 @@ Findings run(Runtime& runtime, const Case& drawn) {
 
 /// @return whether all cases passed
 bool run_cases(Runtime& runtime, const Settings& settings) {
-  std::vector<Family> families{{"poisson", draw_poisson}, {"helmholtz", draw_helmholtz}};
+  std::vector<Family> families{
+      {"poisson", draw_poisson}, {"helmholtz", draw_helmholtz}, {"relax", draw_relax}};
   if (!settings.family.empty())
     std::erase_if(families, [&](const Family& f) { return f.name != settings.family; });
   const bool tells = runtime.rank() == 0;
@@ -88,7 +89,7 @@ bool run_cases(Runtime& runtime, const Settings& settings) {
                       number, runtime.ranks() > 1 ? fmt::format(" --ranks {}", runtime.ranks()) : "");
       current_case = fmt::format("this happened in\n  {}\n", command);
       Draw draw(settings.seed, static_cast<std::uint64_t>(number));
-      const Case drawn = family.draw(draw);
+      const Trial drawn = family.draw(draw);
       if (tells && settings.only >= 0) fmt::print("{}\n", drawn.words);
       const Findings findings = run(runtime, drawn);
       family.note(findings);
@@ -122,20 +123,29 @@ bool run_cases(Runtime& runtime, const Settings& settings) {
 int main(int argc, char** argv) {
   using namespace asterism;
   test::Settings settings;
-  CLI::App program{"Solves random problems and compares with slow oracles", "random_problems"};
+  CLI::App program{"Solves random problems and compares with slow oracles.", "random_problems"};
   program.add_option("--seconds", settings.seconds, "how long")->capture_default_str();
   program.add_option("--seed", settings.seed, "what the problems are drawn from")->capture_default_str();
   program.add_option("--family", settings.family, "only these problems")
       ->check(CLI::IsMember({"poisson", "helmholtz", "relax"}));
   program.add_option("--case", settings.only, "only the problem of this number")
       ->check(CLI::NonNegativeNumber);
-  CLI11_PARSE(program, argc, argv);
-  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) std::signal(signal, test::tell_case);
-  Runtime runtime;
   try {
-    return test::run_cases(runtime, settings) ? 0 : 1;
-  } catch (const Stall& stall) {
-    fmt::print(stderr, "{}\n{}", stall.what(), test::current_case);
-    end_all_ranks(1);
+    program.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return program.exit(error) == 0 ? 0 : static_cast<int>(Blame::input);
+  }
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) std::signal(signal, test::tell_case);
+  try {
+    Runtime runtime;
+    try {
+      return test::run_cases(runtime, settings) ? 0 : 1;
+    } catch (const Stall& stall) {
+      fmt::print(stderr, "{}\n{}", stall.what(), test::current_case);
+      end_all_ranks(static_cast<int>(stall.blame()));
+    }
+  } catch (const Error& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return static_cast<int>(error.blame());
   }
 }

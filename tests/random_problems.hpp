@@ -59,13 +59,13 @@ struct Findings {
 };
 
 /// A problem, drawn but not solved.
-struct Case {
+struct Trial {
   std::string words;
   std::function<Findings(Runtime&)> check;  ///< collective; the same findings on every rank
 };
 
-Case draw_poisson(Draw& draw);    ///< lambda <= 0
-Case draw_helmholtz(Draw& draw);  ///< lambda > 0
-Case draw_relax(Draw& draw);
+Trial draw_poisson(Draw& draw);    ///< lambda <= 0
+Trial draw_helmholtz(Draw& draw);  ///< lambda > 0
+Trial draw_relax(Draw& draw);
 
 }  // namespace asterism::test

@@ -46,7 +46,9 @@ struct OracleAxis {
     const std::size_t n = size();
     for (const std::size_t side : {0, 1}) {
       const bool outside = i == (side == 0 ? 0 : n - 1);
-      if (outside && ends[side] == 'n') continue;
+      // Neither beyond a Neumann end nor, on a periodic axis of one node, from this to itself is there a
+      // slope.
+      if (outside && (ends[side] == 'n' || (ends[side] == 'p' && n == 1))) continue;
       const Real weight = 1 / (distance[i + side] * width[i]);
       add(i, -weight);
       if (!outside || ends[side] == 'p') add((i + n + (side == 0 ? n - 1 : 1)) % n, weight);
