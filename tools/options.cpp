@@ -13,6 +13,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "../runtime/runtime.hpp"
+
 namespace asterism::tools {
 namespace {
 
@@ -253,6 +255,14 @@ void add_common_options(CLI::App& app, CommonOptions& options) {
   add_machine_options(app, options);
   add_output_options(app, options);
   add_trace_option(app, options);
+}
+
+void warn(const std::string& message) {
+  if (launched_rank() == 0) fmt::print(stderr, "asterism: warning: {}\n", message);
+}
+
+void warn_without_effect(const CLI::App& app, const std::string& option, const std::string& why) {
+  if (app.get_option(option)->count() > 0) warn(fmt::format("{} has no effect: {}", option, why));
 }
 
 std::string HelpFormatter::make_option_desc(const CLI::Option* option) const {
