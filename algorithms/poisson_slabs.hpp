@@ -22,7 +22,9 @@ namespace asterism::poisson {
 struct Check {
   /// ||f - A u||_2 / (||A||_inf ||u||_2 + ||f||_2), f with the given values lifted into it
   double scaled_residual = 0;
-  std::optional<double> error;  ///< ||u - known||_2 / ||known||_2
+  /// ||u - known||_2 / ||known||_2; where constants solve the homogeneous problem, the mean of a random known
+  /// u is taken away first, as solve() does with that of u
+  std::optional<double> error;
   double seconds = 0;
 };
 
@@ -54,6 +56,7 @@ class SlabbedProblem {
   };
 
   /// Puts a model's right-hand side into the tile of a slab, by a task.
+  /// @throw Error: there is no such slab, or the tile is not as `borrow` and `own` make it
   void fill(Index slab, const Tile<T>& f, const Known& known) const;
 
   /// Puts planes of the right-hand side into the tile of a slab, from the host or by a task.
@@ -61,6 +64,7 @@ class SlabbedProblem {
 
   /// Residual of the last solve's u, slab by slab, against a right-hand side made again by `source`, and the
   /// error against a model's known solution. With several ranks: collective.
+  /// @throw Error: tiles that are not cut as those of `borrow` and `own`
   Check check(Tiles<T>& u, const Source& source, const std::optional<Known>& known = {});
 
  protected:
@@ -115,6 +119,8 @@ class SlabbedProblem {
   /// Waits until u is there, in main memory where Settings::fetch_result wants it.
   [[nodiscard]] Report finish(const Begun& begun, const Tiles<T>& u);
 
+  /// What a solver does first. @throw Error: tiles that are not cut as those of `borrow` and `own`
+  void require_slabs(const Tiles<T>& tiles) const;
   /// Lifts what is given at the ends of axes into f, by tasks.
   void lift(Tiles<T>& f) const;
   /// Where constants solve the homogeneous problem: the means of all planes of u, known on every rank, with
@@ -134,8 +140,11 @@ class SlabbedProblem {
   [[nodiscard]] kernels::ModelProblem model_problem(const Known& known, Index number) const;
   void make_side_values(const Problem& problem);
   void lift_slab(Slab s, const Tile<T>& f, const Hints& hints) const;
+  void require_slab(Index number, const Tile<T>& tile) const;
+  [[nodiscard]] std::vector<double> all_moments(const Tiles<double>& of_slabs) const;
+  [[nodiscard]] std::vector<double> means_of(const Known& known) const;
 
-  std::vector<double> projected_;      // means that the last solve subtracted, per problem
+  std::vector<double> projected_;      // means that the last solve subtracted, per problem; zero: none
   Tiles<double> x_sides_, y_sides_;    // given values, per slab, and per rank;
   std::vector<Tile<double>> z_sides_;  // empty where all are zero
 };
