@@ -58,6 +58,8 @@ TEST_CASE("every method: the documented report, and the solution of `asterism po
                                       "grid",
                                       "precision",
                                       "unknowns",
+                                      "lengths",
+                                      "conditions",
                                       "omega",
                                       "seconds",
                                       "solver_seconds",

@@ -21,6 +21,8 @@ int report(const std::exception& error) {
 
 int with_runtime(const Options& options, const std::function<int(Runtime&)>& body) {
   Runtime runtime(options);
+  if (options.gpu_memory > 0 && runtime.machine().count(WorkerKind::cuda) == 0)
+    warn("--gpu-memory has no effect: there is no GPU worker");
   try {
     return body(runtime);
   } catch (const Stall& stall) {

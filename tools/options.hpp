@@ -55,7 +55,8 @@ void add_problem_options(CLI::App& app, CommonOptions& options);  ///< --precisi
 void add_output_options(CLI::App& app, CommonOptions& options);   ///< -o, --quiet
 void add_common_options(CLI::App& app, CommonOptions& options);   ///< all of them
 
-/// Says on standard error what is odd about a run that goes on all the same. Of several ranks the first one speaks.
+/// Says on standard error what is odd about a run that goes on all the same. Of several ranks the first one
+/// speaks.
 void warn(const std::string& message);
 
 /// Warns that an option has no effect, and why, where it was given to the subcommand.
