@@ -101,6 +101,7 @@ void Solver<T>::set_means(const Tiles<T>& f) {
 
 template <class T>
 Report Solver<T>::solve(Tiles<T>& f) {
+  require_slabs(f);
   const Begun begun = begin();
   const bool streaming = layout_.mode == Mode::streaming, periodic = grid_.slow.periodic();
   const Index last = layout_.slabs - 1;

@@ -33,14 +33,15 @@ class Solver : public SlabbedProblem<T> {
 
   /// u over f. With several ranks: collective. Where constants solve the homogeneous problem (no Dirichlet end, lambda = 0),
   /// the solution whose mean vanishes.
-  /// @throw Error when the mean of f, with the given derivatives, does not vanish to rounding there (see Mean); f is as it
-  /// was but for the given values lifted into it. TaskFailure, Stall.
+  /// @throw Error: tiles that are not cut as those of borrow() and own(); the mean of f, with the given derivatives, does
+  /// not vanish to rounding there (see Mean), and f is as it was but for the given values lifted into it. TaskFailure, Stall.
   Report solve(Tiles<T>& f);
 
  private:
   using typename Base::Slab, typename Base::ModeTiles;
   using Base::slab, Base::slab_number, Base::heights, Base::owner, Base::hints, Base::per_slab, Base::mine;
   using Base::begin, Base::finish, Base::mode_eigenvalues, Base::lift, Base::solution_means, typename Base::Begun;
+  using Base::require_slabs;
   using Base::runtime_, Base::grid_, Base::settings_, Base::layout_, Base::axis_, Base::front_, Base::back_;
 
   /// Whether slabs have anything to tell each other, or themselves.

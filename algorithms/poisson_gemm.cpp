@@ -295,6 +295,7 @@ void GemmSolver<T>::transform_back(Index problem, Tiles<T>& u) {
 
 template <class T>
 Report GemmSolver<T>::solve(Tiles<T>& f) {
+  require_slabs(f);
   const Begun begun = begin();
   lift(f);
   const std::vector<double> means = grid_.has_constants() ? solution_means(f) : std::vector<double>{};

@@ -52,6 +52,7 @@ class GemmSolver : public SlabbedProblem<T> {
 
  private:
   using Base::begin, Base::finish, Base::mode_eigenvalues, Base::lift, Base::solution_means, typename Base::Begun;
+  using Base::require_slabs;
   using Base::runtime_, Base::grid_, Base::settings_, Base::layout_, Base::front_, Base::back_;
   using Base::slab, Base::slab_number, Base::planes_of, Base::owner, Base::slabs_of;
   using typename Base::Slab, typename Base::ModeTiles;

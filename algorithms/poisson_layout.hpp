@@ -25,6 +25,9 @@ struct Settings {
   Index slab_planes = 0;     ///< planes (in two dimensions: rows) of a slab; 0: chosen from the memories
   bool fetch_result = true;  ///< bring the solution to main memory as it is made, rather than when somebody asks
   Mean mean = Mean::require;
+  /// To what the numbers of f and of given values were rounded, relatively, where that is coarser than the solver's own
+  /// precision: 0x1p-24 of float32, say, for a solver in float64. Their mean can vanish no better. 0: to the solver's.
+  double source_rounding = 0;
 };
 
 /// Which of a rank's GPUs gets which slabs.

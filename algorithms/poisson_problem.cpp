@@ -68,11 +68,6 @@ void require_sound_ends(const Problem& p, std::size_t a, const Ends& ends) {
   }
 }
 
-Axis axis_of(const Problem& p, std::size_t a) {
-  const Ends ends = p.ends.empty() ? Ends{} : p.ends[a];
-  return {p.shape[a], p.lengths.empty() ? 1 : p.lengths[a], ends.lower.condition, ends.upper.condition, p.centering};
-}
-
 /// How many eigenvalues of -D along the slowest axis are below -mu: the number of negative pivots in the elimination of
 /// width (-D + mu), by Sylvester's law of inertia. The last row is eliminated last and keeps the link of a periodic axis.
 Index eigenvalues_below(const std::vector<AxisRow>& rows, bool periodic, double mu) {
@@ -134,6 +129,14 @@ void require_regular(const Grid& grid) {
 
 std::string to_string(const std::vector<Index>& shape) { return fmt::format("{}", fmt::join(shape, " x ")); }
 
+Axis axis_of(const Problem& problem, std::size_t a) {
+  const Ends none;
+  const Ends& ends = problem.ends.empty() ? none : problem.ends[a];
+  require_sound_ends(problem, a, ends);
+  const double length = problem.lengths.empty() ? 1 : problem.lengths[a];
+  return {problem.shape[a], length, ends.lower.condition, ends.upper.condition, problem.centering};
+}
+
 bool Grid::has_constants() const {
   const auto floats = [](const Axis& axis) {
     return axis.lower != Condition::dirichlet && axis.upper != Condition::dirichlet;
@@ -151,7 +154,6 @@ std::optional<double> Grid::condition() const {
 
 Grid discretise(const Problem& problem) {
   require_sound_sizes(problem);
-  for (std::size_t a = 0; a < problem.ends.size(); ++a) require_sound_ends(problem, a, problem.ends[a]);
   const std::size_t axes = problem.shape.size();
   Grid grid;
   grid.batch = problem.batch;
@@ -161,10 +163,11 @@ Grid discretise(const Problem& problem) {
     grid.rows = kernels::axis_rows(grid.slow);
   } else {
     grid.rows = kernels::axis_rows(grid.slow, problem.coordinates);
-    const double span = problem.coordinates.back() - problem.coordinates.front();
-    if (!problem.lengths.empty() && std::abs(problem.lengths[0] - span) > 1e-12 * span)
-      throw Error(fmt::format("the coordinates span {}, the length of their axis is given as {}; leave that away", span,
-                              problem.lengths[0]));
+    const double front = problem.coordinates.front(), back = problem.coordinates.back(), span = back - front;
+    const double rounding = 1e-12 * std::max({span, std::abs(front), std::abs(back)});
+    if (!problem.lengths.empty() && std::abs(problem.lengths[0] - span) > rounding)
+      throw Error(fmt::format("the coordinates of the {} axis span {}, its length is given as {}; give that span",
+                              axis_names[3 - axes], span, problem.lengths[0]));
     grid.slow.length = span;
   }
   grid.a = {axes == 3 ? axis_of(problem, 1) : kernels::no_axis, axis_of(problem, axes - 1), problem.lambda};

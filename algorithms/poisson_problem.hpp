@@ -79,6 +79,10 @@ struct Grid {
   [[nodiscard]] std::optional<double> condition() const;
 };
 
+/// Axis `a` as it is with equal spacings. Extents and lengths are taken to be sound.
+/// @throw Error: conditions or values at its ends that are not sound or do not go together
+kernels::Axis axis_of(const Problem& problem, std::size_t a);
+
 /// @throw Error: extents, lengths, conditions or values that are not sound or do not go together; lambda at an eigenvalue.
 Grid discretise(const Problem& problem);
 

@@ -6,10 +6,11 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <map>
 
-#include "statement.hpp"
 #include "square_sums.hpp"
+#include "statement.hpp"
 
 namespace asterism::poisson {
 namespace {
@@ -103,6 +104,15 @@ void solve_without_mean(const std::vector<AxisRow>& rows, bool periodic, std::ve
 
 bool is_given(const End& end) {
   return end.value != 0 || std::any_of(end.values.begin(), end.values.end(), [](double v) { return v != 0; });
+}
+
+/// Takes a number off all values of a tile.
+template <class T>
+void subtract(const Tile<T>& tile, double number) {
+  const HostView<T> view(tile, HostView<T>::Access::read_write);
+  for (Index i = 0; i < view.rows(); ++i)
+    for (Index j = 0; j < view.cols(); ++j)
+      view(i, j) = static_cast<T>(static_cast<double>(view(i, j)) - number);
 }
 
 double value_at(const End& end, Index node) {
@@ -290,7 +300,31 @@ kernels::ModelProblem SlabbedProblem<T>::model_problem(const Known& known, Index
 }
 
 template <class T>
+void SlabbedProblem<T>::require_slab(Index number, const Tile<T>& tile) const {
+  if (number < 0 || number >= slab_count())
+    throw Error(
+        fmt::format("there is no slab {}: the problem is cut into {}, counted from 0", number, slab_count()));
+  const Index planes = planes_of(number % layout_.slabs), columns = grid_.columns();
+  if (tile.rows() != planes || tile.cols() != columns || tile.owner() != owner(number))
+    throw Error(
+        fmt::format("the tile of slab {} has {} x {} elements and belongs to rank {}; {} x {} of rank {} are "
+                    "wanted: make the tiles with the solver's borrow() or own()",
+                    number, tile.rows(), tile.cols(), tile.owner(), planes, columns, owner(number)));
+}
+
+template <class T>
+void SlabbedProblem<T>::require_slabs(const Tiles<T>& tiles) const {
+  if (tiles.count() != slab_count())
+    throw Error(
+        fmt::format("{} tiles are given, the problem is cut into {} slabs: make the tiles with the solver's "
+                    "borrow() or own()",
+                    tiles.count(), slab_count()));
+  for (Index number = 0; number < slab_count(); ++number) require_slab(number, tiles[number]);
+}
+
+template <class T>
 void SlabbedProblem<T>::fill(Index number, const Tile<T>& f, const Known& known) const {
+  require_slab(number, f);
   const Slab s = slab_number(number);
   codelets::model_rhs<T>({model_problem(known, number), s.place * layout_.slab_planes}, axis_[number], f,
                          hints(s));
@@ -340,6 +374,22 @@ typename SlabbedProblem<T>::ModeTiles SlabbedProblem<T>::mode_tiles(int rank, co
   return tiles;
 }
 
+/// The moments of all planes, those of a plane together, on every rank. Collective.
+template <class T>
+std::vector<double> SlabbedProblem<T>::all_moments(const Tiles<double>& of_slabs) const {
+  runtime_->wait();
+  std::vector<double> all(static_cast<std::size_t>(kernels::moments_count * grid_.total_planes()));
+  for (Index number = 0; number < slab_count(); ++number) {
+    if (owner(number) != runtime_->rank()) continue;
+    const HostView<double> view(of_slabs[number], HostView<double>::Access::read);
+    double* const planes = all.data() + kernels::moments_count * first_plane(number);
+    for (Index i = 0; i < view.rows(); ++i)
+      std::copy_n(view.row(i), view.cols(), planes + kernels::moments_count * i);
+  }
+  runtime_->sum_over_ranks(all.data(), static_cast<Index>(all.size()));
+  return all;
+}
+
 /// Mode 0 of every plane is the plane's mean. Its system has no unique solution, and none at all unless the
 /// mean of f vanishes; it is solved here, for all planes together.
 template <class T>
@@ -353,19 +403,8 @@ std::vector<double> SlabbedProblem<T>::solution_means(const Tiles<T>& f) {
     codelets::moments<T>(grid_.a, f[number], axis_[number], sums[number], mine(work, s),
                          before_passes_hints(s));
   }
-  runtime_->wait();
-
+  const std::vector<double> all = all_moments(sums);
   const auto planes = static_cast<std::size_t>(grid_.planes);
-  std::vector<double> all(2 * planes * static_cast<std::size_t>(grid_.batch));
-  for (Index number = 0; number < slab_count(); ++number) {
-    if (owner(number) != runtime_->rank()) continue;
-    const HostView<double> view(sums[number], HostView<double>::Access::read);
-    for (Index i = 0; i < view.rows(); ++i)
-      for (Index k = 0; k < 2; ++k)
-        all[static_cast<std::size_t>(2 * (first_plane(number) + i) + k)] = view(i, k);
-  }
-  runtime_->sum_over_ranks(all.data(), static_cast<Index>(all.size()));
-
   std::vector<double> means;
   projected_.assign(static_cast<std::size_t>(grid_.batch), 0);
   double width = 0;
@@ -381,23 +420,57 @@ std::vector<double> SlabbedProblem<T>::solution_means(const Tiles<T>& f) {
       magnitude += sum[2 * j + kernels::absolute_moment] / measure;
     }
     // The numbers of f are rounded themselves, each by half a unit in its last place.
-    constexpr double rounding = 16 * (sizeof(T) == 4 ? 0x1p-24 : 0x1p-53);
-    if (settings_.mean == Mean::require && !(std::abs(mean) <= rounding * magnitude) && !std::isnan(mean))
+    constexpr double rounding = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
+    const double vanishing = 16 * std::max(rounding, settings_.source_rounding) * magnitude;
+    if (settings_.mean == Mean::require && !(std::abs(mean) <= vanishing) && !std::isnan(mean))
       throw Error(fmt::format(
           "the mean of f{} is {:.6g}, {:.2g} of the mean of |f|, and there is no solution unless it "
           "vanishes: no end is held at a value and lambda is 0; correct f, or project its mean away "
           "(--project-mean)",
           z_sides_.empty() ? "" : ", with the given derivatives,", mean, std::abs(mean) / magnitude));
-    projected_[static_cast<std::size_t>(problem)] = settings_.mean == Mean::project ? mean : 0;
+    // What coarser numbers leave of the mean is taken away, too: it is more than rounding here.
+    if (settings_.mean == Mean::project || std::abs(mean) > 16 * rounding * magnitude)
+      projected_[static_cast<std::size_t>(problem)] = mean;
     solve_without_mean(grid_.rows, grid_.slow.periodic(), mean_of_plane);
     means.insert(means.end(), mean_of_plane.begin(), mean_of_plane.end());
   }
   return means;
 }
 
+/// The mean of a model's u in every problem of the batch. An operator without second differences and with
+/// lambda = 1 leaves u as it is, so that u is its right-hand side. Collective.
+template <class T>
+std::vector<double> SlabbedProblem<T>::means_of(const Known& known) const {
+  const std::vector<Tile<double>> unlinked =
+      one_per_rank(*runtime_, layout_.slab_planes, kernels::axis_columns);
+  for (const Tile<double>& tile : unlinked)
+    set(*runtime_, tile, [](Index, Index column) { return column == kernels::width_column ? 1.0 : 0.0; });
+  const std::vector<Tile<double>> work =
+      one_per_rank(*runtime_, 1, layout_.slab_planes * kernels::cuda::moments_scratch);
+  Tiles<double> sums(*runtime_, heights(), kernels::moments_count,
+                     [this](Index number, Index) { return owner(number); }, {});
+  for (Index number = 0; number < slab_count(); ++number) {
+    const Slab s = slab_number(number);
+    kernels::ModelProblem problem = model_problem(known, number);
+    problem.a.x.length = problem.a.y.length = std::numeric_limits<double>::infinity();
+    problem.a.lambda = 1;
+    const Tile<T> u(*runtime_, planes_of(s.place), grid_.columns(), owner(number));
+    codelets::model_rhs<T>({problem, s.place * layout_.slab_planes}, mine(unlinked, s), u, hints(s));
+    codelets::moments<T>(grid_.a, u, axis_[number], sums[number], mine(work, s), hints(s));
+  }
+  const std::vector<double> all = all_moments(sums);
+  std::vector<double> means(static_cast<std::size_t>(grid_.batch));
+  for (Index plane = 0; plane < grid_.total_planes(); ++plane)
+    means[static_cast<std::size_t>(plane / grid_.planes)] +=
+        all[static_cast<std::size_t>(kernels::moments_count * plane + kernels::first_moment)] /
+        grid_.measure();
+  return means;
+}
+
 template <class T>
 Check SlabbedProblem<T>::check(Tiles<T>& u, const Source& source, const std::optional<Known>& known) {
   const auto start = Clock::now();
+  require_slabs(u);
   const Index last = layout_.slabs - 1;
   const auto sums = per_slab<SquareSum>(1, kernels::residual_sums);
   std::vector<Tile<T>> zeros;
@@ -406,8 +479,9 @@ Check SlabbedProblem<T>::check(Tiles<T>& u, const Source& source, const std::opt
     set(*runtime_, zeros.back(), [](Index, Index) { return T{0}; });
   }
   const auto work = one_per_rank<SquareSum>(*runtime_, 1, kernels::cuda::residual_scratch);
-  // Where constants may be added to u, a model's u is one of many.
-  const bool comparable = known && !(grid_.has_constants() && known->model == kernels::Model::random);
+  // Where constants may be added to u, the one whose mean vanishes is found: the random u less its mean.
+  const bool floats = known && known->model == kernels::Model::random && grid_.has_constants();
+  const std::vector<double> means = floats ? means_of(*known) : std::vector<double>{};
   const auto beside = [&](Slab s, Index step, const Tiles<T>& edges) -> const Tile<T>& {
     const Index place = s.place + step;
     if (place >= 0 && place <= last) return edges[s.number + step];
@@ -433,18 +507,14 @@ Check SlabbedProblem<T>::check(Tiles<T>& u, const Source& source, const std::opt
       rhs = Tile<T>(*runtime_, mine_too ? buffers[number % 2].as<T>() : nullptr, planes_of(s.place),
                     grid_.columns(), grid_.columns(), owner(number));
     if (mine_too) source(number, rhs);
-    const bool project = mine_too && settings_.mean == Mean::project && !projected_.empty();
+    const double mean = projected_.empty() ? 0 : projected_[static_cast<std::size_t>(number / layout_.slabs)];
+    const bool project = mine_too && mean != 0;
     if (project) rhs.wait();
-    if (project && !runtime_->task_has_failed()) {  // a view would throw here what wait() throws on all ranks
-      const HostView<T> view(rhs, HostView<T>::Access::read_write);
-      const double mean = projected_[static_cast<std::size_t>(number / layout_.slabs)];
-      for (Index i = 0; i < view.rows(); ++i)
-        for (Index j = 0; j < view.cols(); ++j)
-          view(i, j) = static_cast<T>(static_cast<double>(view(i, j)) - mean);
-    }
+    if (project && !runtime_->task_has_failed()) subtract(rhs, mean);  // or a view would throw what wait() throws everywhere
     lift_slab(s, rhs, hints(s));
-    const kernels::SlabProblem problem{model_problem(known.value_or(Known{}), number),
-                                       s.place * layout_.slab_planes, comparable};
+    kernels::SlabProblem problem{model_problem(known.value_or(Known{}), number),
+                                 s.place * layout_.slab_planes, known.has_value()};
+    if (floats) problem.problem.mean = means[static_cast<std::size_t>(number / layout_.slabs)];
     codelets::residual<T>(problem, u[number], beside(s, -1, back_), beside(s, 1, front_), rhs, axis_[number],
                           sums[number], mine(work, s), hints(s));
     if (layout_.mode == Mode::streaming) u[number].wont_use();
@@ -467,7 +537,7 @@ Check SlabbedProblem<T>::check(Tiles<T>& u, const Source& source, const std::opt
   check.reason = !std::isfinite(check.scaled_residual)   ? Reason::not_finite
                  : check.scaled_residual > most_eps * eps ? Reason::inaccurate
                                                          : Reason::solved;
-  if (comparable) check.error = ratio(norm(kernels::error2), norm(kernels::known2));
+  if (known) check.error = ratio(norm(kernels::error2), norm(kernels::known2));
   check.seconds = seconds_since(start);
   return check;
 }

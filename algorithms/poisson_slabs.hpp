@@ -28,7 +28,9 @@ struct Check {
   double scaled_residual = 0;
   /// not_finite; inaccurate: the scaled residual is above most_eps roundings to T; solved
   Reason reason = Reason::solved;
-  std::optional<double> error;  ///< ||u - known||_2 / ||known||_2
+  /// ||u - known||_2 / ||known||_2; where constants solve the homogeneous problem, the mean of a random known
+  /// u is taken away first, as solve() does with that of u
+  std::optional<double> error;
   double seconds = 0;
 };
 
@@ -60,6 +62,7 @@ class SlabbedProblem {
   };
 
   /// Puts a model's right-hand side into the tile of a slab, by a task.
+  /// @throw Error: there is no such slab, or the tile is not as `borrow` and `own` make it
   void fill(Index slab, const Tile<T>& f, const Known& known) const;
 
   /// Puts planes of the right-hand side into the tile of a slab, from the host or by a task.
@@ -67,6 +70,7 @@ class SlabbedProblem {
 
   /// Residual of the last solve's u, slab by slab, against a right-hand side made again by `source`, and the
   /// error against a model's known solution. With several ranks: collective.
+  /// @throw Error: tiles that are not cut as those of `borrow` and `own`
   Check check(Tiles<T>& u, const Source& source, const std::optional<Known>& known = {});
 
  protected:
@@ -133,6 +137,8 @@ class SlabbedProblem {
   /// Waits until u is there, in main memory where Settings::fetch_result wants it.
   [[nodiscard]] Report finish(const Begun& begun, const Tiles<T>& u);
 
+  /// What a solver does first. @throw Error: tiles that are not cut as those of `borrow` and `own`
+  void require_slabs(const Tiles<T>& tiles) const;
   /// Lifts what is given at the ends of axes into f, by tasks.
   void lift(Tiles<T>& f) const;
   /// Where constants solve the homogeneous problem: the means of all planes of u, known on every rank, with
@@ -154,8 +160,11 @@ class SlabbedProblem {
   /// The impedance for a mode of that mu (waves.hpp), 0 where it is no wave.
   [[nodiscard]] double impedance(double mu) const;
   void lift_slab(Slab s, const Tile<T>& f, const Hints& hints) const;
+  void require_slab(Index number, const Tile<T>& tile) const;
+  [[nodiscard]] std::vector<double> all_moments(const Tiles<double>& of_slabs) const;
+  [[nodiscard]] std::vector<double> means_of(const Known& known) const;
 
-  std::vector<double> projected_;      // means that the last solve subtracted, per problem
+  std::vector<double> projected_;      // means that the last solve subtracted, per problem; zero: none
   Tiles<double> x_sides_, y_sides_;    // given values, per slab, and per rank;
   std::vector<Tile<double>> z_sides_;  // empty where all are zero
 };

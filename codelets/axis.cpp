@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <string>
 
 #include "../runtime/error.hpp"
@@ -55,27 +54,35 @@ std::vector<AxisRow> axis_rows(const Axis& axis, const std::vector<double>& coor
   check(axis, coordinates);
   const auto n = static_cast<std::size_t>(axis.n);
   const std::vector<double>& x = coordinates;
-  const double origin = x.front(), length = x.back() - origin;
   const bool cell_centred = axis.centering == Centering::cell;
   const std::size_t first =
       !cell_centred && axis.lower == Condition::dirichlet ? 1 : 0;  // the first node's number
 
-  std::vector<double> nodes(n);
-  for (std::size_t i = 0; i < n; ++i) nodes[i] = cell_centred ? std::midpoint(x[i], x[i + 1]) : x[first + i];
+  // The widths of cells, or the distances between nodes. All else is made of them: midpoints and sums of
+  // coordinates round the more the farther off the axis begins.
+  std::vector<double> intervals(x.size() - 1);
+  for (std::size_t i = 0; i < intervals.size(); ++i) intervals[i] = x[i + 1] - x[i];
+  const auto half_sum = [](double a, double b) { return a / 2 + b / 2; };
 
   // distances[i] is that between nodes i - 1 and i: one for both links, which so are equal.
   std::vector<double> distances(n + 1, std::numeric_limits<double>::infinity());
-  for (std::size_t i = 1; i < n; ++i) distances[i] = nodes[i] - nodes[i - 1];
-  if (axis.periodic()) distances.front() = distances.back() = nodes.front() + length - nodes.back();
-  if (axis.lower == Condition::dirichlet) distances.front() = nodes.front() - origin;
-  if (axis.upper == Condition::dirichlet) distances.back() = x.back() - nodes.back();
+  for (std::size_t i = 1; i < n; ++i)
+    distances[i] = cell_centred ? half_sum(intervals[i - 1], intervals[i]) : intervals[first + i - 1];
+  const double to_end = cell_centred ? 0.5 : 1.0;
+  if (axis.lower == Condition::dirichlet) distances.front() = to_end * intervals.front();
+  if (axis.upper == Condition::dirichlet) distances.back() = to_end * intervals.back();
+  if (axis.periodic())
+    distances.front() = distances.back() =
+        cell_centred ? half_sum(intervals.back(), intervals.front()) : intervals.back();
 
-  const double unit = length / static_cast<double>(axis.cells());
+  const double unit = (x.back() - x.front()) / static_cast<double>(axis.cells());
   std::vector<AxisRow> rows(n);
   for (std::size_t i = 0; i < n; ++i) {
-    const auto half = [](double distance) { return std::isfinite(distance) ? distance / 2 : 0.0; };
-    const double width = cell_centred ? x[i + 1] - x[i] : half(distances[i]) + half(distances[i + 1]);
-    rows[i] = {link(unit, distances[i]), link(unit, distances[i + 1]), width * unit, nodes[i] - origin};
+    const auto finite = [](double distance) { return std::isfinite(distance) ? distance : 0.0; };
+    const double width =
+        cell_centred ? intervals[i] : half_sum(finite(distances[i]), finite(distances[i + 1]));
+    const double position = x[first + i] - x.front() + (cell_centred ? intervals[i] / 2 : 0.0);
+    rows[i] = {link(unit, distances[i]), link(unit, distances[i + 1]), width * unit, position};
   }
   return rows;
 }

@@ -116,6 +116,7 @@ struct ModelProblem {
   std::uint64_t seed;
   Axis slow;  ///< the slowest axis: n planes, length, conditions; its nodes lie where the slabs' AxisRows say
   Operator a;
+  double mean = 0;  ///< taken off a random u that another is compared with; f is that of u with it
 };
 
 /// sin(pi x) to rounding for every x: the periods are taken off x, which is exact, before pi comes in.
@@ -167,8 +168,8 @@ ASTERISM_HOST_DEVICE inline std::uint64_t mix(std::uint64_t z) {
 }
 
 /// The random model's u in plane i, -1 ... m, and column j: uniform in (-1, 1), of 23 bits, so that it is
-/// exact in float32 too. Beyond the grid's last plane is its first where the slowest axis is periodic, else
-/// zero.
+/// exact in float32 too (while `mean` is 0). Beyond the grid's last plane is its first where the slowest axis
+/// is periodic, else zero.
 ASTERISM_HOST_DEVICE inline double random_solution(const ModelProblem& problem, Index i, Index j) {
   const Index m = problem.slow.n;
   const bool inside = (i >= 0 && i < m) || problem.slow.periodic();
@@ -178,7 +179,7 @@ ASTERISM_HOST_DEVICE inline double random_solution(const ModelProblem& problem, 
   const std::uint64_t bits =
       mix(mix(problem.seed + 0x9e3779b97f4a7c15ULL) + node * 0x9e3779b97f4a7c15ULL) >> 41;
   const double value = (2.0 * static_cast<double>(static_cast<std::int32_t>(bits)) + 1.0) * 0x1p-23 - 1.0;
-  return inside ? value : 0.0;
+  return inside ? value - problem.mean : 0.0;
 }
 
 /// What the residual of a slab adds to the sums of squares over the grid.

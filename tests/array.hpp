@@ -70,21 +70,25 @@ struct Equation {
   double lambda = 0;
 };
 
-/// The nodes along an axis: what (A1) is made of there.
+/// The nodes along an axis: what (A1) is made of there. In long double, so that it makes no difference to the
+/// distances where the axis begins.
 class Nodes {
  public:
+  using Real = long double;
+
   Nodes(const Ended& axis, bool cells, Index n)
-      : axis_(axis), cells_(cells), n_(n), faces_(axis.coordinates) {
+      : axis_(axis), cells_(cells), n_(n), faces_(axis.coordinates.begin(), axis.coordinates.end()) {
     const auto neumann = [&](std::size_t end) { return axis.ends[end] == 'n' ? 1 : 0; };
     const Index intervals = cells || axis.ends == "pp" ? n : n + 1 - neumann(0) - neumann(1);
     if (faces_.empty())
       for (Index i = 0; i <= intervals; ++i)
-        faces_.push_back(axis.length * static_cast<double>(i) / static_cast<double>(intervals));
+        faces_.push_back(static_cast<Real>(axis.length) * static_cast<Real>(i) /
+                         static_cast<Real>(intervals));
   }
 
   /// Of node i; -1 and n: of the ends, or of a periodic axis' neighbours there.
-  [[nodiscard]] double position(Index i) const {
-    const double span = faces_.back() - faces_.front();
+  [[nodiscard]] Real position(Index i) const {
+    const Real span = faces_.back() - faces_.front();
     if (axis_.ends == "pp" && i < 0) return position(i + n_) - span;
     if (axis_.ends == "pp" && i >= n_) return position(i - n_) + span;
     if (i < 0) return faces_.front();
@@ -94,7 +98,7 @@ class Nodes {
   }
 
   /// Of the cell of node i.
-  [[nodiscard]] double width(Index i) const {
+  [[nodiscard]] Real width(Index i) const {
     if (cells_) return face(i + 1) - face(i);
     const bool first = i == 0 && axis_.ends[0] == 'n', last = i == n_ - 1 && axis_.ends[1] == 'n';
     return ((last ? position(i) : position(i + 1)) - (first ? position(i) : position(i - 1))) / 2;
@@ -102,25 +106,25 @@ class Nodes {
 
   /// The largest sum of magnitudes in a row of the second difference's matrix.
   [[nodiscard]] double norm() const {
-    double largest = 0;
+    Real largest = 0;
     for (Index i = 0; i < n_; ++i) {
-      double links = 0;
+      Real links = 0;
       if (i > 0 || end(0) != 'n') links += 1 / (position(i) - position(i - 1));
       if (i < n_ - 1 || end(1) != 'n') links += 1 / (position(i + 1) - position(i));
       largest = std::max(largest, 2 * links / width(i));
     }
-    return largest;
+    return static_cast<double>(largest);
   }
 
   [[nodiscard]] char end(std::size_t which) const { return axis_.ends[which]; }
 
  private:
-  [[nodiscard]] double face(Index i) const { return faces_[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] Real face(Index i) const { return faces_[static_cast<std::size_t>(i)]; }
 
   const Ended& axis_;
   bool cells_;
   Index n_;
-  std::vector<double> faces_;
+  std::vector<Real> faces_;
 };
 
 /// What a problem's residual and its mean are.
@@ -145,7 +149,7 @@ inline Residual residual_of(const Equation& equation, const Array& f, const Arra
     std::size_t rest = k;
     for (std::size_t a = axes; a-- > 0; rest /= static_cast<std::size_t>(f.shape[a]))
       at[a] = static_cast<Index>(rest % static_cast<std::size_t>(f.shape[a]));
-    double applied = equation.lambda * u.values[k], cell = 1;
+    long double applied = equation.lambda * u.values[k], cell = 1;
     std::size_t stride = 1;
     for (std::size_t a = axes; a-- > 0; stride *= static_cast<std::size_t>(f.shape[a])) {
       const Index n = f.shape[a], i = at[a];
@@ -156,7 +160,7 @@ inline Residual residual_of(const Equation& equation, const Array& f, const Arra
           on_side = on_side * static_cast<std::size_t>(f.shape[b]) + static_cast<std::size_t>(at[b]);
       const auto other = [&](Index j) { return u.values[k + static_cast<std::size_t>(j - i) * stride]; };
       // The derivative half way to the neighbour, or at the end.
-      const auto slope = [&](Index step) {
+      const auto slope = [&](Index step) -> long double {
         const Index j = i + step;
         const std::size_t which = step < 0 ? 0 : 1;
         const std::vector<double>& given = step < 0 ? equation.axes[a].lower : equation.axes[a].upper;
@@ -170,12 +174,13 @@ inline Residual residual_of(const Equation& equation, const Array& f, const Arra
       cell *= line.width(i);
     }
     const double rhs = f.values[k] - shift;
-    r2 += (rhs - applied) * (rhs - applied);
+    const double residual = static_cast<double>(rhs - applied), size = static_cast<double>(cell);
+    r2 += residual * residual;
     u2 += u.values[k] * u.values[k];
     f2 += rhs * rhs;
-    sum_f += cell * f.values[k];
-    sum_u += cell * u.values[k];
-    volume += cell;
+    sum_f += size * f.values[k];
+    sum_u += size * u.values[k];
+    volume += size;
   }
   return {std::sqrt(r2) / (norm * std::sqrt(u2) + std::sqrt(f2)), sum_f / volume, sum_u / volume};
 }

@@ -47,13 +47,19 @@ inline std::vector<std::string> sorted(std::vector<std::string> names) {
   return names;
 }
 
-/// The report of a run that succeeds and prints nothing but one JSON object.
+/// The report of a run that succeeds and prints nothing but one JSON object, without what every report begins
+/// with.
 inline json report_of(const Words& command) {
   const Result result = run(command);
   CAPTURE(result.err);
   REQUIRE(result.status == 0);
   CHECK(result.err.empty());
-  return json::parse(result.out);
+  json report = json::parse(result.out);
+  CHECK(report["version"] == ASTERISM_VERSION);
+  CHECK(report["command"].get<std::string>().ends_with(line_of({command.end() - 2, command.end()})));
+  report.erase("version");
+  report.erase("command");
+  return report;
 }
 
 inline json poisson(const Words& arguments) {

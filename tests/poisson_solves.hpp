@@ -126,6 +126,32 @@ inline std::string description(const poisson::Problem& problem) {
          (problem.coordinates.empty() ? "" : " stretched") + " lambda " + std::to_string(problem.lambda);
 }
 
+/// Tiles that are not those of the solver's own cut: said what is given and what is wanted, before any task.
+template <template <class> class Solver>
+void check_tiles_of_another_cut() {
+  Runtime runtime;
+  Solver<double> solver(runtime, {.shape = {16, 127}}, {.slab_planes = 8});
+  const auto says = [](const auto& action, const char* message) {
+    CHECK_THROWS_WITH_AS(action(), doctest::Contains(message), Error);
+  };
+  const auto owner = [&](Index number, Index) { return static_cast<int>(number * runtime.ranks() / 2); };
+  const auto refused = [&](Tiles<double> f, const char* message) {
+    says([&] { solver.solve(f); }, message);
+    says([&] { solver.check(f, [](Index, Tile<double>&) {}); }, message);
+  };
+  refused(Tiles<double>(runtime, 8, 127, 4, 127, owner), "the tile of slab 0 has 4 x 127 elements");
+  refused(Tiles<double>(runtime, 16, 126, 8, 126, owner), "8 x 127 of rank 0 are wanted");
+  refused(Tiles<double>(runtime, 16, 127, 16, 127), "1 tiles are given, the problem is cut into 2 slabs");
+  refused(Tiles<double>(), "0 tiles are given");
+  if (runtime.ranks() > 1)
+    refused(Tiles<double>(runtime, 16, 127, 8, 127),
+            "the tile of slab 1 has 8 x 127 elements and belongs to rank 0");
+  const Tile<double> tile(runtime, 7, 127);
+  says([&] { solver.fill(0, tile, {}); },
+       "the tile of slab 0 has 7 x 127 elements and belongs to rank 0; 8 x 127");
+  says([&] { solver.fill(2, tile, {}); }, "there is no slab 2: the problem is cut into 2, counted from 0");
+}
+
 /// A solver plans once: many right-hand sides are solved alike, u is linear in f, and zero for zero.
 template <template <class> class Solver>
 void check_many_right_hand_sides(const poisson::Problem& problem) {

@@ -78,6 +78,36 @@ std::vector<double> equal_coordinates(const Axis& axis, double origin) {
   return x;
 }
 
+/// (A2) by its definition, in long double.
+struct ExactRow {
+  long double before, after, width, position;
+};
+
+std::vector<ExactRow> exact_rows(const Axis& axis, const std::vector<double>& coordinates) {
+  using Real = long double;
+  const std::vector<Real> x(coordinates.begin(), coordinates.end());
+  const Real span = x.back() - x.front(), unit = span / static_cast<Real>(axis.cells());
+  const auto n = static_cast<std::size_t>(axis.n);
+  const bool cells = axis.centering == Centering::cell;
+  const std::size_t first = !cells && axis.lower == Condition::dirichlet ? 1 : 0;
+  std::vector<Real> nodes;
+  for (std::size_t i = 0; i < n; ++i) nodes.push_back(cells ? (x[i] + x[i + 1]) / 2 : x[first + i]);
+  std::vector<ExactRow> rows;
+  for (std::size_t i = 0; i < n; ++i) {
+    Real before = 0, after = 0;  // distances; none: no neighbour
+    if (i > 0) before = nodes[i] - nodes[i - 1];
+    if (i + 1 < n) after = nodes[i + 1] - nodes[i];
+    if (i == 0 && axis.lower == Condition::dirichlet) before = nodes[i] - x.front();
+    if (i == 0 && axis.periodic()) before = nodes[i] - (nodes.back() - span);
+    if (i + 1 == n && axis.upper == Condition::dirichlet) after = x.back() - nodes[i];
+    if (i + 1 == n && axis.periodic()) after = nodes.front() + span - nodes[i];
+    const Real width = cells ? x[i + 1] - x[i] : (before + after) / 2;
+    rows.push_back(
+        {before > 0 ? unit / before : 0, after > 0 ? unit / after : 0, width * unit, nodes[i] - x.front()});
+  }
+  return rows;
+}
+
 std::string message_of(const Axis& axis, const std::vector<double>& coordinates) {
   try {
     static_cast<void>(axis_rows(axis, coordinates));
@@ -154,6 +184,29 @@ TEST_CASE("equal coordinates, wherever they begin, give the rows of equal spacin
           CHECK(std::abs(rows[i].position - expected[i].position) <= 1e-14);
         }
       }
+}
+
+TEST_CASE("rows are those of the given coordinates to rounding, however far off the axis begins") {
+  for (const double origin : {1.5, -1e3, 1e9})
+    for (const Axis& axis : all_axes(8)) {
+      CAPTURE(origin);
+      CAPTURE(name(axis));
+      std::vector<double> x{origin};
+      for (Index i = 0; i < axis.cells(); ++i)
+        x.push_back(x.back() + 0.3 * std::pow(1.1, static_cast<double>(i % 5)));
+      const std::vector<AxisRow> rows = axis_rows(axis, x);
+      const std::vector<ExactRow> exact = exact_rows(axis, x);
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        CAPTURE(i);
+        const auto is = [](double made, long double wanted) {
+          CHECK(std::abs(made - wanted) <= 6 * 0x1p-53L * wanted);
+        };
+        is(rows[i].before, exact[i].before);
+        is(rows[i].after, exact[i].after);
+        is(rows[i].width, exact[i].width);
+        is(rows[i].position, exact[i].position);
+      }
+    }
 }
 
 TEST_CASE("stretched coordinates by hand") {

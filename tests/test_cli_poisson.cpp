@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <functional>
+#include <random>
 
 #include "command_line.hpp"
 #include "tools/npy.hpp"
@@ -190,6 +191,29 @@ TEST_CASE_TEMPLATE(
   }
 }
 
+TEST_CASE("coordinates that begin far off: the residual that is told is that of u") {
+  const fs::path folder = fresh_folder("offset");
+  const Array f = random_array({64, 12});
+  save(folder / "f.npy", f);
+  for (const double origin : {1.5, -1e4})
+    for (const std::string ends : {"dd", "nd", "pp"}) {
+      Array z({65});
+      std::mt19937_64 engine(3);
+      std::uniform_real_distribution<double> step(0.5, 1.5);
+      double position = origin;
+      for (double& value : z.values) value = position, position += step(engine) / 64;
+      save(folder / "z.npy", z);
+      const json j = poisson({(folder / "f.npy").string(), "-o", (folder / "u.npy").string(), "--centering",
+                              "cell", "--coordinates", (folder / "z.npy").string(), "--bc-y",
+                              ends.substr(0, 1) + "," + ends[1]});
+      const Equation equation{{{ends, 1, {}, {}, z.values}, {"dd"}}, true};
+      CAPTURE(origin);
+      CAPTURE(ends);
+      CHECK(j["scaled_residual"].get<double>() <= 2 * eps);
+      CHECK(residual_of(equation, f, read_array(folder / "u.npy")).scaled <= 2 * eps);
+    }
+}
+
 TEST_CASE("batches: every problem is solved by itself, in its place") {
   const fs::path folder = fresh_folder("batch");
   const Words files{(folder / "f.npy").string(), "-o", (folder / "u.npy").string(), "--bc-x", "p"};
@@ -248,6 +272,31 @@ TEST_CASE(
     CHECK(j["scaled_residual"].get<double>() <= 4 * eps);
     CHECK(residual_of(problem.equation, f, read_array(folder / "u.npy")).scaled <= 4 * eps);
   }
+}
+
+TEST_CASE("a mean that vanishes as well as float32 can is none, and a random u is known but for its mean") {
+  const fs::path folder = fresh_folder("rounded");
+  Array f = random_array({61, 83});
+  double mean = 0;
+  for (const double value : f.values) mean += value / static_cast<double>(f.values.size());
+  for (double& value : f.values) value = static_cast<float>(value - mean);
+  save<float>(folder / "f32.npy", f);
+  save<double>(folder / "f64.npy", f);
+  const Words options{"--bc", "n", "--centering", "cell"};
+  const Words run_in_f64{"--precision", "f64"};
+  CHECK(poisson(Words{(folder / "f32.npy").string()} + options + run_in_f64)["scaled_residual"] <= 2 * eps);
+  const Result refused = run(one_process(Words{"poisson", (folder / "f64.npy").string()} + options));
+  CHECK(refused.status == 2);
+  has(refused.err, {"the mean of f is ", "--project-mean"});
+  for (const Words& ends :
+       {Words{"--bc", "n"}, {"--bc", "p"}, {"--bc", "n", "--centering", "cell", "--slab", "7"}}) {
+    const Words random = Words{"--model", "random", "--grid", "61x83"} + ends;
+    CHECK(poisson(random)["error"] < 1e-12);
+    CHECK(poisson(random + Words{"--precision", "f32"})["error"] < 1e-3);
+    CHECK(poisson(random + Words{"--method", "gemm"})["error"] < 1e-12);
+  }
+  const Result text = run(one_process(Words{"poisson", "--model", "random", "--grid", "61x83"} + options));
+  has(text.out, {"relative to the exact solution of the difference equation without its mean\n"});
 }
 
 TEST_CASE("ranks: the same solution in 3D; what they tell each other is small") {

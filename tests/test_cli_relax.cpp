@@ -60,6 +60,8 @@ TEST_CASE("every method: the documented report, and the solution of `asterism po
                                       "unknowns",
                                       "values",
                                       "output",
+                                      "lengths",
+                                      "conditions",
                                       "omega",
                                       "seconds",
                                       "solver_seconds",

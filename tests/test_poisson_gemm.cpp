@@ -409,6 +409,8 @@ TEST_CASE_TEMPLATE("no end held: the mean of f must vanish, that of u does", T, 
       }
 }
 
+TEST_CASE("tiles of another cut are refused") { check_tiles_of_another_cut<poisson::GemmSolver>(); }
+
 TEST_CASE("one solver, many right-hand sides: linear, and zero for zero") {
   check_many_right_hand_sides<poisson::GemmSolver>({.shape = {50, 40}});
 }

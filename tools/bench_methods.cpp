@@ -11,6 +11,7 @@
 #include "commands.hpp"
 #include "figures.hpp"
 #include "poisson_slabs.hpp"
+#include "solver_run.hpp"
 
 namespace asterism::tools {
 namespace {
@@ -138,7 +139,7 @@ int bench_methods(Runtime& runtime, const MethodsBenchOptions& o) {
     if (!table) continue;
     fmt::print("{:>9}  {:<24} {:>12.3g} {:>13.3g} {:>11.2f} {:>20}\n", columns, factorised(columns + 1),
                c.fft.seconds, c.gemm.seconds, c.ratio(),
-               fmt::format("{:.2f}, {:.2f}", c.fft.residual, c.gemm.residual));
+               fmt::format("{:.2f}, {:.2f}", shown(c.fft.residual), shown(c.gemm.residual)));
     std::fflush(stdout);
   }
   if (table) fmt::print("{}\n", verdict(all));

@@ -6,6 +6,7 @@
 #include "../algorithms/poisson_gemm.hpp"
 #include "commands.hpp"
 #include "figures.hpp"
+#include "poisson_report.hpp"
 #include "poisson_slabs.hpp"
 #include "solver_run.hpp"
 
@@ -60,6 +61,7 @@ int bench_solver(Runtime& runtime, const PoissonBenchOptions& o, const StatedPro
   require_room<T>(runtime, problem);
   const Bandwidth raw = measure_ceilings(runtime);
   Solver<T> solver(runtime, problem, settings);
+  warn_of_unused_mean(solver, settings);
   const poisson::Layout& layout = solver.layout();
   std::optional<Slabs<T>> slabs;
   const double allocate = seconds_of([&] { slabs.emplace(runtime, solver); });
@@ -84,8 +86,8 @@ int bench_solver(Runtime& runtime, const PoissonBenchOptions& o, const StatedPro
   constexpr Precision precision = precision_of<T>;
   const double cells = static_cast<double>(count_unknowns(problem));
   const double grid_bytes = cells * sizeof(T);
-  figures.note("grid", problem.shape);
-  if (problem.batch > 1) figures.note("batch", problem.batch);
+  const nlohmann::ordered_json stated_problem = as_json(stated, o.common.seed);
+  for (const auto& [key, value] : stated_problem.items()) figures.note(key, value);
   figures.note("precision", to_string(precision));
   figures.note("method", name(o.method.method));
   figures.note("mode", name(layout.mode));
@@ -119,8 +121,9 @@ int bench_poisson(Runtime& runtime, const PoissonBenchOptions& o, const StatedPr
                                          : bench_solver<poisson::Solver, T>(runtime, o, stated);
 }
 
-int run(const PoissonBenchOptions& o) {
+int run(const CLI::App& app, const PoissonBenchOptions& o) {
   const StatedProblem stated = state_problem(o.problem, "");
+  warn_of_unused(app, o.problem, stated);
   return with_runtime(o.common.runtime, [&](Runtime& runtime) {
     return o.common.precision.value_or(Precision::f64) == Precision::f32
                ? bench_poisson<float>(runtime, o, stated)
@@ -142,7 +145,7 @@ Command add_bench_poisson(CLI::App& bench) {
       ->group("Method");
   add_bench_options(*app, options->common, options->repeats,
                     "solves, of which the fastest counts; default: 3");
-  return {app, [options] { return run(*options); }};
+  return {app, [app, options] { return run(*app, *options); }};
 }
 
 }  // namespace asterism::tools

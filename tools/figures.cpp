@@ -4,6 +4,8 @@
 
 #include <chrono>
 
+#include "solver_run.hpp"
+
 namespace asterism::tools {
 
 double seconds_of(const std::function<void()>& body) {
@@ -14,11 +16,11 @@ double seconds_of(const std::function<void()>& body) {
 
 void Figures::add(const std::string& key, const std::string& what, double value, const std::string& unit) {
   figures_[key] = value;
-  if (!json_ && !silent_) fmt::print("{:<66} {:>12.4g} {}\n", what, value, unit);
+  if (!json_ && !silent_) fmt::print("{:<66} {:>12.4g} {}\n", what, shown(value), unit);
 }
 
 void Figures::finish() const {
-  if (json_ && !silent_) fmt::print("{}\n", figures_.dump(2));
+  if (json_ && !silent_) print_report(figures_);
 }
 
 Bandwidth measure_ceilings(Runtime& runtime) {

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.hpp"
+#include "solver_run.hpp"
 
 namespace asterism::tools {
 namespace {
@@ -32,7 +33,6 @@ const char* name(MemoryKind kind) {
 
 void print_json(const Machine& machine) {
   nlohmann::ordered_json j;
-  j["version"] = ASTERISM_VERSION;
   j["host"] = machine.host;
   j["features"] = build_features();
   j["workers"] = nlohmann::json::array();
@@ -50,7 +50,7 @@ void print_json(const Machine& machine) {
                           {"latency", link.latency}});
   j["scheduler"] = machine.scheduler;
   j["schedulers"] = machine.schedulers;
-  fmt::print("{}\n", j.dump(2));
+  print_report(j);
 }
 
 }  // namespace

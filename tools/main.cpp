@@ -42,6 +42,8 @@ int with_runtime(const Options& options, const std::function<int(Runtime&)>& bod
     Runtime runtime(options);
     try {
       runtime.require_alike(asked_for);
+      if (options.gpu_memory > 0 && runtime.machine().count(WorkerKind::cuda) == 0)
+        warn("--gpu-memory has no effect: there is no GPU worker");
       return body(runtime);
     } catch (const Stall& stall) {
       if (runtime.ranks() == 1) end_all_ranks(report(stall));

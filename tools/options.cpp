@@ -72,6 +72,16 @@ std::string missing_subcommand(const CLI::App& app) {
              : fmt::format("the subcommand '{}' is unknown: there are {}", surplus.front(), names);
 }
 
+/// What is said of an option that was given without its value, or more than once.
+std::string misused_option(const CLI::App& app, const std::string& what) {
+  const std::string name = what.substr(0, what.find(':'));
+  const CLI::Option* const option = app.get_option_no_throw(name);
+  if (option == nullptr) return what;
+  return option->count() > 1 ? fmt::format("{} is given {} times; give it once", name, option->count())
+                             : fmt::format("{}: its value is missing; it follows the option: {} {}", name,
+                                           name, option->get_type_name());
+}
+
 }  // namespace
 
 std::size_t parse_size(const std::string& text) {
@@ -294,9 +304,9 @@ Parsed parse_command_line(CLI::App& app, int argc, const char* const* argv) {
     return Parsed::finished;
   } catch (const CLI::ParseError& error) {
     const CLI::App& reached = innermost(app);
-    const std::string what = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr
-                                 ? missing_subcommand(reached)
-                                 : error.what();
+    std::string what = error.what();
+    if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) what = missing_subcommand(reached);
+    if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) what = misused_option(reached, what);
     throw Error(fmt::format("{}; see `{} --help`", what, full_name(reached)));
   }
   return Parsed::run;

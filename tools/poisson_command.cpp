@@ -24,7 +24,10 @@ template <template <class> class Solver, class T>
 PoissonOutcome solve_by(Runtime& runtime, const PoissonOptions& o, const StatedProblem& stated,
                         Stopwatch& stopwatch) {
   require_room<T>(runtime, stated.problem);
-  Solver<T> solver(runtime, stated.problem, o.method.settings);
+  poisson::Settings settings = o.method.settings;
+  settings.source_rounding = stated.rounding;
+  Solver<T> solver(runtime, stated.problem, settings);
+  warn_of_unused_mean(solver, settings);
   std::optional<NpyWriter> writer = open_output(runtime, o.common.output, stated.array, precision_of<T>);
   if (writer) writer->set_leading(stated.array.size() - stated.dimensions() + 1);
   stopwatch.lap("setup");
@@ -70,6 +73,7 @@ PoissonOutcome solve_by(Runtime& runtime, const PoissonOptions& o, const StatedP
       show("checking the residual", slab);
       rhs(slab, f);
     };
+    outcome.error_lacks_mean = solver.grid().has_constants() && stated.model == kernels::Model::random;
     outcome.check =
         solver.check(slabs.tiles(), shown_rhs, stated.model_is_exact ? std::optional(known) : std::nullopt);
     outcome.report.reason = outcome.check->reason;
@@ -95,10 +99,11 @@ PoissonOutcome solve(Runtime& runtime, const PoissonOptions& o, const StatedProb
                                          : solve_by<poisson::Solver, T>(runtime, o, stated, stopwatch);
 }
 
-int run(const PoissonOptions& o) {
+int run(const CLI::App& app, const PoissonOptions& o) {
   Stopwatch stopwatch;
   const StatedProblem stated = state_problem(o.problem, o.input);
   tell_replaced(o.common, {o.input});
+  warn_of_unused(app, o.problem, stated);
   const Precision precision =
       o.common.precision.value_or(stated.reader ? stated.reader->header().precision : Precision::f64);
   return with_runtime(o.common.runtime, [&](Runtime& runtime) {
@@ -144,7 +149,7 @@ Command add_poisson(CLI::App& program) {
       "  mpirun -np 4 asterism poisson --model random --grid 511x511x511\n\n"
       "Extents are transformed fastest where the number of intervals between the ends (nodes + 1 for\n"
       "Dirichlet, node-centred: 4095, 49151) or of cells is a product of small primes.");
-  return {app, [options] { return run(*options); }};
+  return {app, [app, options] { return run(*app, *options); }};
 }
 
 }  // namespace asterism::tools

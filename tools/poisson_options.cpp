@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string_view>
 
@@ -11,6 +13,8 @@ namespace {
 using poisson::Centering;
 using poisson::Condition;
 using poisson::Mode;
+
+const Dimensions any_dimensions{1, std::numeric_limits<std::size_t>::max()};
 
 Condition parse_condition(const std::string& text) {
   for (const Condition condition : {Condition::dirichlet, Condition::neumann, Condition::periodic})
@@ -53,8 +57,14 @@ void state_shape(const ProblemOptions& o, StatedProblem& p) {
   p.reader->set_leading(p.array.size() - axes + 1);
 }
 
+/// f or given values come from this file, too.
+void note_precision(const NpyReader& reader, StatedProblem& p) {
+  p.rounding = std::max(p.rounding, roundoff(reader.header().precision));
+}
+
 /// Conditions and values at all ends.
-void state_ends(const ProblemOptions& o, poisson::Problem& problem) {
+void state_ends(const ProblemOptions& o, StatedProblem& p) {
+  poisson::Problem& problem = p.problem;
   if (first_axis(problem) == 1)
     for (const auto& [given, option] :
          {std::pair{o.axis_conditions[0].has_value(), "--bc-z"}, {o.values[0].has_value(), "--value-z"}})
@@ -73,21 +83,40 @@ void state_ends(const ProblemOptions& o, poisson::Problem& problem) {
          {std::pair{&o.values[option]->lower, &ends.lower}, {&o.values[option]->upper, &ends.upper}}) {
       end->value = given->number;
       end->values = read_side(*given, problem.shape, a);
+      if (!given->file.empty()) note_precision(NpyReader(given->file, any_dimensions), p);
     }
   }
 }
 
+/// Those of --coordinates, along the slowest axis.
+void state_coordinates(const ProblemOptions& o, poisson::Problem& problem) {
+  const NpyReader reader(o.coordinates, 1);
+  const auto fail = [&](const std::string& what) {
+    return Error(fmt::format("--coordinates {}: {}", o.coordinates.string(), what));
+  };
+  problem.coordinates = read_array(reader);
+  const kernels::Axis axis = poisson::axis_of(problem, 0);
+  try {
+    static_cast<void>(kernels::axis_rows(axis, problem.coordinates));
+  } catch (const Error& error) {
+    throw fail(error.what());
+  }
+  const double front = problem.coordinates.front(), back = problem.coordinates.back(), span = back - front;
+  const double rounding = 4 * roundoff(reader.header().precision) * std::max(std::abs(front), std::abs(back));
+  if (o.lengths && std::abs(problem.lengths[0] - span) > rounding)
+    throw fail(fmt::format(
+        "they span {}; --lengths says {} for that axis; give {} there, or leave --lengths away if "
+        "the others are 1",
+        span, problem.lengths[0], span));
+  problem.lengths[0] = span;
+}
+
 void state_lengths(const ProblemOptions& o, bool sine, poisson::Problem& problem) {
   const std::size_t axes = problem.shape.size();
-  if (!o.coordinates.empty()) problem.coordinates = read_array(NpyReader(o.coordinates, 1));
   if (o.lengths && o.lengths->size() != axes)
     throw Error(fmt::format("--lengths gives {} lengths, the problem has {} axes", o.lengths->size(), axes));
-  if (o.lengths) problem.lengths = *o.lengths;
-  if (o.lengths || !sine) return;
-  problem.lengths.assign(axes, 2.0);
-  if (problem.coordinates.empty()) return;
-  const double span = problem.coordinates.back() - problem.coordinates.front();
-  if (span > 0) problem.lengths[0] = span;  // else they do not increase, which is found soon
+  problem.lengths = o.lengths.value_or(std::vector<double>(axes, sine ? 2.0 : 1.0));
+  if (!o.coordinates.empty()) state_coordinates(o, problem);
 }
 
 bool are_zero(const std::vector<poisson::Ends>& ends) {
@@ -111,6 +140,8 @@ const char* name(Condition condition) {
                                            : "periodic";
 }
 
+const char* name(kernels::Model model) { return model == kernels::Model::sine ? "sine" : "random"; }
+
 const char* name(Centering centering) { return centering == Centering::node ? "node" : "cell"; }
 
 const char* axis_name(const poisson::Problem& problem, std::size_t a) {
@@ -118,6 +149,11 @@ const char* axis_name(const poisson::Problem& problem, std::size_t a) {
 }
 
 Conditions parse_conditions(const std::string& text) {
+  if (const auto commas = std::count(text.begin(), text.end(), ','); commas > 1)
+    throw Error(
+        fmt::format("'{}' has {} conditions; give one for both ends of an axis, or LOWER,UPPER such as "
+                    "dirichlet,neumann; for single axes there are --bc-z, --bc-y and --bc-x",
+                    text, commas + 1));
   const auto [lower, upper] = lower_and_upper(text);
   return {parse_condition(lower), parse_condition(upper)};
 }
@@ -126,13 +162,14 @@ StatedProblem state_problem(const ProblemOptions& o, const std::string& input) {
   StatedProblem p;
   if (!input.empty()) {
     if (o.model) throw Error(fmt::format("{} and --model: f comes from either, leave one away", input));
-    p.reader.emplace(input, Dimensions(1, std::numeric_limits<std::size_t>::max()));
+    p.reader.emplace(input, any_dimensions);
+    note_precision(*p.reader, p);
   }
   p.model = o.model.value_or(kernels::Model::sine);
   state_shape(o, p);
-  state_ends(o, p.problem);
-  state_lengths(o, !p.reader && p.model == kernels::Model::sine, p.problem);
   p.problem.centering = o.centering;
+  state_ends(o, p);
+  state_lengths(o, !p.reader && p.model == kernels::Model::sine, p.problem);
   p.problem.lambda = o.lambda;
   p.model_is_exact = !p.reader && are_zero(p.problem.ends);
   count_unknowns(p.problem);
@@ -149,6 +186,16 @@ Index count_unknowns(const poisson::Problem& problem) {
     throw Error(fmt::format("{} problems of {}: more points than can be counted", problem.batch,
                             poisson::to_string(problem.shape)));
   return count / 16;
+}
+
+void warn_of_unused(const CLI::App& app, const ProblemOptions& o, const StatedProblem& stated) {
+  if (stated.reader)
+    warn_without_effect(app, "--seed", "f comes from a file");
+  else if (stated.model != kernels::Model::random)
+    warn_without_effect(app, "--seed", "only --model random draws numbers");
+  const auto axes = o.axis_conditions.end() - static_cast<std::ptrdiff_t>(stated.dimensions());
+  if (std::all_of(axes, o.axis_conditions.end(), [](const auto& given) { return given.has_value(); }))
+    warn_without_effect(app, "--bc", "every axis has an option of its own");
 }
 
 void add_poisson_options(CLI::App& app, ProblemOptions& options) {

@@ -45,6 +45,7 @@ struct StatedProblem {
   kernels::Model model = kernels::Model::sine;
   std::vector<Index> array;     ///< the shape of f and u
   bool model_is_exact = false;  ///< whether the model's solution is that of the problem
+  double rounding = 0;  ///< to which numbers of f's file and those of given values were rounded; 0: no file
 
   [[nodiscard]] std::size_t dimensions() const { return problem.shape.size(); }
 };
@@ -52,6 +53,9 @@ struct StatedProblem {
 /// @param input the file of f; empty: the model
 /// @throw Error: options that do not go together, or with the files they name
 StatedProblem state_problem(const ProblemOptions& options, const std::string& input);
+
+/// Warns of options that were given and have no effect on the problem.
+void warn_of_unused(const CLI::App& app, const ProblemOptions& options, const StatedProblem& stated);
 
 /// How many numbers f has. @throw Error when they cannot be counted.
 Index count_unknowns(const poisson::Problem& problem);
@@ -80,6 +84,7 @@ const char* name(Method method);
 const char* name(poisson::Mode mode);
 const char* name(poisson::Condition condition);
 const char* name(poisson::Centering centering);
+const char* name(kernels::Model model);
 
 /// "z", "y" or "x": axis `a` of a problem, the slowest first.
 const char* axis_name(const poisson::Problem& problem, std::size_t a);

@@ -37,23 +37,32 @@ std::string conditions(const poisson::Problem& problem) {
 
 }  // namespace
 
-void print_json(const PoissonRun& run) {
-  const poisson::Problem& problem = run.stated.problem;
-  const PoissonOutcome& outcome = run.outcome;
+nlohmann::ordered_json as_json(const StatedProblem& stated, std::uint64_t seed) {
+  const poisson::Problem& problem = stated.problem;
   nlohmann::ordered_json j;
-  j["solver"] = solver_name(run.method);
-  j["method"] = name(run.method);
-  j["mode"] = name(outcome.layout.mode);
-  j["dimensions"] = run.stated.dimensions();
+  j["dimensions"] = stated.dimensions();
   j["grid"] = problem.shape;
   if (problem.batch > 1) j["batch"] = problem.batch;
+  j["lengths"] = problem.lengths;
   for (std::size_t a = 0; a < problem.ends.size(); ++a)
     j["conditions"][axis_name(problem, a)] = {name(problem.ends[a].lower.condition),
                                               name(problem.ends[a].upper.condition)};
   j["centering"] = name(problem.centering);
   j["lambda"] = problem.lambda;
+  if (!stated.reader) j["model"] = name(stated.model);
+  if (!stated.reader && stated.model == kernels::Model::random) j["seed"] = seed;
+  return j;
+}
+
+void print_json(const PoissonRun& run) {
+  const PoissonOutcome& outcome = run.outcome;
+  nlohmann::ordered_json j;
+  j["solver"] = solver_name(run.method);
+  j["method"] = name(run.method);
+  j["mode"] = name(outcome.layout.mode);
+  j.update(as_json(run.stated, run.options.seed));
   j["precision"] = to_string(run.precision);
-  j["unknowns"] = count_unknowns(problem);
+  j["unknowns"] = count_unknowns(run.stated.problem);
   j["seconds"] = as_json(run.stopwatch);
   if (outcome.check) {  // NaN and infinity, which JSON has not, become null
     j["scaled_residual"] = outcome.check->scaled_residual;
@@ -64,7 +73,7 @@ void print_json(const PoissonRun& run) {
   j["slabs"] = outcome.slabs;
   if (outcome.blocks > 0) j["blocks"] = outcome.blocks;
   j["reason"] = to_string(outcome.report.reason);
-  fmt::print("{}\n", j.dump(2));
+  print_report(j);
 }
 
 void print_text(const PoissonRun& run, const std::string& input) {
@@ -75,9 +84,7 @@ void print_text(const PoissonRun& run, const std::string& input) {
   const Index planes = outcome.layout.slab_planes;
 
   fmt::print("problem    {}, {}: {}{} unknowns ({:.4g} million) in {}\n", equation(problem),
-             run.stated.reader ? input
-             : sine            ? "model sine"
-                               : "model random",
+             run.stated.reader ? input : fmt::format("model {}", name(run.stated.model)),
              problem.batch > 1 ? fmt::format("{} problems of ", problem.batch) : "",
              poisson::to_string(problem.shape), millions, to_string(run.precision));
   if (const std::string text = conditions(problem); !text.empty()) fmt::print("conditions {}\n", text);
@@ -91,11 +98,12 @@ void print_text(const PoissonRun& run, const std::string& input) {
              millions / outcome.report.seconds.at("solve"));
   print_moved(outcome.report.traffic);
   if (outcome.check)
-    fmt::print("residual   {:.2e} scaled, {:.2f} eps\n", outcome.check->scaled_residual,
-               outcome.check->scaled_residual / roundoff(run.precision));
+    fmt::print("residual   {:.2e} scaled, {:.2f} eps\n", shown(outcome.check->scaled_residual),
+               shown(outcome.check->scaled_residual / roundoff(run.precision)));
   if (outcome.check && outcome.check->error)
-    fmt::print("error      {:.2e} relative to the exact solution of the {} equation\n", *outcome.check->error,
-               sine ? "differential" : "difference");
+    fmt::print("error      {:.2e} relative to the exact solution of the {} equation{}\n",
+               shown(*outcome.check->error), sine ? "differential" : "difference",
+               outcome.error_lacks_mean ? " without its mean" : "");
   if (!run.options.output.empty() && outcome.has_result())
     fmt::print("written    {}\n", run.options.output.string());
   fmt::print("result     {}{}\n", to_string(outcome.report.reason),

@@ -2,6 +2,8 @@
 /// What `asterism poisson` tells about a run.
 #pragma once
 
+#include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
@@ -18,6 +20,7 @@ struct PoissonOutcome {
   Index blocks = 0;  ///< of modes, each with a worker of its own; 0: the method has none
   Report report;     ///< traffic: of all ranks
   std::optional<poisson::Check> check;
+  bool error_lacks_mean = false;  ///< whether u is known up to its mean
   Workers workers;
 
   /// Whether there is a u that is worth keeping, if only to look at it.
@@ -35,6 +38,10 @@ struct PoissonRun {
   const PoissonOutcome& outcome;
   const Stopwatch& stopwatch;
 };
+
+/// The problem as a report says it: dimensions, grid, lengths, conditions, centering, lambda; model and seed.
+/// @param seed of the model random
+nlohmann::ordered_json as_json(const StatedProblem& stated, std::uint64_t seed);
 
 /// @param input the file of f, where there is one
 void print_text(const PoissonRun& run, const std::string& input);

@@ -36,6 +36,15 @@ void require_room(const Runtime& runtime, const poisson::Problem& problem) {
     require(options.cpu_memory, "--memory allows", "allow more, or add --spill DIR");
 }
 
+/// Warns where --project-mean has no effect.
+template <class T>
+void warn_of_unused_mean(const poisson::SlabbedProblem<T>& solver, const poisson::Settings& settings) {
+  if (settings.mean == poisson::Mean::project && !solver.grid().has_constants())
+    warn(
+        "--project-mean has no effect: f need not have a mean of zero, for an end is Dirichlet or lambda is "
+        "not 0");
+}
+
 /// The grid of a solver as slabs, with the memory behind them: one piece of main memory, or, where there is a
 /// folder to spill to, whatever the runtime makes of it. Slabs are counted through the whole batch.
 template <class T>

@@ -139,7 +139,11 @@ void print_json(const RelaxRun& run) {
   j["method"] = name(run.options.method);
   j["dimensions"] = run.stated.shape.size();
   j["grid"] = run.stated.shape;
+  j["lengths"] = run.stated.lengths;
+  for (std::size_t a = 0; a < run.stated.shape.size(); ++a)
+    j["conditions"][axis_name(run.stated.shape.size(), a)] = {"dirichlet", "dirichlet"};
   if (!run.stated.source) j["model"] = name(run.stated.model);
+  if (!run.stated.source && run.stated.model == RelaxModel::random) j["seed"] = run.options.common.seed;
   j["precision"] = to_string(run.precision);
   j["unknowns"] = run.stated.unknowns();
   if (run.options.model != RelaxModel::laplace)
@@ -172,7 +176,7 @@ void print_json(const RelaxRun& run) {
   if (!run.options.common.output.empty() && has_result(report))
     j["output"] = run.options.common.output.string();
   j["reason"] = to_string(report.reason);
-  fmt::print("{}\n", j.dump(2));
+  print_report(j);
 }
 
 void print_text(const RelaxRun& run) {
@@ -201,10 +205,10 @@ void print_text(const RelaxRun& run) {
     fmt::print("balance    the last worker finished {:.3g} s after the first\n", spread->second);
   print_moved(report.traffic);
   if (!report.residual_history.empty())
-    fmt::print("residual   {:.2e} scaled, {:.2e} before the first sweep\n", report.residual_history.back(),
-               report.residual_history.front());
+    fmt::print("residual   {:.2e} scaled, {:.2e} before the first sweep\n",
+               shown(report.residual_history.back()), shown(report.residual_history.front()));
   if (outcome.error)
-    fmt::print("error      {:.2e} relative to the exact solution of the {} equation\n", *outcome.error,
+    fmt::print("error      {:.2e} relative to the exact solution of the {} equation\n", shown(*outcome.error),
                run.stated.model == RelaxModel::sine ? "differential" : "difference");
   if (const std::string output = run.options.common.output.string(); !output.empty())
     fmt::print("written    {}\n", !has_result(report) ? "nothing, as u is not finite"

@@ -3,7 +3,31 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
+#include <fstream>
+#include <string>
+
 namespace asterism::tools {
+namespace {
+
+/// A word as a shell takes it.
+std::string shell_word(const std::string& word) {
+  constexpr const char* plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+/// That of this process, to be typed again.
+std::string command_line() {
+  std::ifstream words("/proc/self/cmdline", std::ios::binary);
+  std::string line;
+  for (std::string word; std::getline(words, word, '\0');) line += (line.empty() ? "" : " ") + shell_word(word);
+  return line;
+}
+
+}  // namespace
 
 Workers workers_of_all_ranks(const Runtime& runtime) {
   const Machine machine = runtime.machine();
@@ -66,6 +90,14 @@ nlohmann::ordered_json as_json(const Traffic& traffic) {
           {"between_ranks", traffic.between_ranks}};
 }
 
+void print_report(const nlohmann::ordered_json& body) {
+  nlohmann::ordered_json report{{"version", ASTERISM_VERSION}, {"command", command_line()}};
+  report.update(body);
+  using OfBytes =
+      nlohmann::ordered_json::error_handler_t;  // what is no UTF-8: names of files may be anything
+  fmt::print("{}\n", report.dump(2, ' ', false, OfBytes::replace));
+}
+
 void print_workers_and_seconds(const Workers& workers, const Stopwatch& stopwatch) {
   fmt::print("workers    {} CPU, {} CUDA, {} rank{}\n", workers.cpus, workers.gpus, workers.ranks,
              plural(workers.ranks));
@@ -86,6 +118,8 @@ void print_moved(const Traffic& traffic) {
   add(traffic.between_ranks, " between ranks");
   if (!parts.empty()) fmt::print("moved      {}\n", fmt::join(parts, ", "));
 }
+
+double shown(double number) { return std::isnan(number) ? std::abs(number) : number; }
 
 const char* plural(Index count) { return count == 1 ? "" : "s"; }
 

@@ -61,9 +61,15 @@ void commit_output(const Runtime& runtime, std::optional<NpyWriter>& writer);
 nlohmann::ordered_json as_json(const Stopwatch& stopwatch);
 nlohmann::ordered_json as_json(const Workers& workers);
 nlohmann::ordered_json as_json(const Traffic& traffic);
+/// Prints a report for programs on standard output, the version and the command line before what `body` says.
+/// NaN and infinity, which JSON has not, become null.
+void print_report(const nlohmann::ordered_json& body);
 void print_workers_and_seconds(const Workers& workers, const Stopwatch& stopwatch);
 /// Nothing where nothing was moved.
 void print_moved(const Traffic& traffic);
+
+/// A number as it is printed: NaN has no sign.
+double shown(double number);
 
 /// "s" or nothing.
 const char* plural(Index count);

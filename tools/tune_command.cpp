@@ -9,6 +9,7 @@
 #include "../algorithms/wavefront.hpp"
 #include "commands.hpp"
 #include "figures.hpp"
+#include "solver_run.hpp"
 #include "tile_choice.hpp"
 
 namespace asterism::tools {
@@ -125,7 +126,7 @@ int tune_gpu(Runtime& runtime, const TuneOptions& o, kernels::WavefrontArgs args
     j["costs_seconds"] = known.seconds;
     j["costs_file"] = known.file.string();
     j["costs"] = costs_as_json(known.costs);
-    fmt::print("{}\n", j.dump(2));
+    print_report(j);
     return 0;
   }
   fmt::print("wavefront SOR, {}, on {}\n", problem_of(o, precision_of<T>), probe.gpu().name);
@@ -234,7 +235,7 @@ int tune_cpu(Runtime& runtime, const TuneOptions& o, kernels::WavefrontArgs args
     for (const CpuTile& tile : tiles)
       measured.push_back({{"sweeps", tile.sweeps}, {"height", tile.height}, {"seconds", tile.seconds}});
     j["tiles"] = measured;
-    fmt::print("{}\n", j.dump(2));
+    print_report(j);
     return 0;
   }
   fmt::print("wavefront SOR, {}, on {} CPU workers\n", problem_of(o, precision_of<T>), workers);
