@@ -1,13 +1,13 @@
 #include "runtime.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 
 #include "environment.hpp"
+#include "kept_files.hpp"
 #include "state.hpp"
 #include "trace.hpp"
 
@@ -17,13 +17,6 @@ namespace {
 Runtime::State* current = nullptr;
 
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
-
-/// Whether a folder is there, or can be made, and can be written to.
-bool can_write(const std::filesystem::path& folder) {
-  std::error_code ignored;
-  std::filesystem::create_directories(folder, ignored);
-  return std::filesystem::is_directory(folder, ignored) && access(folder.c_str(), W_OK | X_OK) == 0;
-}
 
 void require_writable_folder(const std::filesystem::path& folder, const char* what) {
   if (!can_write(folder))
@@ -39,24 +32,6 @@ void require_known_scheduler(const std::string& name) {
     known += fmt::format("{}{}", known.empty() ? "" : ", ", (*policy)->policy_name);
   }
   throw Error(fmt::format("unknown scheduler '{}'; StarPU knows {}", name, known));
-}
-
-/// StarPU aborts where it cannot write its performance models. They are worth keeping, but not worth a run.
-void provide_model_folder(Environment& environment) {
-  if (std::getenv("STARPU_PERF_MODEL_DIR") != nullptr) return;
-  const char* home = nullptr;
-  for (const char* variable : {"XDG_CACHE_HOME", "STARPU_HOME", "HOME"})  // StarPU's order
-    if (home == nullptr) home = std::getenv(variable);
-  if (home != nullptr && can_write(std::filesystem::path(home) / ".starpu" / "sampling")) return;
-  std::error_code failed;
-  const std::filesystem::path temporary = std::filesystem::temp_directory_path(failed);
-  const std::filesystem::path substitute = temporary / fmt::format("asterism-{}", getuid());
-  if (failed || !can_write(substitute))
-    throw Error(fmt::format("neither {} nor a folder for temporary files can be written, and StarPU needs one for what "
-                            "it measures; set STARPU_HOME to one",
-                            home == nullptr ? "$HOME" : home),
-                Blame::machine);
-  environment.set("STARPU_PERF_MODEL_DIR", substitute.string());
 }
 
 /// Hands the options to StarPU: those that were set beat its environment variables, the others leave them alone.
@@ -89,7 +64,6 @@ starpu_conf configuration(Options& options, Environment& environment) {
     environment.set("STARPU_FXT_PREFIX", options.trace.string());
     environment.set("STARPU_FXT_SUFFIX", trace::raw_prefix);
   }
-  provide_model_folder(environment);
   environment.suggest("STARPU_SILENT", "1");  // its chatter on standard error would drown the program's own words
   starpu_conf conf;
   starpu_conf_init(&conf);
@@ -152,6 +126,7 @@ void start(Runtime::State& state, bool& running) {
   if (!options.trace.empty()) require_writable_folder(options.trace, "trace");
   Environment environment;
   starpu_conf conf = configuration(options, environment);
+  state.models.emplace(environment);
   if (const int status = state.ranks > 1 ? ranks::start(conf, environment) : starpu_init(&conf); status != 0)
     throw Error(fmt::format("StarPU found no worker to run on ({}): check --cpus, --gpus and `asterism info`",
                             std::strerror(-status)),

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "codelet.hpp"
+#include "model_folder.hpp"
 #include "ranks.hpp"
 #include "runtime.hpp"
 #include "spill_folder.hpp"
@@ -84,7 +85,8 @@ struct TaskTimes {
 
 struct Runtime::State {
   Options options;
-  std::optional<SpillFolder> spill;  // outlives StarPU
+  std::optional<ModelFolder> models;  // outlives StarPU
+  std::optional<SpillFolder> spill;   // outlives StarPU
   int rank = 0, ranks = 1;
   std::int64_t next_tag = 0;  // MPI tag of the next tile: the same on every rank, as every rank makes the same tiles
 
