@@ -1,7 +1,9 @@
 #include "runtime.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -26,16 +28,26 @@ void require_writable_folder(const std::filesystem::path& folder, const char* wh
 
 void require_known_scheduler(const std::string& name) {
   // StarPU itself only warns about an unknown name and falls back to a scheduler that is slow with GPUs.
-  std::string known;
-  for (starpu_sched_policy** policy = starpu_sched_get_predefined_policies(); *policy != nullptr; ++policy) {
-    if (name == (*policy)->policy_name) return;
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", (*policy)->policy_name);
-  }
-  throw Error(fmt::format("unknown scheduler '{}'; StarPU knows {}", name, known));
+  const std::vector<std::string> names = schedulers();
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    throw Error(fmt::format("unknown scheduler '{}'; there are {}", name, fmt::join(names, ", ")));
+}
+
+/// Waiting CPU workers spin: with many more of them than cores nothing moves.
+int cpus_within_reason(const Options& options) {
+  int asked = options.cpus;
+  for (const char* variable : {"STARPU_NCPU", "STARPU_NCPUS"})
+    if (const char* const value = std::getenv(variable); asked < 0 && value != nullptr) asked = std::atoi(value);
+  const int cores = cores_allowed();
+  if (asked <= 2 * cores) return options.cpus;
+  if (launched_rank() == 0)
+    fmt::print(stderr, "asterism: {} CPU workers are asked for: as many start as there are cores, {}\n", asked, cores);
+  return cores;
 }
 
 /// Hands the options to StarPU: those that were set beat its environment variables, the others leave them alone.
 starpu_conf configuration(Options& options, Environment& environment) {
+  require_sound_environment();
   if (options.cpus == 0 && options.gpus == 0)
     throw Error("no worker: 0 CPUs and 0 GPUs were asked for; ask for at least one", Blame::machine);
   if (options.window == 0) throw Error("window is 0 tasks: at least 1 must be allowed in flight");
@@ -45,7 +57,7 @@ starpu_conf configuration(Options& options, Environment& environment) {
   }
   require_known_scheduler(options.scheduler);
   environment.set("STARPU_SCHED", options.scheduler);
-  if (options.cpus >= 0) environment.set("STARPU_NCPU", std::to_string(options.cpus));
+  if (const int cpus = cpus_within_reason(options); cpus >= 0) environment.set("STARPU_NCPU", std::to_string(cpus));
   if (options.gpus >= 0) environment.set("STARPU_NCUDA", std::to_string(options.gpus));
   // StarPU counts in MiB; rounding up keeps a tiny limit from becoming "no limit".
   const auto mebibytes = [](std::size_t bytes) { return std::to_string((bytes + mebibyte - 1) / mebibyte); };

@@ -135,6 +135,9 @@ struct Runtime::State {
   [[nodiscard]] Traffic traffic() const;
 };
 
+/// The names of StarPU's schedulers, less those that wait for more than tasks.
+std::vector<std::string> schedulers();
+
 /// The Runtime that lives in this process, or nullptr.
 Runtime::State* current_runtime();
 
