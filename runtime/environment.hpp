@@ -1,5 +1,5 @@
 /// \file
-/// StarPU's second way of being told things. Private to runtime/.
+/// StarPU's second way of being told things, and what else a process finds around it. Private to runtime/.
 #pragma once
 
 #include <cstdlib>
@@ -38,5 +38,12 @@ class Environment {
  private:
   std::map<std::string, std::optional<std::string>> former_;
 };
+
+/// How many cores this process may run on.
+int cores_allowed();
+
+/// Checks the numbers among StarPU's variables as they are now: it would abort at another value.
+/// @throw Error that names the variable, its value and what it must be.
+void require_sound_environment();
 
 }  // namespace asterism

@@ -46,6 +46,14 @@ std::size_t container_limit() {
 
 }  // namespace
 
+std::vector<std::string> schedulers() {
+  std::vector<std::string> names;
+  for (starpu_sched_policy** policy = starpu_sched_get_predefined_policies(); *policy != nullptr; ++policy)
+    names.emplace_back((*policy)->policy_name);
+  std::erase(names, "graph_test");  // begins when it is told that the whole graph is there
+  return names;
+}
+
 int Machine::count(WorkerKind kind) const {
   return static_cast<int>(
       std::count_if(workers.begin(), workers.end(), [kind](const Worker& w) { return w.kind == kind; }));
@@ -66,8 +74,7 @@ Machine Runtime::State::machine() const {
   m.rank = rank;
   m.ranks = ranks;
   m.scheduler = options.scheduler;
-  for (starpu_sched_policy** policy = starpu_sched_get_predefined_policies(); *policy != nullptr; ++policy)
-    m.schedulers.emplace_back((*policy)->policy_name);
+  m.schedulers = schedulers();
   for (unsigned w = 0; w < starpu_worker_get_count(); ++w) {
     starpu_worker_get_name(static_cast<int>(w), name.data(), name.size());
     m.workers.push_back({name.data(),

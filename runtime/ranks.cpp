@@ -77,10 +77,7 @@ struct Cores {
   bool shared;
 };
 Cores cores_of_this_rank() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  sched_getaffinity(0, sizeof allowed, &allowed);
-  const int mine = CPU_COUNT(&allowed), all = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  const int mine = cores_allowed(), all = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   const int neighbours = place_on_node().ranks;
   const bool shared = mine * neighbours > all;
   return {shared ? std::max(1, all / neighbours) : mine, shared};

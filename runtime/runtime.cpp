@@ -1,8 +1,9 @@
 #include "runtime.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -10,6 +11,7 @@
 
 #include "ending.hpp"
 #include "environment.hpp"
+#include "kept_files.hpp"
 #include "spill_disk.hpp"
 #include "state.hpp"
 #include "trace.hpp"
@@ -22,13 +24,6 @@ std::atomic<bool> trace_is_lost = false;
 
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
 
-/// Whether a folder is there, or can be made, and can be written to.
-bool can_write(const std::filesystem::path& folder) {
-  std::error_code ignored;
-  std::filesystem::create_directories(folder, ignored);
-  return std::filesystem::is_directory(folder, ignored) && access(folder.c_str(), W_OK | X_OK) == 0;
-}
-
 /// Not made where it is missing: a mistyped name would be one more folder for somebody to wonder about.
 void require_folder(const std::filesystem::path& folder) {
   std::error_code ignored;
@@ -39,34 +34,26 @@ void require_folder(const std::filesystem::path& folder) {
 
 void require_known_scheduler(const std::string& name) {
   // StarPU itself only warns about an unknown name and falls back to a scheduler that is slow with GPUs.
-  std::string known;
-  for (starpu_sched_policy** policy = starpu_sched_get_predefined_policies(); *policy != nullptr; ++policy) {
-    if (name == (*policy)->policy_name) return;
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", (*policy)->policy_name);
-  }
-  throw Error(fmt::format("unknown scheduler '{}'; StarPU knows {}", name, known));
+  const std::vector<std::string> names = schedulers();
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    throw Error(fmt::format("unknown scheduler '{}'; there are {}", name, fmt::join(names, ", ")));
 }
 
-/// StarPU aborts where it cannot write its performance models. They are worth keeping, but not worth a run.
-void provide_model_folder(Environment& environment) {
-  if (std::getenv("STARPU_PERF_MODEL_DIR") != nullptr) return;
-  const char* home = nullptr;
-  for (const char* variable : {"XDG_CACHE_HOME", "STARPU_HOME", "HOME"})  // StarPU's order
-    if (home == nullptr) home = std::getenv(variable);
-  if (home != nullptr && can_write(std::filesystem::path(home) / ".starpu" / "sampling")) return;
-  std::error_code failed;
-  const std::filesystem::path temporary = std::filesystem::temp_directory_path(failed);
-  const std::filesystem::path substitute = temporary / fmt::format("asterism-{}", getuid());
-  if (failed || !can_write(substitute))
-    throw Error(fmt::format("neither {} nor a folder for temporary files can be written, and StarPU needs one for what "
-                            "it measures; set STARPU_HOME to one",
-                            home == nullptr ? "$HOME" : home),
-                Blame::machine);
-  environment.set("STARPU_PERF_MODEL_DIR", substitute.string());
+/// Waiting CPU workers spin: with many more of them than cores nothing moves.
+int cpus_within_reason(const Options& options) {
+  int asked = options.cpus;
+  for (const char* variable : {"STARPU_NCPU", "STARPU_NCPUS"})
+    if (const char* const value = std::getenv(variable); asked < 0 && value != nullptr) asked = std::atoi(value);
+  const int cores = cores_allowed();
+  if (asked <= 2 * cores) return options.cpus;
+  if (launched_rank() == 0)
+    fmt::print(stderr, "asterism: {} CPU workers are asked for: as many start as there are cores, {}\n", asked, cores);
+  return cores;
 }
 
 /// Hands the options to StarPU: those that were set beat its environment variables, the others leave them alone.
 starpu_conf configuration(Options& options, Environment& environment) {
+  require_sound_environment();
   if (options.cpus == 0 && options.gpus == 0)
     throw Error("no worker: 0 CPUs and 0 GPUs were asked for; ask for at least one", Blame::machine);
   if (options.window == 0) throw Error("window is 0 tasks: at least 1 must be allowed in flight");
@@ -76,7 +63,7 @@ starpu_conf configuration(Options& options, Environment& environment) {
   }
   require_known_scheduler(options.scheduler);
   environment.set("STARPU_SCHED", options.scheduler);
-  if (options.cpus >= 0) environment.set("STARPU_NCPU", std::to_string(options.cpus));
+  if (const int cpus = cpus_within_reason(options); cpus >= 0) environment.set("STARPU_NCPU", std::to_string(cpus));
   if (options.gpus >= 0) environment.set("STARPU_NCUDA", std::to_string(options.gpus));
   // StarPU counts in MiB; rounding up keeps a tiny limit from becoming "no limit".
   const auto mebibytes = [](std::size_t bytes) { return std::to_string((bytes + mebibyte - 1) / mebibyte); };
@@ -95,7 +82,6 @@ starpu_conf configuration(Options& options, Environment& environment) {
     environment.set("STARPU_FXT_PREFIX", options.trace.string());
     environment.set("STARPU_FXT_SUFFIX", trace::raw_prefix);
   }
-  provide_model_folder(environment);
   environment.suggest("STARPU_SILENT", "1");  // its chatter on standard error would drown the program's own words
   starpu_conf conf;
   starpu_conf_init(&conf);
@@ -180,6 +166,7 @@ void start(Runtime::State& state, bool& running) {
   if (!options.trace.empty()) trace::require_room(options.trace);
   Environment environment;
   starpu_conf conf = configuration(options, environment);
+  state.models.emplace(environment);
   if (const int status = state.ranks > 1 ? ranks::start(conf, environment) : starpu_init(&conf); status != 0)
     throw Error(fmt::format("StarPU found no worker to run on ({}): check --cpus, --gpus and `asterism info`",
                             std::strerror(-status)),

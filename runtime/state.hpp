@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "codelet.hpp"
+#include "model_folder.hpp"
 #include "ranks.hpp"
 #include "rest.hpp"
 #include "runtime.hpp"
@@ -100,7 +101,8 @@ struct TaskTimes {
 
 struct Runtime::State {
   Options options;
-  std::optional<SpillFolder> spill;  // outlives StarPU
+  std::optional<ModelFolder> models;  // outlives StarPU
+  std::optional<SpillFolder> spill;   // outlives StarPU
   std::optional<Rest> rest;          // of the cores beside GPUs
   int rank = 0, ranks = 1;
   std::int64_t next_tag = 0;  // MPI tag of the next tile: the same on every rank, as every rank makes the same tiles
@@ -167,6 +169,9 @@ struct Runtime::State {
   [[nodiscard]] std::size_t capacity(MemoryKind kind) const;
   [[nodiscard]] Traffic traffic() const;
 };
+
+/// The names of StarPU's schedulers, less those that wait for more than tasks.
+std::vector<std::string> schedulers();
 
 /// The Runtime that lives in this process, or nullptr.
 Runtime::State* current_runtime();

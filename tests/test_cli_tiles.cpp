@@ -2,6 +2,7 @@
 // from one run to the next, and what is done where nothing can be kept.
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 
@@ -150,6 +151,10 @@ TEST_CASE("on CPUs: a damaged file is no file, and the next tuning mends it") {
   fs::create_directory(file);
   CHECK(tiles(cpus + grid)["origin"] == "untuned");
   fs::remove(file);
+  REQUIRE(::mkfifo(file.c_str(), 0600) == 0);  // would be waited for
+  CHECK(tiles(cpus + grid)["origin"] == "untuned");
+  report_of(tune(command));
+  CHECK(tiles(cpus + grid)["origin"] == "kept");
   write(file, "{");
   report_of(tune(command));
   CHECK(tiles(cpus + grid)["origin"] == "kept");

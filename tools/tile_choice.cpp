@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "../runtime/kept_files.hpp"
+
 namespace asterism::tools {
 namespace {
 
@@ -49,7 +51,7 @@ class KeptLayouts {
     if (!file_.empty()) file_.replace_extension(".layouts.json");
     try {
       load();
-    } catch (const std::exception&) {  // no such file, cut short, edited, no folder to look into
+    } catch (const std::exception&) {  // cut short, edited
       layouts_.clear();
     }
   }
@@ -98,8 +100,9 @@ class KeptLayouts {
 
  private:
   void load() {
-    std::ifstream stream(file_);
-    const auto j = nlohmann::json::parse(stream);
+    const std::optional<std::string> text = read_kept(file_);
+    if (!text) return;
+    const auto j = nlohmann::json::parse(*text);
     if (j.at("version") != version || j.at("basis") != basis_) return;
     for (const auto& entry : j.at("layouts")) {
       KeptLayout kept;

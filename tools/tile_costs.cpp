@@ -1,18 +1,17 @@
 #include "tile_costs.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
-#include <random>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
+
+#include "../runtime/kept_files.hpp"
 
 namespace asterism::tools {
 namespace {
@@ -85,10 +84,10 @@ nlohmann::ordered_json costs_as_json(const tile_model::Costs& costs) {
 }
 
 std::optional<tile_model::Costs> load_costs(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  if (!stream) return std::nullopt;
+  const std::optional<std::string> text = read_kept(file);
+  if (!text) return std::nullopt;
   try {
-    const auto j = nlohmann::json::parse(stream);
+    const auto j = nlohmann::json::parse(*text);
     if (j.at("version") != version) return std::nullopt;
     tile_model::Costs costs;
     costs.kernel = cost(j.at("sigma_kernel"));
@@ -127,18 +126,7 @@ bool keep_in(const std::filesystem::path& file, const nlohmann::ordered_json& j)
   if (file.empty()) return false;
   std::error_code failed;
   std::filesystem::create_directories(file.parent_path(), failed);
-  // Renamed when complete: several programs, on several hosts, may write it at the same time.
-  const std::filesystem::path part =
-      file.string() + fmt::format(".{:08x}{}.part", std::random_device()(), ::getpid());
-  std::ofstream stream(part);
-  stream << j.dump(1) << '\n';
-  stream.close();
-  if (stream) std::filesystem::rename(part, file, failed);
-  if (!stream || failed) {
-    std::filesystem::remove(part, failed);
-    return false;
-  }
-  return true;
+  return keep(file, j.dump(1) + '\n');
 }
 
 template <class T>
