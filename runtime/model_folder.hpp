@@ -7,7 +7,7 @@
 #include <string>
 
 #include "environment.hpp"
-#include "spill_folder.hpp"
+#include "own_folder.hpp"
 
 namespace asterism {
 
@@ -29,7 +29,7 @@ class ModelFolder {
 
  private:
   std::filesystem::path kept_;  // empty: nowhere
-  std::optional<SpillFolder> own_;
+  std::optional<OwnFolder> own_;
   std::string host_;  // as StarPU calls it
 };
 

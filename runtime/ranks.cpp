@@ -357,7 +357,7 @@ int launched_rank() {
 }
 
 void end_all_ranks(int status) {
-  remove_spilled();
+  remove_own_folders();
   int initialized = 0;
   if (ranks::launched_ranks() > 1) MPI_Initialized(&initialized);
   if (initialized != 0) MPI_Abort(MPI_COMM_WORLD, status);

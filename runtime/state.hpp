@@ -22,7 +22,7 @@
 #include "ranks.hpp"
 #include "rest.hpp"
 #include "runtime.hpp"
-#include "spill_folder.hpp"
+#include "own_folder.hpp"
 #include "tile.hpp"
 
 namespace asterism {
@@ -102,7 +102,7 @@ struct TaskTimes {
 struct Runtime::State {
   Options options;
   std::optional<ModelFolder> models;  // outlives StarPU
-  std::optional<SpillFolder> spill;   // outlives StarPU
+  std::optional<OwnFolder> spill;   // outlives StarPU
   std::optional<Rest> rest;          // of the cores beside GPUs
   int rank = 0, ranks = 1;
   std::int64_t next_tag = 0;  // MPI tag of the next tile: the same on every rank, as every rank makes the same tiles

@@ -52,7 +52,7 @@ void forget(const fs::path& path) {
 extern "C" void remove_temporaries(int signal) {
   for (auto& slot : temporaries)
     if (const char* name = slot.exchange(nullptr)) ::unlink(name);
-  remove_spilled();
+  remove_own_folders();
   // The handler was reset to the default one (SA_RESETHAND), so that the process ends by this signal.
   ::raise(signal);
 }

@@ -1,5 +1,5 @@
 /// \file
-/// Where tiles are evicted to. Private to runtime/.
+/// Folders of a process' own: for what tiles are evicted to, and what StarPU works in. Private to runtime/.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +9,16 @@
 namespace asterism {
 
 /// A sub-folder asterism-HOST-PROCESS-XXXXXX of the folder that the user has given, for the files of this Runtime
-/// alone; they and it are removed at its end, at the process's, and by remove_spilled(). A process that was killed
+/// alone; they and it are removed at its end, at the process's, and by remove_own_folders(). A process that was killed
 /// leaves its own behind, maybe with terabytes: the next one on the same host removes it. Those of living processes and
-/// of other hosts, and whatever else is there, stay. One at a time in a process.
-class SpillFolder {
+/// of other hosts, and whatever else is there, stay. A Runtime has one or two.
+class OwnFolder {
  public:
   /// @throw Error when the sub-folder cannot be made.
-  explicit SpillFolder(const std::filesystem::path& parent);
-  SpillFolder(const SpillFolder&) = delete;
-  SpillFolder& operator=(const SpillFolder&) = delete;
-  ~SpillFolder();
+  explicit OwnFolder(const std::filesystem::path& parent);
+  OwnFolder(const OwnFolder&) = delete;
+  OwnFolder& operator=(const OwnFolder&) = delete;
+  ~OwnFolder();
 
   /// A new file in it.
   struct File {
@@ -34,6 +34,7 @@ class SpillFolder {
  private:
   std::filesystem::path path_;
   int lock_ = -1;
+  std::size_t place_ = 0;
 };
 
 }  // namespace asterism

@@ -1,4 +1,4 @@
-#include "spill_folder.hpp"
+#include "own_folder.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -87,20 +87,39 @@ void remove_abandoned(const fs::path& parent) {
   for (const fs::path& folder : found) fs::remove_all(folder, failed);  // what is another user's stays
 }
 
-// This process's sub-folder: what a signal handler can reach. Whoever sets it to not there removes it.
-std::array<char, PATH_MAX> our_path;
-std::atomic<bool> ours_is_there = false;
+// This process's sub-folders: what a signal handler can reach. Whoever sets one to not there removes it.
+struct Place {
+  std::array<char, PATH_MAX> path;
+  std::atomic<bool> is_taken = false, is_there = false;
+};
+std::array<Place, 4> places;
 
-/// Unlinks all files of a folder, in which there is nothing else. Async-signal-safe, which readdir is not.
-void unlink_all(int folder) {
+/// Removes all that is in a folder. Async-signal-safe, which readdir is not.
+void remove_content(int folder) {
   alignas(dirent64) std::array<char, 4096> entries;
   lseek(folder, 0, SEEK_SET);
   for (ssize_t size = 0; (size = getdents64(folder, entries.data(), entries.size())) > 0;)
     for (ssize_t at = 0; at < size;) {
       const auto* entry = reinterpret_cast<const dirent64*>(entries.data() + at);
-      unlinkat(folder, entry->d_name, 0);
       at += entry->d_reclen;
+      const char* const name = entry->d_name;
+      if (std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0 || unlinkat(folder, name, 0) == 0) continue;
+      if (const int inner = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); inner >= 0) {
+        remove_content(inner);
+        close(inner);
+        unlinkat(folder, name, AT_REMOVEDIR);
+      }
     }
+}
+
+void remove(Place& place) {
+  if (!place.is_there.exchange(false)) return;
+  const int folder = open(place.path.data(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  for (int attempt = 0; attempt < 1000; ++attempt) {  // other threads may be about to make a file each
+    remove_content(folder);
+    if (rmdir(place.path.data()) == 0 || (errno != ENOTEMPTY && errno != EEXIST)) break;
+  }
+  close(folder);
 }
 
 int reserve_room(int file, std::size_t bytes) {
@@ -117,37 +136,33 @@ int reserve_room(int file, std::size_t bytes) {
 
 }  // namespace
 
-void remove_spilled() noexcept {
-  if (!ours_is_there.exchange(false)) return;
-  const int folder = open(our_path.data(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  for (int attempt = 0; attempt < 1000; ++attempt) {  // other threads may be about to make a file each
-    unlink_all(folder);
-    if (rmdir(our_path.data()) == 0 || (errno != ENOTEMPTY && errno != EEXIST)) break;
-  }
-  close(folder);
+void remove_own_folders() noexcept {
+  for (Place& place : places) remove(place);
 }
 
-SpillFolder::SpillFolder(const fs::path& parent) {
+OwnFolder::OwnFolder(const fs::path& parent) {
   remove_abandoned(parent);
   std::string name = (parent / fmt::format("{}{}-{}", prefix(), getpid(), std::string(random_letters, 'X'))).string();
   if (mkdtemp(name.data()) == nullptr)
-    throw Error(fmt::format("spill folder {}: no folder can be made in it: {}", parent.string(), std::strerror(errno)),
+    throw Error(fmt::format("folder {}: no folder can be made in it: {}", parent.string(), std::strerror(errno)),
                 Blame::machine);
   path_ = name;
   lock_ = lock(path_, O_CREAT);
-  [[maybe_unused]] static const int at_exit = std::atexit(remove_spilled);  // after a Stall nobody else does
-  std::copy_n(name.c_str(), name.size() + 1, our_path.begin());  // mkdtemp takes none that is longer
-  ours_is_there = true;
+  [[maybe_unused]] static const int at_exit = std::atexit(remove_own_folders);  // after a Stall nobody else does
+  while (places[place_].is_taken.exchange(true)) place_ = (place_ + 1) % places.size();
+  std::copy_n(name.c_str(), name.size() + 1, places[place_].path.begin());  // mkdtemp takes none that is longer
+  places[place_].is_there = true;
 }
 
-SpillFolder::~SpillFolder() {
-  remove_spilled();
+OwnFolder::~OwnFolder() {
+  remove(places[place_]);
+  places[place_].is_taken = false;
   if (lock_ >= 0) close(lock_);
 }
 
-SpillFolder::File SpillFolder::reserve(std::size_t bytes) const {
+OwnFolder::File OwnFolder::reserve(std::size_t bytes) const {
   static std::atomic<std::size_t> count{0};
-  if (!ours_is_there) return {{}, ECANCELED};  // the process ends
+  if (!places[place_].is_there) return {{}, ECANCELED};  // the process ends
   const std::string name = std::to_string(count++);
   const fs::path path = path_ / name;
   const int file = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
