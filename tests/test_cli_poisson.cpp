@@ -73,7 +73,7 @@ TEST_CASE_TEMPLATE("f from a file, u to a file", T, float, double) {
   CHECK(residual_of(dirichlet({2, 0.5}), f, read_array(folder / "u.npy")).scaled <= 1.5 * limit);
   // The other precision, over the file that is read.
   fs::copy_file(folder / "f.npy", folder / "same.npy");
-  poisson({(folder / "same.npy").string(), "-o", (folder / "same.npy").string(), "--precision",
+  poisson({(folder / "same.npy").string(), "--quiet", "-o", (folder / "same.npy").string(), "--precision",
            sizeof(T) == 4 ? "f64" : "f32"});
   CHECK(NpyReader(folder / "same.npy").header().precision ==
         (sizeof(T) == 4 ? Precision::f64 : Precision::f32));
@@ -103,7 +103,7 @@ TEST_CASE("every way of running gives the same solution") {
   CHECK(fs::is_empty(disk));
   for (const int ranks : {2, 4}) {
     const json j =
-        solve(std::to_string(ranks) + " ranks", [=](const Words& words) { return on_ranks(ranks, words); });
+        solve(std::to_string(ranks) + "-ranks", [=](const Words& words) { return on_ranks(ranks, words); });
     CHECK(j["workers"] == json{{"cpu", ranks}, {"cuda", 0}, {"ranks", ranks}});
   }
   CHECK(temporaries(folder) == 0);

@@ -208,11 +208,11 @@ TEST_CASE("what cannot be is refused") {
     if (settings.sweeps == 0) settings.sweeps = 10;
     CHECK_THROWS_WITH_AS((mlssor::Solver<double>(runtime, problem, settings)), message, Error);
   };
-  refused({.subdomain = 1}, "a subdomain of 1 x 1 nodes: it must have at least 2 x 2");
+  refused({.subdomain = 1}, "a subdomain of 1 x 1 nodes (--subdomain): it must have at least 2 x 2");
   refused({.subdomain = 8, .layers = 5},
           "5 layers (--layers): subdomains of 8 nodes (--subdomain) allow 1 to 4");
   refused({.subdomain = 8, .stripes = 6},
-          "6 stripes: 40 rows are 5 whole rows of subdomains of 8, and a stripe needs one");
+          "6 stripes: 40 rows are 5 whole rows of subdomains of 8, and a stripe needs one; ask for at most 5 (--stripes)");
   refused({.omega = 2.0}, "omega is 2: SOR converges for 0 < omega < 2 only");
   CHECK_THROWS_AS((mlssor::Solver<double>(runtime, problem, {})), Error);
   CHECK_THROWS_AS((mlssor::Solver<double>(runtime, {.shape = {0, 4}}, {.sweeps = 1})), Error);

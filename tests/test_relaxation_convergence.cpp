@@ -314,12 +314,11 @@ TEST_CASE("f at the ends of the range of double") {
   const auto solve = [&](double value) {
     return run(runtime, problem, settings, std::vector<double>(225, value), zeros<double>(problem)).report;
   };
-  const Report one = solve(1);
   for (const double value : {1e-200, 1e200, 1e308}) {
     CAPTURE(value);
     const Report report = solve(value);
     CHECK(report.reason == Reason::solved);
-    CHECK(report.iterations == one.iterations);
+    CHECK(report.iterations == solve(std::ldexp(value, -std::ilogb(value))).iterations);
   }
 }
 
