@@ -64,6 +64,7 @@ PoissonOutcome solve_by(Runtime& runtime, const PoissonOptions& o, const StatedP
                          .slabs = solver.slab_count(),
                          .report = solver.solve(slabs.tiles()),
                          .check = {},
+                         .condition = solver.grid().condition(),
                          .workers = {}};
   if constexpr (requires { solver.block_count(); }) outcome.blocks = solver.block_count();
   stopwatch.lap("solve");

@@ -68,6 +68,7 @@ void print_json(const PoissonRun& run) {
     j["scaled_residual"] = outcome.check->scaled_residual;
     if (outcome.check->error) j["error"] = *outcome.check->error;
   }
+  if (outcome.condition) j["condition"] = *outcome.condition;
   j["workers"] = as_json(outcome.workers);
   j["bytes"] = as_json(outcome.report.traffic);
   j["slabs"] = outcome.slabs;
@@ -100,6 +101,9 @@ void print_text(const PoissonRun& run, const std::string& input) {
   if (outcome.check)
     fmt::print("residual   {:.2e} scaled, {:.2f} eps\n", shown(outcome.check->scaled_residual),
                shown(outcome.check->scaled_residual / roundoff(run.precision)));
+  if (outcome.condition)
+    fmt::print("condition  {:.2e}, by the eigenvalue nearest to lambda{}\n", *outcome.condition,
+               *outcome.condition * roundoff(run.precision) > 1e-3 ? ": u has few digits, if any" : "");
   if (outcome.check && outcome.check->error)
     fmt::print("error      {:.2e} relative to the exact solution of the {} equation{}\n",
                shown(*outcome.check->error), sine ? "differential" : "difference",

@@ -20,6 +20,7 @@ struct PoissonOutcome {
   Index blocks = 0;  ///< of modes, each with a worker of its own; 0: the method has none
   Report report;     ///< traffic: of all ranks
   std::optional<poisson::Check> check;
+  std::optional<double> condition;  ///< poisson::Grid::condition
   bool error_lacks_mean = false;  ///< whether u is known up to its mean
   Workers workers;
 
