@@ -97,7 +97,10 @@ void reduce(In<T> lines, In<double> axis, In<double> mu, double scale, InOut<dou
 }
 
 void eliminate(In<double> shown, In<double> response, In<double> prefix_before, Out<double> prefix_after) {
-  for (Index k = 0; k < response.cols; ++k) eliminate_column(shown, response, prefix_before, prefix_after, k);
+  if (response.rows == wave_response_rows)
+    for (Index k = 0; k < response.cols; ++k) eliminate_column(shown, response, prefix_before, prefix_after, k);
+  else  // every step of a stream waits for this one: a loop that vectorises
+    for (Index k = 0; k < response.cols; ++k) eliminate_decay(shown, response, prefix_before, prefix_after, k);
 }
 
 void close(In<double> joined, Out<double> before_start, Out<double> after_end) {
@@ -106,8 +109,12 @@ void close(In<double> joined, Out<double> before_start, Out<double> after_end) {
 
 void substitute(In<double> shown, In<double> response, In<double> prefix_before, In<double> before_start,
                 In<double> after, Out<double> first, Out<double> before) {
-  for (Index k = 0; k < response.cols; ++k)
-    substitute_column(shown, response, prefix_before, before_start, after, first, before, k);
+  if (response.rows == wave_response_rows)
+    for (Index k = 0; k < response.cols; ++k)
+      substitute_column(shown, response, prefix_before, before_start, after, first, before, k);
+  else
+    for (Index k = 0; k < response.cols; ++k)
+      substitute_decay(shown, response, prefix_before, before_start, after, first, before, k);
 }
 
 template <class T>

@@ -282,20 +282,11 @@ ASTERISM_HOST_DEVICE inline void put(const Out<double>& tile, Index k, const Res
 
 /// One column of a step of the forward elimination: of prefixes, or of joined segments where `after` has so
 /// many rows.
-ASTERISM_HOST_DEVICE inline void eliminate_column(const In<double>& shown, const In<double>& response,
-                                                  const In<double>& prefix_before,
-                                                  const Out<double>& prefix_after, Index k) {
-  const bool joins = prefix_after.rows >= joined_rows;
-  if (has_impedance(response, wave_response_rows, k)) {
-    const Emitter e = emitter_at(shown, response, k);
-    if (joins)
-      put(prefix_after, k, join(joined_waves_at(prefix_before, k), e), response.row(wave_response_rows - 1)[k]);
-    else
-      put(prefix_after, k, eliminate(beyond_at(prefix_before, k), e));
-    return;
-  }
+ASTERISM_HOST_DEVICE inline void eliminate_decay(const In<double>& shown, const In<double>& response,
+                                                 const In<double>& prefix_before, const Out<double>& prefix_after,
+                                                 Index k) {
   const Boundary b = boundary_at(shown, response, k);
-  if (joins) {
+  if (prefix_after.rows >= joined_rows) {
     const Boundary joined = join(joined_at(prefix_before, k), b);
     prefix_after.row(y_first_row)[k] = joined.y_first;
     prefix_after.row(y_last_row)[k] = joined.y_last;
@@ -308,29 +299,58 @@ ASTERISM_HOST_DEVICE inline void eliminate_column(const In<double>& shown, const
     prefix_after.row(gamma_row)[k] = next.gamma;
   }
 }
+ASTERISM_HOST_DEVICE inline void eliminate_wave(const In<double>& shown, const In<double>& response,
+                                                const In<double>& prefix_before, const Out<double>& prefix_after,
+                                                Index k) {
+  const Emitter e = emitter_at(shown, response, k);
+  if (prefix_after.rows >= joined_rows)
+    put(prefix_after, k, join(joined_waves_at(prefix_before, k), e), response.row(wave_response_rows - 1)[k]);
+  else
+    put(prefix_after, k, eliminate(beyond_at(prefix_before, k), e));
+}
+ASTERISM_HOST_DEVICE inline void eliminate_column(const In<double>& shown, const In<double>& response,
+                                                  const In<double>& prefix_before,
+                                                  const Out<double>& prefix_after, Index k) {
+  if (has_impedance(response, wave_response_rows, k))
+    eliminate_wave(shown, response, prefix_before, prefix_after, k);
+  else
+    eliminate_decay(shown, response, prefix_before, prefix_after, k);
+}
 
 /// One column of a step of the back substitution.
-ASTERISM_HOST_DEVICE inline void substitute_column(const In<double>& shown, const In<double>& response,
-                                                   const In<double>& prefix_before,
-                                                   const In<double>& before_start, const In<double>& after,
-                                                   const Out<double>& first, const Out<double>& before, Index k) {
-  const bool joined = prefix_before.rows >= joined_rows;
-  if (has_impedance(response, wave_response_rows, k)) {
-    const Beyond start = joined ? eliminate(beyond_at(before_start, k), joined_waves_at(prefix_before, k))
-                                : beyond_at(prefix_before, k);
-    const Cut cut = substitute(start, emitter_at(shown, response, k), beyond_at(after, k));
-    put(first, k, Beyond{cut.left, {}});
-    put(before, k, Beyond{cut.right, {}});
-    return;
-  }
+ASTERISM_HOST_DEVICE inline void substitute_decay(const In<double>& shown, const In<double>& response,
+                                                  const In<double>& prefix_before,
+                                                  const In<double>& before_start, const In<double>& after,
+                                                  const Out<double>& first, const Out<double>& before, Index k) {
   const double start = before_start.data[k];
-  Prefix prefix = joined ? prefix_of(joined_at(prefix_before, k), start) : prefix_at(prefix_before, k);
+  Prefix prefix = prefix_before.rows >= joined_rows ? prefix_of(joined_at(prefix_before, k), start)
+                                                    : prefix_at(prefix_before, k);
   if (prefix_before.data == nullptr) prefix.alpha = start;
   const Boundary b = boundary_at(shown, response, k);
   const Neighbours neighbours =
       substitute(prefix, first_after(prefix, b.y_first, b.response.first), after.data[k]);
   first.data[k] = neighbours.first;
   before.data[k] = neighbours.before;
+}
+ASTERISM_HOST_DEVICE inline void substitute_wave(const In<double>& shown, const In<double>& response,
+                                                 const In<double>& prefix_before,
+                                                 const In<double>& before_start, const In<double>& after,
+                                                 const Out<double>& first, const Out<double>& before, Index k) {
+  const Beyond start = prefix_before.rows >= joined_rows
+                           ? eliminate(beyond_at(before_start, k), joined_waves_at(prefix_before, k))
+                           : beyond_at(prefix_before, k);
+  const Cut cut = substitute(start, emitter_at(shown, response, k), beyond_at(after, k));
+  put(first, k, Beyond{cut.left, {}});
+  put(before, k, Beyond{cut.right, {}});
+}
+ASTERISM_HOST_DEVICE inline void substitute_column(const In<double>& shown, const In<double>& response,
+                                                   const In<double>& prefix_before,
+                                                   const In<double>& before_start, const In<double>& after,
+                                                   const Out<double>& first, const Out<double>& before, Index k) {
+  if (has_impedance(response, wave_response_rows, k))
+    substitute_wave(shown, response, prefix_before, before_start, after, first, before, k);
+  else
+    substitute_decay(shown, response, prefix_before, before_start, after, first, before, k);
 }
 
 /// One column of close.

@@ -401,7 +401,10 @@ Findings check(Runtime& runtime, Relaxation r) {
                   std::abs(told - residual) / std::max(4 * eps, std::min(told, residual)), 1);
   const bool reached = r.tolerance() == 0 || told <= r.tolerance();
   const Reason right = reached ? Reason::solved : Reason::iteration_limit;
-  if (result.report.reason != right)
+  // Where u itself tends to zero (f = 0, nothing given) its scaled residual does not, and that may be told instead.
+  const std::vector<double>& history = result.report.residual_history;
+  const bool falls = history.size() < 2 || told < 0.95 * *std::min_element(history.begin(), history.end() - 1);
+  if (result.report.reason != right && (reached || falls || result.report.reason != Reason::stagnation))
     complain(fmt::format("it says {}, the residual is {:.3g}", to_string(result.report.reason), told));
   return findings;
 }
