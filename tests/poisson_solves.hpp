@@ -130,6 +130,7 @@ inline std::string description(const poisson::Problem& problem) {
 template <template <class> class Solver>
 void check_tiles_of_another_cut() {
   Runtime runtime;
+  if (runtime.ranks() > 2) return;  // two slabs have no more owners
   Solver<double> solver(runtime, {.shape = {16, 127}}, {.slab_planes = 8});
   const auto says = [](const auto& action, const char* message) {
     CHECK_THROWS_WITH_AS(action(), doctest::Contains(message), Error);

@@ -192,7 +192,7 @@ TEST_CASE("tiles that are given, and tiles that cannot be") {
   refused_by_method({"--tile", "0x7"}, {"--tile: '0' is not a whole number from 1 on"});
   refused_by_method({"--tile", "3x"}, {"--tile: '' is not"});
   refused_by_method({"--tile", "3x7x7"}, {"--tile 3x7x7", "3 extents; 2 are wanted", "on CPUs"});
-  refused_by_method({"--tile", "8x7"}, {"tiles of 8 sweeps and 7 points"});
+  refused_by_method({"--tile", "8x7"}, {"tiles of 8 sweeps x 7 slices", "--tile", "no more sweeps than slices"});
   refused_by_method({"--tile", "3x7", "--untuned"}, {"--untuned and --tile"});
   refused_by_method({"--threads", "64"}, {"--threads", "--tile"});
   refused_by_method({"--tile", "3x7", "--threads", "64"}, {"--threads", "no GPU"});

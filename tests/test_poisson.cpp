@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <cstdlib>
 #include <functional>
 #include <limits>
@@ -349,6 +350,7 @@ TEST_CASE("ranks with unlike cores and memories agree on the slabs") {
   if (last) {
     options.cpu_memory = std::size_t{20} << 20;
     options.spill = "unlike-spill";
+    std::filesystem::create_directory(options.spill);
   }
   Runtime runtime(options);
   const poisson::Problem problem{.shape = {Index{1100} * runtime.ranks(), 2000}};
