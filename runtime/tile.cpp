@@ -137,7 +137,7 @@ int TileBase::owner() const { return usable(*this).owner; }
 
 void TileBase::wont_use() const {
   const TileState& tile = usable(*this);
-  if (tile.owner == tile.runtime->rank) starpu_data_wont_use(tile.handle);
+  if (tile.owner == tile.runtime->rank && tile.written) starpu_data_wont_use(tile.handle);
 }
 
 void TileBase::fetch() const {
