@@ -186,8 +186,6 @@ void set(const Runtime& runtime, const Tile<T>& tile, Value value) {
     for (Index j = 0; j < view.cols(); ++j) view(i, j) = static_cast<T>(value(i, j));
 }
 
-constexpr double zero(Index, Index) { return 0.0; }
-
 /// The AxisRow of every plane as a tile's rows.
 void set_axis_rows(const Runtime& runtime, const Tile<double>& tile, const Grid& grid, Index first_plane);
 
