@@ -2,6 +2,7 @@
 
 #include <starpu.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -10,13 +11,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::microseconds patience(1000), nap(50);
+constexpr std::chrono::microseconds patience(1000), longest_nap(2000);
 
 thread_local Clock::time_point idle_since = Clock::now();
 
 /// What StarPU calls in the thread of a CPU worker whenever that has found no task.
 unsigned rest(void* /*argument*/) {
-  if (Clock::now() - idle_since > patience) std::this_thread::sleep_for(nap);
+  const Clock::duration idle = Clock::now() - idle_since;
+  if (idle > patience) std::this_thread::sleep_for(std::min<Clock::duration>(idle / 20, longest_nap));
   return 1;  // StarPU may block the worker, which it does in other builds of it only
 }
 

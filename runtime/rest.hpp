@@ -5,9 +5,9 @@
 namespace asterism {
 
 /// While it lives, CPU workers that have had nothing to do for a millisecond sleep between two looks for a
-/// task, for 50 us and the system's timer slack, which is as much. Otherwise they look in a tight loop, which
-/// wakes sooner but takes memory bandwidth, locks and power away from the workers of GPUs. StarPU runs
-/// meanwhile.
+/// task: a twentieth of the time that they have been idle, so that a task waits little longer for its worker
+/// than it did for what came before it, and at most 2 ms. Otherwise they look in a tight loop, which wakes
+/// sooner but takes memory bandwidth, locks and power away from the workers of GPUs. StarPU runs meanwhile.
 class Rest {
  public:
   Rest();
