@@ -93,28 +93,23 @@ std::vector<Share> cut_rows(const std::vector<Candidate>& workers, const relaxat
                             const Settings& settings) {
   const Index rows = problem.shape[0], nodes = problem.shape[1], n = settings.subdomain;
   const Index whole = std::max<Index>(1, rows / n);
-  const auto require_rows = [&](Index stripes) {
-    if (stripes > whole)
-      throw Error(fmt::format(
-          "{} stripes: {} rows are {} whole row{} of subdomains of {}, and a stripe needs one; {}", stripes,
-          rows, whole, whole == 1 ? "" : "s", n,
-          settings.stripes > 0
-              ? fmt::format("ask for at most {} (--stripes)", whole)
-              : "but the workers' memory has no room for fewer; allow more of it (--memory, --gpu-memory)"));
-  };
-  if (settings.stripes > 0) require_rows(settings.stripes);  // before they are made
+  if (settings.stripes > whole)  // before they are made
+    throw Error(
+        fmt::format("{} stripes: {} rows are {} whole row{} of subdomains of {}, and a stripe needs one; "
+                    "ask for at most {} (--stripes)",
+                    settings.stripes, rows, whole, whole == 1 ? "" : "s", n, whole));
   relaxation::Division division = relaxation::divide(
       workers,
       settings.stripes > 0 ? settings.stripes : relaxation::worthwhile_stripes(workers, rows * nodes, whole));
   for (;;) {
     const Index stripes = division.count();
-    require_rows(stripes);
     std::vector<double> speeds;
     for (const Candidate& worker : division.workers) speeds.push_back(relaxation::speed_of(worker));
     std::vector<Share> shares = relaxation::shares_of(division, speeds, rows, n, 1);
     const kernels::Stripe stripe{.nodes = nodes, .halo = stripes == 1 ? 1 : settings.layers};
-    if (settings.stripes == 0 && relaxation::split_too_high(division, shares, stripe, sizeof(T))) continue;
-    relaxation::require_room(division, shares, stripe, sizeof(T));
+    if (settings.stripes == 0 && relaxation::split_too_high(division, shares, stripe, sizeof(T), whole))
+      continue;
+    relaxation::require_room(division, shares, stripe, sizeof(T), whole);
     return shares;
   }
 }

@@ -94,6 +94,24 @@ Index choose_sweeps(const std::vector<Share>& shares, const std::vector<double>&
   return *std::find_if(possible.begin(), possible.end(), [&](Index k) { return seconds(k) <= 1.05 * best; });
 }
 
+/// Numbers that a task on a worker has in its memory, where that is limited.
+struct TaskNumbers {
+  Index each_row, beside;
+
+  /// @param stripe all but its rows
+  TaskNumbers(const Candidate& worker, const kernels::Stripe& stripe) {
+    // u, its second tile and g with ghost rows; the frame. On GPUs f and the first guess, which cores find
+    // where the caller has them; on cores what neighbours exchange, and the border's working memory.
+    const bool on_gpu = worker.where == Where::cuda;
+    const Index nodes = stripe.nodes, columns = stripe.tile_cols(), frame_rows = 2 * (nodes + 2),
+                exchanged = on_gpu ? 0 : 4 * stripe.halo * columns + border_scratch(stripe);
+    each_row = (on_gpu ? 2 * nodes : 0) + 3 * columns + 2;
+    beside = 2 * stripe.halo * (3 * columns + 2) + exchanged + frame_rows;
+  }
+};
+
+constexpr double share_of_task = 0.9;  // of the memory: the rest is for what tasks bring along that are next
+
 }  // namespace
 
 Index ghost_rows(Method method, Index sweeps) {
@@ -123,18 +141,12 @@ double speed_of(const Candidate& worker) {
 
 Index most_rows(const Candidate& worker, const kernels::Stripe& stripe, std::size_t element_bytes) {
   constexpr Index most_elements = (Index{1} << 32) - 1;  // of a tile
-  const Index nodes = stripe.nodes, columns = stripe.tile_cols();
-  Index rows = most_elements / columns - 2 * stripe.halo;
+  Index rows = most_elements / stripe.tile_cols() - 2 * stripe.halo;
   if (worker.memory > 0) {
-    // u, its second tile and g with ghost rows; the frame. On GPUs f and the first guess, which cores find
-    // where the caller has them; on cores what neighbours exchange, and the border's working memory.
-    const bool on_gpu = worker.where == Where::cuda;
-    const Index each_row = (on_gpu ? 2 * nodes : 0) + 3 * columns + 2, frame_rows = 2 * (nodes + 2),
-                exchanged = on_gpu ? 0 : 4 * stripe.halo * columns + border_scratch(stripe),
-                ghosts = 2 * stripe.halo * (3 * columns + 2) + exchanged;
-    constexpr double share = 0.9;  // the rest is for what tasks bring along that are next
-    const auto elements = static_cast<Index>(share * worker.memory / static_cast<double>(element_bytes));
-    rows = std::min(rows, (elements - ghosts - frame_rows) / each_row);
+    const TaskNumbers task(worker, stripe);
+    const auto numbers =
+        static_cast<Index>(share_of_task * worker.memory / static_cast<double>(element_bytes));
+    rows = std::min(rows, (numbers - task.beside) / task.each_row);
   }
   return std::max<Index>(0, rows);
 }
@@ -198,7 +210,8 @@ std::vector<Share> shares_of(const Division& division, const std::vector<double>
 }
 
 bool split_too_high(Division& division, const std::vector<Share>& shares, const kernels::Stripe& stripe,
-                    std::size_t element_bytes) {
+                    std::size_t element_bytes, Index possible) {
+  if (static_cast<Index>(shares.size()) >= possible) return false;
   bool any = false;
   for (std::size_t w = 0, s = 0; w < division.workers.size(); ++w) {
     Index rows = 0, highest = 0;
@@ -208,29 +221,40 @@ bool split_too_high(Division& division, const std::vector<Share>& shares, const 
     }
     const Index most = most_rows(division.workers[w], stripe, element_bytes);
     if (highest <= most) continue;
-    division.stripes[w] = std::max(division.stripes[w] + 1, rows / std::max<Index>(1, most));
+    // Not at once as many as these would have to be: lower stripes make fewer sweeps a task, with fewer
+    // ghosts.
+    division.stripes[w] =
+        std::clamp(rows / std::max<Index>(1, most), division.stripes[w] + 1, 2 * division.stripes[w]);
     any = true;
   }
+  if (division.count() > possible) division = divide(division.workers, possible);
   return any;
 }
 
 void require_room(const Division& division, const std::vector<Share>& shares, const kernels::Stripe& stripe,
-                  std::size_t element_bytes) {
+                  std::size_t element_bytes, Index possible) {
   const Index columns = stripe.tile_cols();
   std::map<int, double> taken;  // by the cores' stripes of each rank
   for (std::size_t w = 0, s = 0; w < division.workers.size(); ++w) {
     const Candidate& worker = division.workers[w];
     const Index most = most_rows(worker, stripe, element_bytes);
+    const TaskNumbers task(worker, stripe);
     for (Index k = 0; k < division.stripes[w]; ++k, ++s) {
-      if (worker.memory > 0 && shares[s].rows > most)
+      if (worker.memory > 0 && shares[s].rows > most) {
+        const bool could_be_more = static_cast<Index>(shares.size()) < possible;
         throw Error(
-            fmt::format("{} stripe{}: one has {} rows, and a worker's share of memory, {}, has room for {} "
-                        "with all that a task needs beside them; ask for more stripes (--stripes), or allow "
-                        "more memory ({})",
-                        shares.size(), shares.size() == 1 ? "" : "s", shares[s].rows,
-                        human_bytes(worker.memory), most,
+            fmt::format("{} stripe{}: a task needs {} for the {} row{} of one and what is beside them, and a "
+                        "worker's share of memory has {} for it; {} more memory ({})",
+                        shares.size(), shares.size() == 1 ? "" : "s",
+                        human_bytes(static_cast<double>(shares[s].rows * task.each_row + task.beside) *
+                                    static_cast<double>(element_bytes)),
+                        shares[s].rows, shares[s].rows == 1 ? "" : "s",
+                        human_bytes(share_of_task * worker.memory),
+                        could_be_more ? "ask for more stripes (--stripes), or allow"
+                                      : "there can be no more stripes (--stripes): allow",
                         worker.where == Where::cuda ? "--gpu-memory" : "--memory"),
             Blame::machine);
+      }
       if (worker.where != Where::cpu) continue;
       const Index elements =
           (shares[s].rows + 2 * stripe.halo) * (3 * columns + 2) + 4 * stripe.halo * columns;
@@ -253,22 +277,21 @@ std::optional<std::size_t> tasks_in_memory(const Machine& machine) {
 
 namespace {
 
+/// As many stripes as so many rows can be cut into.
+Index most_stripes(Index rows, Index least) { return std::max<Index>(1, rows / least); }
+
 void require_rows(Index stripes, Index rows, const Settings& settings) {
   const Index least = stripes == 1 ? 1 : least_rows(settings, 1);
   if (stripes > rows / least)
-    throw Error(fmt::format(
-        "{} stripes of {} rows: so that neighbours can exchange theirs, a stripe needs at least {}; {}",
-        stripes, rows, least,
-        settings.stripes > 0
-            ? fmt::format("ask for at most {} stripe{} (--stripes)", std::max<Index>(1, rows / least),
-                          rows / least > 1 ? "s" : "")
-            : "but the workers' memory has no room for fewer; allow more of it (--memory, --gpu-memory)"));
+    throw Error(
+        fmt::format("{} stripes of {} rows: so that neighbours can exchange theirs, a stripe needs at "
+                    "least {}; ask for at most {} stripe{} (--stripes)",
+                    stripes, rows, least, most_stripes(rows, least), rows / least > 1 ? "s" : ""));
 }
 
 /// The cut into the stripes of a division.
 Cut cut_into(const Division& division, const Problem& problem, const Settings& settings) {
   const Index rows = problem.shape[0], stripes = division.count();
-  require_rows(stripes, rows, settings);
   const Index least = stripes == 1 ? 1 : least_rows(settings, 1);
   std::vector<double> weights, speeds;
   for (std::size_t w = 0; w < division.workers.size(); ++w) {
@@ -303,15 +326,17 @@ template <class T>
 Cut cut_rows(const std::vector<Candidate>& workers, const Problem& problem, const Settings& settings) {
   const Index rows = problem.shape[0], nodes = problem.shape[1];
   if (settings.stripes > 0) require_rows(settings.stripes, rows, settings);  // before they are made
-  const Index possible =
-      std::max<Index>(1, rows / least_rows(settings, std::max<Index>(1, settings.sweeps_per_task)));
-  Division division = divide(
-      workers, settings.stripes > 0 ? settings.stripes : worthwhile_stripes(workers, rows * nodes, possible));
+  const Index possible = most_stripes(rows, least_rows(settings, 1));
+  const Index as_wanted =
+      most_stripes(rows, least_rows(settings, std::max<Index>(1, settings.sweeps_per_task)));
+  Division division =
+      divide(workers,
+             settings.stripes > 0 ? settings.stripes : worthwhile_stripes(workers, rows * nodes, as_wanted));
   for (;;) {
     Cut cut = cut_into(division, problem, settings);
     const kernels::Stripe stripe{.nodes = nodes, .halo = cut.halo, .arrangement = settings.arrangement};
-    if (settings.stripes == 0 && split_too_high(division, cut.shares, stripe, sizeof(T))) continue;
-    require_room(division, cut.shares, stripe, sizeof(T));
+    if (settings.stripes == 0 && split_too_high(division, cut.shares, stripe, sizeof(T), possible)) continue;
+    require_room(division, cut.shares, stripe, sizeof(T), possible);
     return cut;
   }
 }

@@ -86,15 +86,17 @@ std::vector<Share> shares_of(const Division& division, const std::vector<double>
                              Index unit, Index least);
 
 /// Gives those workers more stripes whose present ones are too high for them. @param stripe all but its rows
-/// @return whether there was any
+/// @param possible no more stripes than these in all
+/// @return whether there was any, and more stripes were possible
 bool split_too_high(Division& division, const std::vector<Share>& shares, const kernels::Stripe& stripe,
-                    std::size_t element_bytes);
+                    std::size_t element_bytes, Index possible);
 
 /// Checks that the workers have room for their stripes: for each of them, and for all those of a rank
 /// together.
-/// @param stripe all but its rows @throw Error
+/// @param stripe all but its rows @param possible that there cannot be more stripes than these is told
+/// @throw Error
 void require_room(const Division& division, const std::vector<Share>& shares, const kernels::Stripe& stripe,
-                  std::size_t element_bytes);
+                  std::size_t element_bytes, Index possible);
 
 /// Tasks that may be in flight on this rank at a time, so that the tiles of all of them fit in main memory;
 /// none: any number. StarPU would otherwise bring the tiles of more and more tasks that are next, until there

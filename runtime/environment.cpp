@@ -10,6 +10,10 @@
 
 #include "error.hpp"
 
+#ifdef ASTERISM_WITH_CUDA
+#include <cuda_runtime_api.h>
+#endif
+
 namespace asterism {
 namespace {
 
@@ -69,6 +73,14 @@ int cores_allowed() {
   CPU_ZERO(&allowed);
   const bool known = sched_getaffinity(0, sizeof allowed, &allowed) == 0;
   return known ? CPU_COUNT(&allowed) : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+int gpus_installed() {
+  int gpus = 0;
+#ifdef ASTERISM_WITH_CUDA
+  if (cudaGetDeviceCount(&gpus) != cudaSuccess) return 0;  // no driver
+#endif
+  return gpus;
 }
 
 void require_sound_environment() {

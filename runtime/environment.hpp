@@ -42,6 +42,9 @@ class Environment {
 /// How many cores this process may run on.
 int cores_allowed();
 
+/// How many GPUs this process can see.
+int gpus_installed();
+
 /// Checks the numbers among StarPU's variables as they are now: it would abort at another value.
 /// @throw Error that names the variable, its value and what it must be.
 void require_sound_environment();

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -34,14 +33,13 @@ class Lines {
       const std::size_t end = rest_.find('\n');
       std::string_view line = rest_.substr(0, end);
       rest_.remove_prefix(end + 1);
-      constexpr const char* blank = " \t";
       if (line.size() > longest_) fail("it is too long");
-      if (line.find_first_of(blank) == 0) fail("it begins with a blank");
+      if (!line.empty() && is_blank(line.front())) fail("it begins with a blank");
       line = line.substr(0, line.find('#'));
-      for (std::size_t from = line.find_first_not_of(blank); from != std::string_view::npos;) {
-        const std::size_t to = std::min(line.find_first_of(blank, from), line.size());
-        words_.emplace_back(line.substr(from, to - from));
-        from = line.find_first_not_of(blank, to);
+      for (auto from = line.begin(); from != line.end();) {
+        const auto to = std::find_if(from, line.end(), is_blank);
+        words_.emplace_back(from, to);
+        from = std::find_if_not(to, line.end(), is_blank);
       }
     }
     return words_.size();
@@ -53,10 +51,10 @@ class Lines {
   }
 
   double number(std::size_t k) const {
-    const std::string& word = words_.at(k);
-    char* end = nullptr;
-    const double value = std::strtod(word.c_str(), &end);
-    if (*end != '\0') fail("a word is no number");
+    const std::string_view word = words_.at(k);
+    double value = 0;
+    const auto [end, failed] = std::from_chars(word.data(), word.data() + word.size(), value);
+    if (failed != std::errc{} || end != word.data() + word.size()) fail("a word is no number");
     return value;
   }
 
@@ -66,7 +64,7 @@ class Lines {
   }
 
   long whole(std::size_t k, long least = 0, long most = any, int base = 10) const {
-    const std::string& word = words_.at(k);
+    const std::string_view word = words_.at(k);
     long value = 0;
     const auto [end, failed] = std::from_chars(word.data(), word.data() + word.size(), value, base);
     if (failed != std::errc{} || end != word.data() + word.size() || value < least || value > most)
@@ -85,9 +83,11 @@ class Lines {
   }
 
  private:
+  static bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
   std::string_view rest_;
   std::size_t longest_;
-  std::vector<std::string> words_;
+  std::vector<std::string_view> words_;
   int number_ = 0;
 };
 

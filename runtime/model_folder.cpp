@@ -26,6 +26,13 @@ using Files = std::map<fs::path, std::string>;  // by their paths in the folder
 /// What becomes of a file that is not as StarPU would have written it.
 using Damaged = void (*)(const fs::path& file, const std::string& what);
 
+constexpr const char* codelets = "codelets";  // the folder of their models
+
+fs::file_time_type written(const fs::path& file) {
+  std::error_code failed;
+  return fs::last_write_time(file, failed);
+}
+
 const char* variable(const char* name) {
   const char* const value = std::getenv(name);
   return value != nullptr && *value != '\0' ? value : nullptr;
@@ -112,9 +119,9 @@ void take_codelets(const fs::path& folder, const std::string& host, Damaged dama
       visit(entry->path().filename());
   };
   std::vector<fs::path> names;  // first, as what is damaged gets another name
-  each_in(folder / "codelets", [&](const fs::path& version) {
-    each_in(folder / "codelets" / version, [&](const fs::path& name) {
-      if (name.string().ends_with("." + host)) names.push_back("codelets" / version / name);
+  each_in(folder / codelets, [&](const fs::path& version) {
+    each_in(folder / codelets / version, [&](const fs::path& name) {
+      if (name.string().ends_with("." + host)) names.push_back(codelets / version / name);
     });
   });
   for (const fs::path& name : names)
@@ -166,11 +173,16 @@ ModelFolder::ModelFolder(Environment& environment) : kept_(kept_folder()), host_
     throw Error("neither /dev/shm nor the folder for temporary files has room for what StarPU measures: some MiB and "
                 "a thousand files; make some, or set TMPDIR to a folder that has it",
                 Blame::machine);
+  for (const auto& [name, text] : files)
+    if (*name.begin() == codelets) copied_.emplace(name, written(own_->path() / name));
   environment.set("STARPU_PERF_MODEL_DIR", own_->path().string());
   environment.set("XDG_CACHE_HOME", own_->path().string());  // StarPU would look there, too
 }
 
 ModelFolder::~ModelFolder() {
+  std::error_code failed;
+  for (const auto& [name, when] : copied_)  // what StarPU has not written anew is kept already
+    if (written(own_->path() / name) == when) fs::remove(own_->path() / name, failed);
   if (!kept_.empty() && !keep_all(kept_, take_all(own_->path(), host_, leave_out)))
     fmt::print(stderr, "asterism: {} cannot be written: what StarPU has measured is lost\n", kept_.string());
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -31,6 +32,7 @@ class ModelFolder {
   std::filesystem::path kept_;  // empty: nowhere
   std::optional<OwnFolder> own_;
   std::string host_;  // as StarPU calls it
+  std::map<std::filesystem::path, std::filesystem::file_time_type> copied_;  // models of codelets, when they came
 };
 
 }  // namespace asterism

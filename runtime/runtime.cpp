@@ -51,6 +51,13 @@ int cpus_within_reason(const Options& options) {
   return cores;
 }
 
+/// GPUs that StarPU may find.
+int gpus_within_reach(const Options& options) {
+  if (options.gpus >= 0) return options.gpus;
+  const char* const value = std::getenv("STARPU_NCUDA");
+  return value != nullptr ? std::atoi(value) : gpus_installed();
+}
+
 /// Hands the options to StarPU: those that were set beat its environment variables, the others leave them alone.
 starpu_conf configuration(Options& options, Environment& environment) {
   require_sound_environment();
@@ -77,6 +84,11 @@ starpu_conf configuration(Options& options, Environment& environment) {
   // where there are GPUs, or were any in an earlier Runtime of this process (worker_mask is never cleared).
   const auto scarce = [](std::size_t bytes) { return bytes > 0 && bytes < 1024 * mebibyte; };
   if (scarce(options.gpu_memory) || scarce(options.cpu_memory)) environment.suggest("STARPU_SUBALLOCATOR", "0");
+  // Whichever worker makes a task ready fetches its tiles at once, ahead of its turn. To make room it waits for others
+  // to reach the disk, and cannot move them while it schedules: a single worker waits for ever. What is gained by
+  // fetching ahead from a disk to cores is not to be seen; for GPUs it is.
+  const bool spills = !options.spill.empty() || std::getenv("STARPU_DISK_SWAP") != nullptr;
+  if (spills && gpus_within_reach(options) == 0) environment.suggest("STARPU_PREFETCH", "0");
   if (!options.trace.empty()) {
     environment.set("STARPU_FXT_TRACE", "1");
     environment.set("STARPU_FXT_PREFIX", options.trace.string());

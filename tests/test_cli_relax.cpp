@@ -279,6 +279,13 @@ TEST_CASE("little memory and a disk: as many stripes as that asks for, and the r
     refused({"--memory", "9M", "--method", method}, {"9.0 MiB", "--memory", "--spill"});
 }
 
+TEST_CASE("a disk and one worker, which moves its tiles to make room for those of the task it makes ready") {
+  const fs::path disk = fresh_folder("spill");
+  const json j = relax({"--grid", "800x1500", "--sweeps", "2", "--memory", "4M", "--stripes", "37", "--cpus",
+                        "1", "--spill", disk.string()});
+  CHECK(j["bytes"]["to_disk"] > 0);
+}
+
 TEST_CASE("a seed that nothing is drawn with: told, and the run goes on") {
   const Result result = run(one_process({"relax", "--grid", "9x9", "--quiet", "--seed", "5"}));
   CHECK(result.status == 0);

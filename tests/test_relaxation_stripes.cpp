@@ -136,6 +136,25 @@ TEST_CASE("cores with a disk behind little memory: all tiles of a task, for all 
   refuses(cores, Index{1} << 62, "ask for at most 750 stripes (--stripes)");
 }
 
+TEST_CASE("little memory: no more stripes than it asks for, of fewer sweeps; or what a task needs") {
+  const Problem problem{.shape = {1500, 1500}};
+  const auto cut = [&](double memory) {
+    const std::vector<Candidate> cores{{.where = Where::cpu, .worker = 0, .memory = memory},
+                                       {.where = Where::cpu, .worker = 1, .memory = memory}};
+    return relaxation::cut_rows<double>(cores, problem, {.sweeps = 4, .check_every = 4});
+  };
+  // Two stripes of four sweeps have more ghost rows than there is room for, which says nothing of lower ones.
+  CHECK(cut(8e6 / 3).shares.size() < 50);
+  CHECK(cut(6e6 / 3).shares.size() < 90);
+  CHECK(cut(3e6 / 3).shares.size() < 375);
+  CHECK_THROWS_WITH_AS(
+      cut(2e6 / 3),
+      "375 stripes: a task needs 681.6 KiB for the 4 rows of one and what is beside them, and a "
+      "worker's share of memory has 585.9 KiB for it; there can be no more stripes (--stripes): "
+      "allow more memory (--memory)",
+      Error);
+}
+
 TEST_CASE("no stripe is higher than its worker's memory allows, nor a tile larger than StarPU counts") {
   const kernels::Stripe plain{.nodes = 4096, .halo = 1, .arrangement = Arrangement::natural};
   const Candidate small{.where = Where::cuda, .memory = 256e6}, core{.where = Where::cpu};
