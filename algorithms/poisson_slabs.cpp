@@ -341,12 +341,6 @@ std::vector<double> SlabbedProblem<T>::mode_eigenvalues() const {
 }
 
 template <class T>
-double SlabbedProblem<T>::impedance(double mu) const {
-  // Less than a wave on the whole axis: z as for one, or the flux would drown the value.
-  return mu < 0 ? grid_.slow.spacing() * std::max(std::sqrt(-mu), 1 / grid_.slow.length) : 0.0;
-}
-
-template <class T>
 typename SlabbedProblem<T>::ModeTiles SlabbedProblem<T>::mode_tiles(int rank, const std::vector<double>& mu, Index first,
                                                                     Index count) const {
   const kernels::InterfaceRows rows = grid_.interface();
@@ -355,8 +349,12 @@ typename SlabbedProblem<T>::ModeTiles SlabbedProblem<T>::mode_tiles(int rank, co
                   {*runtime_, periodic ? rows.joined : rows.prefix, count, rank},
                   {*runtime_, rows.beside, count, rank}};
   const auto mode = [&](Index k) { return mu[static_cast<std::size_t>(first + k)]; };
+  const double largest_link = kernels::largest_link(grid_.rows);
+  const auto impedance = [&](Index k) {
+    return kernels::impedance(mode(k), largest_link, grid_.slow.spacing(), grid_.slow.length);
+  };
   set(*runtime_, tiles.mu,
-      [&](Index row, Index k) { return row == kernels::mu_row ? mode(k) : impedance(mode(k)); });
+      [&](Index row, Index k) { return row == kernels::mu_row ? mode(k) : impedance(k); });
   // Zeros, but for waves, where it matters with what an end answers: a value of zero at the end of a link, or no flux.
   const auto reflected = [](const kernels::Beyond& beyond, Index row) {
     return row == 2 ? beyond.reflection.re : row == 3 ? beyond.reflection.im : 0.0;
@@ -365,7 +363,7 @@ typename SlabbedProblem<T>::ModeTiles SlabbedProblem<T>::mode_tiles(int rank, co
   const auto is_wave = [&](Index k) { return !periodic && mode(k) < 0; };
   set(*runtime_, tiles.before_axis, [&](Index row, Index k) {
     if (!is_wave(k)) return 0.0;
-    return reflected(lower == 0 ? kernels::beyond_nothing() : kernels::beyond_value(0, impedance(mode(k)) / lower), row);
+    return reflected(lower == 0 ? kernels::beyond_nothing() : kernels::beyond_value(0, impedance(k) / lower), row);
   });
   set(*runtime_, tiles.after_axis, [&](Index row, Index k) {
     if (!is_wave(k)) return 0.0;

@@ -157,8 +157,6 @@ class SlabbedProblem {
   [[nodiscard]] Hints before_passes_hints(Slab s) const;
   [[nodiscard]] kernels::ModelProblem model_problem(const Known& known, Index number) const;
   void make_side_values(const Problem& problem);
-  /// The impedance for a mode of that mu (waves.hpp), 0 where it is no wave.
-  [[nodiscard]] double impedance(double mu) const;
   void lift_slab(Slab s, const Tile<T>& f, const Hints& hints) const;
   void require_slab(Index number, const Tile<T>& tile) const;
   [[nodiscard]] std::vector<double> all_moments(const Tiles<double>& of_slabs) const;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -85,6 +86,12 @@ std::vector<AxisRow> axis_rows(const Axis& axis, const std::vector<double>& coor
     rows[i] = {link(unit, distances[i]), link(unit, distances[i + 1]), width * unit, position};
   }
   return rows;
+}
+
+double largest_link(const std::vector<AxisRow>& rows) {
+  double largest = 1;
+  for (const AxisRow& row : rows) largest = std::max({largest, row.before, row.after});
+  return largest;
 }
 
 }  // namespace asterism::kernels

@@ -155,4 +155,7 @@ std::vector<AxisRow> axis_rows(const Axis& axis);
 /// @throw Error when their number is not what the axis wants, or they do not increase, naming the first.
 std::vector<AxisRow> axis_rows(const Axis& axis, const std::vector<double>& coordinates);
 
+/// The largest link of an axis, at least the one over a unit of length.
+double largest_link(const std::vector<AxisRow>& rows);
+
 }  // namespace asterism::kernels

@@ -20,8 +20,23 @@
 /// This is the impedance-to-impedance map of the Helmholtz equation (Gillman, Barnett, Martinsson 2015), in one dimension:
 /// as the ladder neither gains nor loses, the matrix of (W3) is unitary for every mu and every spacing, waves that the grid
 /// does not resolve included; nothing in it grows, and only a system that is nearly singular itself has small divisors
-/// where all segments have been joined. z = h sqrt(-mu), h the unit of length of (A2), lets waves pass nearly unreflected.
+/// where all segments have been joined.
+///
+/// All that holds for any z, which decides what rounding does. Amplitudes are about |v| + |F| / z, and rounding them breaks
+/// links by after (|v| + |F| / z) eps, shunts by (z |v| + |F|) eps. A wave has |F| = w |v|, w = h sqrt(-mu), h the unit of
+/// length of (A2), but next to an end that is held, or where f is rough, |F| comes up to after |v|. With z = w, by which
+/// waves pass nearly unreflected, links are broken there by after / w times what rounding v itself does to them, which is
+/// as many as there are rows where a wave is as long as the axis: far too much for the residual. With z = after both
+/// are as small as can be, but shunts are broken by after / w times what rounding the flux of a wave does to them, which
+/// is too much for the error of long waves. Between the two, with the largest link of the axis,
+///
+///     z = sqrt(link w),                                                                                    (W4)
+///
+/// it is sqrt(link / w) times in either case.
 #pragma once
+
+#include <algorithm>
+#include <cmath>
 
 #include "../runtime/ports.hpp"
 
@@ -44,6 +59,12 @@ ASTERISM_HOST_DEVICE inline Wave inverse(const Wave& a) {
 }
 /// i s a
 ASTERISM_HOST_DEVICE inline Wave turned(double s, const Wave& a) { return {-s * a.im, s * a.re}; }
+
+/// The impedance for a mode of that mu (W4), 0 where it is no wave.
+/// @param unit h  @param length of the axis. A wave that is longer has the impedance of one of this length.
+inline double impedance(double mu, double largest_link, double unit, double length) {
+  return mu < 0 ? std::sqrt(largest_link * unit * std::max(std::sqrt(-mu), 1 / length)) : 0.0;
+}
 
 /// One row of (W1) in units of the impedance: width mu / z, z / after (0 where there is no link), width f / z.
 struct Rung {
@@ -160,13 +181,20 @@ ASTERISM_HOST_DEVICE inline Cut substitute(const Beyond& before, const Emitter& 
   return meet(before, {e.emitted_before + s.through * end, s.before});
 }
 
-/// Those at the ends of a periodic axis: L = emitted.before + before R + through L, R the same.
+/// Those at the ends of a periodic axis: L = emitted.before + before R + through L, R the same. What is uncertain of them
+/// where that is nearly singular, is so by the same wave in both: with pivoting.
 ASTERISM_HOST_DEVICE inline Cut close(const Emitter& whole) {
   const Scattering& s = whole.scattering;
   const Wave rest = 1.0 + Wave{-1.0, 0.0} * s.through;
-  const Wave r = inverse(rest * rest - s.before * s.after);
-  return {r * (rest * whole.emitted_after + s.after * whole.emitted_before),
-          r * (rest * whole.emitted_before + s.before * whole.emitted_after)};
+  const auto size2 = [](const Wave& a) { return a.re * a.re + a.im * a.im; };
+  if (size2(rest) >= size2(s.after)) {
+    const Wave pivot = inverse(rest), m = pivot * s.after;
+    const Wave right = inverse(rest - m * s.before) * (whole.emitted_after + m * whole.emitted_before);
+    return {right, pivot * (whole.emitted_before + s.before * right)};
+  }
+  const Wave pivot = inverse(s.after), m = pivot * rest;
+  const Wave right = inverse(m * rest - s.before) * (whole.emitted_before + m * whole.emitted_after);
+  return {right, pivot * (rest * right - whole.emitted_after)};
 }
 
 // --- In tiles --------------------------------------------------------------------------------------------------------

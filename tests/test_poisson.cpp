@@ -464,6 +464,22 @@ TEST_CASE("lambda of either sign, but no eigenvalue") {
     }
 }
 
+// The flux of a wave that is longer than the axis is next to nothing, but not that between sources of both signs.
+TEST_CASE("waves longer than the axis, from a rough f: the residual is rounding") {
+  Runtime runtime;
+  const auto rough = from_values<double>([](Index plane, Index) { return plane % 2 == 0 ? 1.0 : -1.0; });
+  for (const Ends& slow : all_ends)
+    for (const double lambda : {0.3, 0.01}) {
+      const Problem problem{.shape = {200, 2}, .centering = Centering::cell, .ends = {slow, all_ends[3]}, .lambda = lambda};
+      for (const Index slab_planes : {1, 7, 200}) {
+        CAPTURE(description(problem));
+        CAPTURE(slab_planes);
+        const Solved<double> solved = solve_from<double>(runtime, problem, {.slab_planes = slab_planes}, rough);
+        CHECK(solved.check.scaled_residual <= 4 * eps<double>);
+      }
+    }
+}
+
 TEST_CASE("the condition of an indefinite problem is that of its nearest eigenvalue") {
   // On two nodes with spacings of 1/3 the second difference has the eigenvalues 9 and 27, on one node 8.
   Problem problem{.shape = {2, 1}, .lambda = 18};

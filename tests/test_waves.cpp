@@ -41,7 +41,7 @@ Systems systems_of(const Line& line, const Matrix<double>& modes, double detuned
   for (const AxisRow& row : line.rows) area += row.width;
   const double unit = std::sqrt(area / static_cast<double>(line.size()));
   const auto impedance = [&](Index k) {
-    return modes(0, k) < 0 ? detuned * unit * std::max(std::sqrt(-modes(0, k)), unit / area) : 0.0;
+    return detuned * kernels::impedance(modes(0, k), largest_link(line.rows), unit, area / unit);
   };
   Systems systems{rows_with_waves, Matrix<double>(wave_mu_rows, n), Matrix<double>(carried, n),
                   Matrix<double>(beyond_rows, n)};
@@ -66,7 +66,7 @@ Real largest(const Column& v) {
 /// Checks every column: the residual is `rounding` of the largest terms, and the error what that implies.
 template <class T>
 void check_waves(const Matrix<T>& solved, const Line& line, const Matrix<T>& f, const Matrix<double>& modes, double scale,
-                 double rounding = 32 * epsilon) {
+                 double rounding) {
   CAPTURE(line.name);
   CAPTURE(line.size());
   if (sizeof(T) == 4) rounding += 0x1.01p-24;
@@ -135,6 +135,7 @@ Matrix<double> regular(const Line& line, Matrix<double> modes) {
 TEST_CASE_TEMPLATE("waves are solved in segments of any heights as in one", T, float, double) {
   for (const Index s : {1, 2, 3, 5, 31, 33, 97, 300})
     for (const Line& line : all_lines(s)) {
+      const double rounding = (s > 100 ? 16 : 8) * epsilon;  // gathered over a segment's rows, it comes out at its ends
       const Index n = s > largest_dense ? 33 : 15;
       const Matrix<double> modes = regular(line, waves(n));
       const Matrix<T> f = Matrix<T>(s, n).fill_random(3);
@@ -144,7 +145,7 @@ TEST_CASE_TEMPLATE("waves are solved in segments of any heights as in one", T, f
           CAPTURE(cuts.size());
           Matrix<T> v = f;
           solve_in_segments(v, line, systems_of(line, modes, detuned), 1.7, cuts);
-          check_waves(v, line, f, modes, 1.7, (detuned > 1 ? 30 : 1) * 32 * epsilon);
+          check_waves(v, line, f, modes, 1.7, detuned * rounding);
           CHECK(v.guarded());
         }
     }
@@ -227,7 +228,7 @@ TEST_CASE_TEMPLATE("gpu: waves beside modes that decay", T, float, double) {
                            work(runtime, 1, cuda::blocks_scratch(s, n, rows_with_waves));
         solve(0.37, lines, axis, mu, before, after, work);
         runtime.wait();
-        check_waves(download(lines), line, f, modes, 0.37, 32 * epsilon);
+        check_waves(download(lines), line, f, modes, 0.37, 16 * epsilon);
       }
     }
 }
