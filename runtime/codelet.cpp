@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "state.hpp"
+#include "detail/state.hpp"
 
 #ifdef ASTERISM_WITH_CUDA
 #include <starpu_cuda.h>

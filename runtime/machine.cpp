@@ -12,7 +12,7 @@
 #include <fstream>
 #include <limits>
 
-#include "state.hpp"
+#include "detail/state.hpp"
 
 #ifdef ASTERISM_WITH_CUDA
 #include <cuda_runtime_api.h>

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "state.hpp"
+#include "detail/state.hpp"
 
 namespace asterism {
 namespace {

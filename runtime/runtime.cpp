@@ -9,12 +9,12 @@
 #include <exception>
 #include <sstream>
 
-#include "ending.hpp"
-#include "environment.hpp"
-#include "kept_files.hpp"
-#include "spill_disk.hpp"
-#include "state.hpp"
-#include "trace.hpp"
+#include "detail/ending.hpp"
+#include "detail/environment.hpp"
+#include "detail/state.hpp"
+#include "detail/trace.hpp"
+#include "kept/kept_files.hpp"
+#include "kept/spill_disk.hpp"
 
 namespace asterism {
 namespace {

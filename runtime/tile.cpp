@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "state.hpp"
+#include "detail/state.hpp"
 
 namespace asterism::detail {
 namespace {

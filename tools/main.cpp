@@ -2,9 +2,9 @@
 
 #include <new>
 
-#include "../runtime/ending.hpp"
-#include "commands.hpp"
-#include "output_file.hpp"
+#include "../runtime/detail/ending.hpp"
+#include "cli/commands.hpp"
+#include "files/output_file.hpp"
 
 namespace asterism::tools {
 

@@ -1,6 +1,6 @@
 // u_xx + u_yy = -2 pi^2 sin(pi x) sin(pi y) on the unit square, u = 0 on its border: u = sin(pi x) sin(pi y).
 #include <algorithm>
-#include <asterism/algorithms/poisson.hpp>
+#include <asterism/algorithms/poisson/solver.hpp>
 #include <cmath>
 #include <cstdio>
 #include <vector>

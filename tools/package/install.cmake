@@ -6,7 +6,7 @@ set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/asterism)
 install(TARGETS asterism EXPORT asterism_targets)
 install(TARGETS asterism_program)
 install(DIRECTORY runtime codelets algorithms DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/asterism
-  FILES_MATCHING PATTERN "*.hpp")
+  FILES_MATCHING PATTERN "*.hpp" PATTERN detail EXCLUDE PATTERN kept EXCLUDE)
 install(EXPORT asterism_targets NAMESPACE asterism:: FILE asterism-targets.cmake DESTINATION ${package_folder})
 
 configure_package_config_file(tools/package/asterism-config.cmake.in asterism-config.cmake

@@ -1,0 +1,313 @@
+#include "gemm_solver.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "../../codelets/poisson/slabs.hpp"
+
+namespace asterism::poisson {
+namespace {
+
+/// One number of every rank, on every rank.
+std::vector<Index> of_ranks(const Runtime& runtime, Index mine) {
+  std::vector<double> numbers(static_cast<std::size_t>(runtime.ranks()));
+  numbers[static_cast<std::size_t>(runtime.rank())] = static_cast<double>(mine);
+  runtime.sum_over_ranks(numbers.data(), runtime.ranks());
+  return {numbers.begin(), numbers.end()};
+}
+
+Index workers(const Machine& machine) {
+  const int gpus = machine.count(WorkerKind::cuda);
+  return gpus > 0 ? gpus : machine.count(WorkerKind::cpu);
+}
+
+/// One block of modes for each element, or none for some where there are fewer modes; more where their tiles
+/// would have more elements than tiles may have.
+Index count_blocks(const Grid& grid, Index elements) {
+  const Index n = grid.a.x.n, longest = std::max(n, grid.planes);
+  constexpr Index most = std::numeric_limits<std::uint32_t>::max();
+  Index count = std::min(n, elements);
+  while (count < n && (n + count - 1) / count > most / longest) count = std::min(n, count + elements);
+  return count;
+}
+
+/// @throw Error when what a solve works on is not in the memories at once.
+template <class T>
+void require_room(const Machine& machine, const Grid& grid, Index elements) {
+  const bool on_gpus = machine.count(WorkerKind::cuda) > 0;
+  const auto n = static_cast<double>(grid.a.x.n), rows = static_cast<double>(grid.total_planes());
+  // The modes of a GPU, or of all cores of the rank.
+  const double here = on_gpus ? 1 : static_cast<double>(workers(machine));
+  const double modes = std::min(n, std::ceil(n / static_cast<double>(elements)) * here);
+  // f of all ranks; modes, and as many that come of others or go there; their columns of the one matrix; the
+  // other.
+  const double bytes = sizeof(T) * (rows * n + 2 * rows * modes + n * modes + n * n);
+  const auto room = static_cast<double>(machine.capacity(on_gpus ? MemoryKind::gpu : MemoryKind::main));
+  if (bytes > room)
+    throw Error(
+        fmt::format(
+            "--method gemm keeps grid, modes and the transform's matrices in {}: for {} x {} unknowns they "
+            "take {}, there are {}; use --method fft, or allow more memory",
+            on_gpus ? "each GPU's memory" : "main memory", grid.total_planes(), grid.a.x.n,
+            human_bytes(bytes), human_bytes(room)),
+        Blame::machine);
+}
+
+template <class T>
+Layout choose_gemm_layout(const Runtime& runtime, const Machine& machine, const Problem& problem,
+                          const Grid& grid, const Settings& settings) {
+  if (problem.shape.size() != 2)
+    throw Error(fmt::format("--method gemm solves in two dimensions, the grid is {}: use --method fft",
+                            to_string(problem.shape)));
+  if (settings.mode == Mode::streaming)
+    throw Error("--method gemm needs all of the grid at once and cannot stream it: use --method fft");
+  if (settings.slab_planes < 0)
+    throw Error(fmt::format("slabs of {} rows: a slab needs at least 1", settings.slab_planes));
+  const std::vector<Index> workers_of_ranks = of_ranks(runtime, workers(machine));
+  const Index elements = std::accumulate(workers_of_ranks.begin(), workers_of_ranks.end(), Index{0});
+  require_room<T>(machine, grid, elements);
+
+  // A few slabs for every worker, so that products and exchange overlap, but not so small that products are
+  // slow.
+  constexpr Index slabs_each = 4, fewest_rows = 32;
+  const auto share = [&](Index parts) { return (grid.total_planes() + parts - 1) / parts; };
+  const Index wanted = std::max(share(slabs_each * elements), fewest_rows);
+  Layout layout;
+  layout.mode = Mode::incore;
+  layout.where = machine.count(WorkerKind::cuda) > 0 ? Where::cuda : Where::cpu;
+  layout.slab_planes =
+      std::min({settings.slab_planes > 0 ? settings.slab_planes : wanted, share(machine.ranks), grid.planes});
+  layout.slabs = (grid.planes + layout.slab_planes - 1) / layout.slab_planes;
+  layout.planes_at_once = layout.slab_planes;
+  layout.slabs_in_flight = 2 * workers(machine);
+  layout.lanes = layout.where == Where::cuda ? workers(machine) : 1;
+  return layout;
+}
+
+}  // namespace
+
+template <class T>
+GemmSolver<T>::GemmSolver(Runtime& runtime, const Problem& problem, const Settings& settings)
+    : Base(runtime, problem, settings,
+           [&](const Machine& machine, const Grid& grid, const Settings& agreed) {
+             return choose_gemm_layout<T>(runtime, machine, problem, grid, agreed);
+           }),
+      kind_(kernels::transform_to_modes(grid_.a.x)),
+      scale_(1 / kernels::round_trip(kind_, grid_.a.x.n)) {
+#ifdef ASTERISM_WITH_CUDA
+  if (layout_.where == Where::cuda)
+    runtime.on_each_worker(WorkerKind::cuda, [] { kernels::cuda::plan_multiply(); });
+#endif
+  make_blocks();
+  make_places();
+  make_modes();
+  axis_ = one_per_rank(runtime, grid_.planes, kernels::axis_columns);
+  for (const Tile<double>& tile : axis_) set_axis_rows(runtime, tile, grid_, 0);
+  const Index most_modes = (grid_.a.x.n + block_count() - 1) / block_count();
+  work_ = one_per_rank(runtime, 1, codelets::columns_scratch(layout_.where, grid_.planes, most_modes, grid_.interface()));
+  if (grid_.slow.periodic())
+    for (Block& b : blocks_)
+      codelets::respond({}, axis_[static_cast<std::size_t>(b.rank)], b.systems.mu, b.response, hints_at(b.worker));
+  runtime.wait();
+}
+
+template <class T>
+Hints GemmSolver<T>::hints_at(int worker) const {
+  return {.where = layout_.where, .worker = worker};
+}
+
+template <class T>
+Hints GemmSolver<T>::product_hints(int worker, Slab s, std::size_t p) const {
+  Hints hints = hints_at(worker);
+  hints.flops = 2 * static_cast<double>(planes_of(s.place)) * static_cast<double>(grid_.a.x.n) *
+                static_cast<double>(blocks_[p].modes);
+  hints.label = fmt::format("slab {}, modes {}", s.number, p);
+  return hints;
+}
+
+/// Every worker gets as many modes, give or take one.
+template <class T>
+void GemmSolver<T>::make_blocks() {
+  const std::vector<Index> workers_of_rank = of_ranks(*runtime_, workers(runtime_->machine()));
+  const std::vector<Index> on_gpus = of_ranks(*runtime_, layout_.where == Where::cuda ? 1 : 0);
+  std::vector<std::pair<int, int>> elements;  // rank, worker
+  for (std::size_t rank = 0; rank < workers_of_rank.size(); ++rank)
+    for (Index w = 0; w < workers_of_rank[rank]; ++w)
+      elements.emplace_back(rank, on_gpus[rank] != 0 && workers_of_rank[rank] > 1 ? w : -1);
+
+  const Index n = grid_.a.x.n, count = count_blocks(grid_, static_cast<Index>(elements.size()));
+  const std::vector<double> mu = mode_eigenvalues();
+  for (Index p = 0; p < count; ++p) {
+    const auto [rank, worker] =
+        elements[static_cast<std::size_t>(p * static_cast<Index>(elements.size()) / count)];
+    Block b{n * p / count, n * (p + 1) / count - n * p / count, rank, worker, {}, {}, {}};
+    b.forward = Tile<T>(*runtime_, n, b.modes, rank);
+    codelets::transform_matrix<T>({kind_, n, 0, b.first_mode}, b.forward, hints_at(worker));
+    b.systems = this->mode_tiles(rank, mu, b.first_mode, b.modes);
+    if (grid_.slow.periodic())
+      b.response = Tile<double>(*runtime_, grid_.interface().response, b.modes, rank);
+    blocks_.push_back(std::move(b));
+  }
+}
+
+/// The inverse's matrix, once in every memory that has slabs.
+template <class T>
+void GemmSolver<T>::make_places() {
+  const std::vector<Index> gpus_of_rank =
+      of_ranks(*runtime_, layout_.where == Where::cuda ? workers(runtime_->machine()) : 0);
+  for (std::size_t rank = 0; rank < gpus_of_rank.size(); ++rank)
+    for (Index gpu = 0; gpu < std::max<Index>(1, gpus_of_rank[rank]); ++gpu)
+      places_.push_back({static_cast<int>(rank), gpus_of_rank[rank] > 1 ? static_cast<int>(gpu) : -1, {}});
+  for (Index number = 0; number < slab_count(); ++number) {
+    Place& place = places_[place_of(slab_number(number))];
+    if (!place.inverse.empty()) continue;
+    for (const Block& b : blocks_) {
+      Tile<T>& matrix = place.inverse.emplace_back(*runtime_, b.modes, grid_.a.x.n, place.rank);
+      codelets::transform_matrix<T>({kernels::inverse(kind_), grid_.a.x.n, b.first_mode, 0}, matrix,
+                                    hints_at(place.worker));
+    }
+  }
+}
+
+/// A rank's slabs in order over its GPUs.
+template <class T>
+std::size_t GemmSolver<T>::place_of(Slab s) const {
+  const int rank = owner(s.number);
+  const auto of_rank = [&](const Place& place) { return place.rank == rank; };
+  const auto first_place = std::find_if(places_.begin(), places_.end(), of_rank);
+  const auto count = std::count_if(places_.begin(), places_.end(), of_rank);
+  const auto [first, end] = slabs_of(rank);
+  return static_cast<std::size_t>(first_place - places_.begin() + (s.number - first) * count / (end - first));
+}
+
+template <class T>
+void GemmSolver<T>::make_modes() {
+  for (Index problem = 0; problem < grid_.batch; ++problem)
+    for (const Block& b : blocks_) {
+      Modes v;
+      v.values = Tile<T>(*runtime_, grid_.planes, b.modes, b.rank);
+      if (grid_.slow.periodic()) {
+        const kernels::InterfaceRows rows = grid_.interface();
+        v.shown = Tile<double>(*runtime_, rows.shown, b.modes, b.rank);
+        v.joined = Tile<double>(*runtime_, rows.joined, b.modes, b.rank);
+        v.before_start = Tile<double>(*runtime_, rows.beside, b.modes, b.rank);
+        v.after_end = Tile<double>(*runtime_, rows.beside, b.modes, b.rank);
+      }
+      modes_.push_back(std::move(v));
+    }
+  for (Index number = 0; number < slab_count(); ++number)
+    for (const Block& b : blocks_)
+      parts_.push_back(is_at(places_[place_of(slab_number(number))], b)
+                           ? Tile<T>()
+                           : Tile<T>(*runtime_, planes_of(number % layout_.slabs), b.modes, b.rank));
+  if (grid_.has_constants())
+    for (Index problem = 0; problem < grid_.batch; ++problem)
+      means_.emplace_back(*runtime_, grid_.planes, 1, blocks_[0].rank);
+}
+
+/// (D1)
+template <class T>
+void GemmSolver<T>::transform(Index problem, Tiles<T>& f) {
+  for (Index place = 0; place < layout_.slabs; ++place) {
+    const Slab s = slab(problem, place);
+    const Index rows = planes_of(place);
+    const kernels::Product product{.rows = rows, .to = place * layout_.slab_planes};
+    for (std::size_t p = 0; p < blocks_.size(); ++p) {
+      const Block& b = blocks_[p];
+      const Tile<T>& v = modes(problem, p).values;
+      const Hints hints = product_hints(b.worker, s, p);
+      if (place == 0)
+        codelets::multiply_anew<T>(product, f[s.number], b.forward, v, hints);
+      else
+        codelets::multiply<T>(product, f[s.number], b.forward, v, hints);
+    }
+  }
+}
+
+/// (D2)
+template <class T>
+void GemmSolver<T>::solve_modes(Index problem, const std::vector<double>& means) {
+  for (std::size_t p = 0; p < blocks_.size(); ++p) {
+    const Block& b = blocks_[p];
+    const Modes& v = modes(problem, p);
+    const auto rank = static_cast<std::size_t>(b.rank);
+    const Hints hints = hints_at(b.worker);
+    const bool periodic = grid_.slow.periodic();
+    if (periodic) {
+      codelets::reduce_columns<T>(scale_, v.values, axis_[rank], b.systems.mu, v.shown, work_[rank], hints);
+      codelets::eliminate({}, v.shown, b.response, b.systems.before_axis, v.joined, hints);
+      codelets::close({}, v.joined, v.before_start, v.after_end, hints);
+    }
+    codelets::solve_columns<T>(scale_, v.values, axis_[rank], b.systems.mu,
+                               periodic ? v.before_start : b.systems.before_axis,
+                               periodic ? v.after_end : b.systems.after_axis, work_[rank], hints);
+  }
+  if (means.empty()) return;
+  // Mode 0 is the rows' mean.
+  const Tile<T>& mean_of_row = means_[static_cast<std::size_t>(problem)];
+  set(*runtime_, mean_of_row,
+      [&](Index i, Index) { return means[static_cast<std::size_t>(problem * grid_.planes + i)]; });
+  codelets::set_first_column<T>({}, mean_of_row, modes(problem, 0).values, hints_at(blocks_[0].worker));
+}
+
+/// (D3)
+template <class T>
+void GemmSolver<T>::transform_back(Index problem, Tiles<T>& u) {
+  for (Index place = 0; place < layout_.slabs; ++place) {
+    const Slab s = slab(problem, place);
+    const Place& at = places_[place_of(s)];
+    for (std::size_t p = 0; p < blocks_.size(); ++p)
+      if (!is_at(at, blocks_[p]))
+        codelets::copy_rows<T>(place * layout_.slab_planes, modes(problem, p).values, part(s, p),
+                               hints_at(blocks_[p].worker));
+  }
+  for (Index place = 0; place < layout_.slabs; ++place) {
+    const Slab s = slab(problem, place);
+    const Place& at = places_[place_of(s)];
+    const Index rows = planes_of(place);
+    // What is here first, while the rest is on its way.
+    const auto found =
+        std::find_if(blocks_.begin(), blocks_.end(), [&](const Block& b) { return is_at(at, b); });
+    const auto first = static_cast<std::size_t>(found - blocks_.begin());
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      const std::size_t p = (first + i) % blocks_.size();
+      const bool here = is_at(at, blocks_[p]);
+      kernels::Product product{.rows = rows, .from = here ? place * layout_.slab_planes : 0};
+      if (i > 0) product.result = kernels::Result::adds;
+      const Tile<T>& v = here ? modes(problem, p).values : part(s, p);
+      const Hints hints = product_hints(at.worker, s, p);
+      if (i == 0)
+        codelets::multiply_anew<T>(product, v, at.inverse[p], u[s.number], hints);
+      else
+        codelets::multiply<T>(product, v, at.inverse[p], u[s.number], hints);
+    }
+    codelets::copy_rows<T>(0, u[s.number], front_[s.number], hints_at(at.worker));
+    codelets::copy_rows<T>(rows - 1, u[s.number], back_[s.number], hints_at(at.worker));
+    if (settings_.fetch_result) u[s.number].fetch();
+  }
+}
+
+template <class T>
+Report GemmSolver<T>::solve(Tiles<T>& f) {
+  require_slabs(f);
+  const Begun begun = begin();
+  lift(f);
+  const std::vector<double> means = grid_.has_constants() ? solution_means(f) : std::vector<double>{};
+  for (Index problem = 0; problem < grid_.batch; ++problem) {
+    transform(problem, f);
+    solve_modes(problem, means);
+    transform_back(problem, f);
+  }
+  return finish(begun, f);
+}
+
+template class GemmSolver<float>;
+template class GemmSolver<double>;
+
+}  // namespace asterism::poisson

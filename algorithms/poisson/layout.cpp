@@ -1,0 +1,176 @@
+#include "layout.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "../../runtime/error.hpp"
+
+namespace asterism::poisson {
+namespace {
+
+constexpr Index mebibyte = Index{1} << 20;
+
+/// What the choice of a layout works with, per rank. Sizes in bytes.
+struct Resources {
+  Where where;          ///< the workers that the slabs go to
+  Index workers;        ///< how many of them
+  Index planes, plane;  ///< planes of the grid (those of one problem at most), size of one
+  Index grid;           ///< size of all that the rank holds
+  Index capacity;       ///< of the memory that they work in (of each, where there are several)
+  bool spills;          ///< whether a disk takes what does not fit in main memory
+  bool alone;           ///< whether one worker of one rank works on all slabs
+
+  /// Whether slabs have to share the workers' memory with others that come and go.
+  [[nodiscard]] bool limited() const { return where == Where::cuda || spills; }
+};
+
+template <class T>
+Resources resources_for(const Machine& machine, const Grid& grid) {
+  const int gpus = machine.count(WorkerKind::cuda), cpus = machine.count(WorkerKind::cpu);
+  // Slabs that keep a GPU busy would keep one core busy for seconds while all the others wait for it: with GPUs the
+  // cores leave the slabs to them.
+  const bool on_gpus = gpus > 0;
+  const Index mine = (grid.total_planes() + machine.ranks - 1) / machine.ranks;
+  const Index plane = grid.columns() * static_cast<Index>(sizeof(T));
+  return {on_gpus ? Where::cuda : Where::cpu,
+          on_gpus ? gpus : cpus,
+          std::min(mine, grid.planes),
+          plane,
+          mine * plane,
+          static_cast<Index>(machine.capacity(on_gpus ? MemoryKind::gpu : MemoryKind::main)),
+          machine.capacity(MemoryKind::disk) > 0,
+          machine.ranks == 1 && (on_gpus ? gpus : cpus) == 1};
+}
+
+Mode choose_mode(const Resources& r) {
+  // Without a disk main memory holds the whole grid in any case.
+  const Index room = r.where == Where::cuda ? r.workers * r.capacity : r.capacity;
+  return !r.limited() || r.grid < room / 10 * 8 ? Mode::incore : Mode::streaming;
+}
+
+/// Planes in float64 of a slab's part of the interface systems: its ends, its prefix, its first unknown and the value before.
+Index interface_rows(const Grid& grid) {
+  const kernels::InterfaceRows rows = grid.interface();
+  return rows.shown + (grid.slow.periodic() ? rows.joined : rows.prefix) + 2 * rows.beside;
+}
+
+/// What a slab shows to the others takes as much room as so many of its planes: that, and copies of two planes.
+template <class T>
+Index interface_planes(const Grid& grid) {
+  return interface_rows(grid) * static_cast<Index>(sizeof(double) / sizeof(T)) + 2;
+}
+
+/// Where the slabs are, as what they show is there. But a step of few columns would wait there behind slabs that pass
+/// through, and is done on a core meanwhile.
+Where choose_interface(const Resources& r, Mode mode, bool has_cpus, Index columns) {
+  constexpr Index many_columns = 1 << 18;
+  return mode == Mode::streaming && has_cpus && columns < many_columns ? Where::cpu : r.where;
+}
+
+/// At most so many planes a slab, every GPU as many slabs as the others, and whole blocks of the tridiagonal CUDA kernels'
+/// rows, on which these are fastest, where that leaves it so.
+Index dealt_to_gpus(const Resources& r, Index most) {
+  constexpr Index block = kernels::cuda::block_rows;
+  const auto parts = [](Index of, Index size) { return (of + size - 1) / size; };
+  if (most > block && most < r.planes) most = most / block * block;
+  const Index slabs = parts(parts(r.planes, most), r.workers) * r.workers;
+  const Index even = parts(r.planes, slabs), whole = parts(even, block) * block;
+  return whole <= most && parts(r.planes, whole) % r.workers == 0 ? whole : even;
+}
+
+Index choose_slab_planes(const Resources& r, Mode mode, bool fetch_result, Index interface_planes) {
+  constexpr Index largest = 2048 * mebibyte;
+  Index wanted = 0, most = r.grid;  // bytes
+  if (r.where == Where::cuda && mode == Mode::incore && r.alone) {
+    // A slab that is all there is has nothing to tell others; but a few let work and transfers overlap. Working memory
+    // grows with the slab, and so do two buffers in main memory that the check of u needs.
+    wanted = most = std::min({fetch_result ? r.grid / 4 : r.grid, largest, r.capacity - r.grid});
+  } else if (r.where == Where::cuda) {
+    // Large enough to hide the cost of a task, small enough for a pipeline of several to fit.
+    wanted = std::min(std::clamp(r.grid / (8 * r.workers), 16 * mebibyte, 256 * mebibyte), r.capacity / 16);
+    most = r.capacity / 8;
+  } else {
+    // A little more than a core's own caches hold, and several slabs for every core.
+    wanted = std::min(4 * mebibyte, r.grid / (4 * r.workers));
+    if (r.spills) most = r.capacity / (8 * (r.workers + 1));
+  }
+  // What the slabs show takes no more than a twentieth of the grid, or 64 MiB.
+  const Index allowed = std::max({Index{1}, r.planes / 20, 64 * mebibyte / r.plane});
+  const Index planes = std::max(wanted / r.plane, interface_planes * r.planes / allowed);
+  const Index limited = std::max<Index>(1, std::min(planes, most / r.plane));
+  return r.where == Where::cuda ? dealt_to_gpus(r, limited) : limited;
+}
+
+/// Planes that are transformed together, and the working memory that a slab's task then needs.
+template <class T>
+void choose_working_memory(const Resources& r, kernels::SlabArgs args, Layout& layout) {
+  if (r.where == Where::cpu) {
+    // A few at a time: what the transform leaves in the cache the elimination finds there.
+    layout.planes_at_once = std::clamp<Index>(mebibyte / 2 / r.plane, 1, layout.slab_planes);
+    args.planes_at_once = layout.planes_at_once;
+    layout.scratch = kernels::cpu::slab_scratch<T>(args, layout.slab_planes);
+  }
+#ifdef ASTERISM_WITH_CUDA
+  if (r.where == Where::cuda) {
+    // Whole blocks of the tridiagonal kernels, as reduce_slab hands them on group by group.
+    constexpr Index block = kernels::cuda::block_rows;
+    layout.planes_at_once = std::min(std::max(block, 64 * mebibyte / r.plane / block * block), layout.slab_planes);
+    args.planes_at_once = layout.planes_at_once;
+    layout.scratch = kernels::cuda::slab_scratch<T>(args, layout.slab_planes);
+  }
+#endif
+}
+
+/// @throw Error when not even two slabs (one, where there is but one) and their working memory fit.
+void require_room(const Resources& r, const Layout& layout) {
+  const Index slabs = layout.mode == Mode::streaming && layout.slabs > 1 ? 2 : 1;
+  const Index slab = layout.slab_planes * r.plane, scratch = 8 * layout.scratch;
+  if (!r.limited() || slabs * slab + scratch <= r.capacity) return;
+  const auto human = [](Index bytes) { return human_bytes(static_cast<double>(bytes)); };
+  throw Error(fmt::format("{} slab{} of {} planes ({} each) and {} of working memory do not fit in {} of {} memory; use "
+                          "a smaller --slab, or allow more memory",
+                          slabs, slabs == 1 ? "" : "s", layout.slab_planes, human(slab), human(scratch),
+                          human(r.capacity), r.where == Where::cuda ? "GPU" : "main"),
+              Blame::machine);
+}
+
+}  // namespace
+
+template <class T>
+Layout choose_layout(const Machine& machine, const Grid& grid, const Settings& settings, kernels::SlabArgs args) {
+  if (settings.slab_planes < 0)
+    throw Error(fmt::format("slabs of {} planes: a slab needs at least 1", settings.slab_planes));
+  const Resources r = resources_for<T>(machine, grid);
+  const Index interface = interface_planes<T>(grid);
+  Layout layout;
+  layout.where = r.where;
+  layout.mode = settings.mode == Mode::automatic ? choose_mode(r) : settings.mode;
+  layout.interface = choose_interface(r, layout.mode, machine.count(WorkerKind::cpu) > 0, grid.columns());
+  layout.slab_planes = std::min(
+      settings.slab_planes > 0 ? settings.slab_planes : choose_slab_planes(r, layout.mode, settings.fetch_result, interface),
+               r.planes);
+  layout.slabs = (grid.planes + layout.slab_planes - 1) / layout.slab_planes;
+  layout.lanes = r.where == Where::cuda ? r.workers : 1;
+  layout.dealing = layout.mode == Mode::streaming && layout.interface == Where::cpu ? Dealing::turns : Dealing::blocks;
+  // A small tile that has to find room among large slabs makes StarPU free one of them, and the GPU stand still meanwhile.
+  const Index shown = grid.batch * layout.slabs * interface_rows(grid) * grid.columns() * Index{sizeof(double)};
+  layout.keeps_interface = layout.mode == Mode::streaming && layout.interface == Where::cuda &&
+                           shown / (layout.lanes * machine.ranks) < r.capacity / 3;
+  choose_working_memory<T>(r, args, layout);
+  require_room(r, layout);
+  // Three eighths of the memory for slabs that arrive or are worked on, as much for those that stay between the passes,
+  // and the rest for what leaves and for what StarPU keeps to use again.
+  layout.slabs_in_flight = (r.where == Where::cuda ? 3 : 2) * r.workers;
+  if (r.limited()) {
+    const Index room = r.capacity / 8 * 3 - 8 * layout.scratch;
+    layout.slabs_in_flight =
+        std::max(layout.slabs_in_flight, r.workers * (room / ((layout.slab_planes + interface) * r.plane)));
+  }
+  return layout;
+}
+
+template Layout choose_layout<float>(const Machine&, const Grid&, const Settings&, kernels::SlabArgs);
+template Layout choose_layout<double>(const Machine&, const Grid&, const Settings&, kernels::SlabArgs);
+
+}  // namespace asterism::poisson

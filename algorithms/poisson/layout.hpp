@@ -1,0 +1,58 @@
+/// \file
+/// How a grid is cut into slabs, and where these are worked on.
+#pragma once
+
+#include "../../codelets/poisson/slabs.hpp"
+#include "../../runtime/machine.hpp"
+#include "problem.hpp"
+
+namespace asterism::poisson {
+
+enum class Mode {
+  automatic,  ///< in core where the grid fits in the memories of the workers, else streaming
+  incore,     ///< slabs stay where they are between the passes, transformed once
+  streaming,  ///< slabs pass through; they are transformed in both passes
+};
+
+/// What to do about a right-hand side whose mean does not vanish, where constants solve the homogeneous problem.
+enum class Mean {
+  require,  ///< an Error says so
+  project,  ///< it is subtracted
+};
+
+struct Settings {
+  Mode mode = Mode::automatic;
+  Index slab_planes = 0;     ///< planes (in two dimensions: rows) of a slab; 0: chosen from the memories
+  bool fetch_result = true;  ///< bring the solution to main memory as it is made, rather than when somebody asks
+  Mean mean = Mean::require;
+  /// To what the numbers of f and of given values were rounded, relatively, where that is coarser than the solver's own
+  /// precision: 0x1p-24 of float32, say, for a solver in float64. Their mean can vanish no better. 0: to the solver's.
+  double source_rounding = 0;
+};
+
+/// Which of a rank's GPUs gets which slabs.
+enum class Dealing {
+  blocks,  ///< consecutive ones each: little crosses between GPUs
+  turns,   ///< one after the other: the interface systems are eliminated while later slabs still come
+};
+
+/// The same on every rank, but for where slabs and interface systems are worked on, and how many planes and slabs at once.
+struct Layout {
+  Mode mode = Mode::incore;
+  Where where = Where::cpu;
+  Index slab_planes = 0, slabs = 0;  ///< of one problem of the batch
+  Index planes_at_once = 0;          ///< planes that a kernel transforms together
+  Index scratch = 0;                 ///< float64 elements of working memory of a slab's task
+  Index slabs_in_flight = 0;         ///< streaming: slabs that may be in the workers' memory at a time
+  Index lanes = 1;                   ///< GPUs of a rank; 1 where slabs go to any worker
+  Dealing dealing = Dealing::blocks;
+  Where interface = Where::cpu;      ///< where what the slabs show is worked on
+  bool keeps_interface = false;      ///< whether its tiles have room of their own on the GPUs, beside the stream
+};
+
+/// Sizes and mode from those of grid and memories. `args.planes_at_once` is chosen here.
+/// @throw Error: the slabs asked for cannot be, or not even two (one, where there is but one) and their working memory fit.
+template <class T>
+Layout choose_layout(const Machine& machine, const Grid& grid, const Settings& settings, kernels::SlabArgs args);
+
+}  // namespace asterism::poisson

@@ -1,0 +1,190 @@
+/// \file
+/// What the fast Poisson solvers share: the grids of a batch, cut into slabs that the ranks own; given
+/// values, means, models and the check of a solution, slab by slab.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "../../codelets/grid/laplacian.hpp"
+#include "../../runtime/pinned_buffer.hpp"
+#include "../../runtime/report.hpp"
+#include "../../runtime/runtime.hpp"
+#include "../../runtime/tile.hpp"
+#include "layout.hpp"
+#include "problem.hpp"
+
+namespace asterism::poisson {
+
+/// A backward error, as the scaled residual is, of so many eps is more than rounding does in any solve that went well,
+/// however ill-conditioned the problem.
+constexpr double most_eps = 64;
+
+/// How good a solution is.
+struct Check {
+  /// ||f - A u||_2 / (||A||_inf ||u||_2 + ||f||_2), f with the given values lifted into it
+  double scaled_residual = 0;
+  /// not_finite; inaccurate: the scaled residual is above most_eps roundings to T; solved
+  Reason reason = Reason::solved;
+  /// ||u - known||_2 / ||known||_2; where constants solve the homogeneous problem, the mean of a random known
+  /// u is taken away first, as solve() does with that of u
+  std::optional<double> error;
+  double seconds = 0;
+};
+
+/// The discrete problems of a batch in slabs of consecutive planes. Solvers are made of it: they turn the
+/// tiles of f that `borrow` or `own` make into those of u. In two dimensions a plane is a row of the array.
+template <class T>
+class SlabbedProblem {
+ public:
+  [[nodiscard]] const Grid& grid() const { return grid_; }
+  [[nodiscard]] const Layout& layout() const { return layout_; }
+
+  /// The planes that this rank holds: [first, first + count) of all planes of the batch, one problem after
+  /// the other.
+  [[nodiscard]] Index first_plane() const;
+  [[nodiscard]] Index plane_count() const;
+  /// Slabs of the whole batch, and where they begin among all planes.
+  [[nodiscard]] Index slab_count() const { return grid_.batch * layout_.slabs; }
+  [[nodiscard]] Index first_plane(Index slab) const;
+
+  /// The grid as slabs over memory of the caller: this rank's planes, contiguous.
+  [[nodiscard]] Tiles<T> borrow(T* planes) const;
+  /// The grid as slabs that the runtime owns, and can evict to a spill folder.
+  [[nodiscard]] Tiles<T> own() const;
+
+  /// A problem whose solution is known: a model, and what its numbers are drawn from.
+  struct Known {
+    kernels::Model model = kernels::Model::sine;
+    std::uint64_t seed = 1;  ///< of the first problem of the batch; the next ones have the next ones
+  };
+
+  /// Puts a model's right-hand side into the tile of a slab, by a task.
+  /// @throw Error: there is no such slab, or the tile is not as `borrow` and `own` make it
+  void fill(Index slab, const Tile<T>& f, const Known& known) const;
+
+  /// Puts planes of the right-hand side into the tile of a slab, from the host or by a task.
+  using Source = std::function<void(Index slab, Tile<T>& f)>;
+
+  /// Residual of the last solve's u, slab by slab, against a right-hand side made again by `source`, and the
+  /// error against a model's known solution. With several ranks: collective.
+  /// @throw Error: tiles that are not cut as those of `borrow` and `own`
+  Check check(Tiles<T>& u, const Source& source, const std::optional<Known>& known = {});
+
+ protected:
+  /// Chooses how the grid is cut, from the memories of one rank.
+  using Choice = std::function<Layout(const Machine& machine, const Grid& grid, const Settings& settings)>;
+
+  /// With several ranks: collective; all must state the same problem and settings, of which rank 0 chooses what the ranks
+  /// have to have alike.
+  /// @throw Error: see discretise; what `choose` throws.
+  SlabbedProblem(Runtime& runtime, const Problem& problem, const Settings& settings, const Choice& choose);
+  ~SlabbedProblem() = default;
+
+  /// One slab among those of the batch.
+  struct Slab {
+    Index number;  ///< among all of the batch
+    Index place;   ///< among those of its problem, 0 ... layout_.slabs - 1
+  };
+  [[nodiscard]] Slab slab(Index problem, Index place) const {
+    return {problem * layout_.slabs + place, place};
+  }
+  [[nodiscard]] Slab slab_number(Index number) const { return {number, number % layout_.slabs}; }
+  [[nodiscard]] Index planes_of(Index place) const;
+  [[nodiscard]] std::vector<Index> heights() const;
+  [[nodiscard]] int owner(Index number) const;
+  /// The slabs of a rank: [first, end). `owner` read the other way.
+  struct Range {
+    Index first, end;
+  };
+  [[nodiscard]] Range slabs_of(int rank) const;
+  /// The GPU, counted over all ranks, that works on a slab.
+  [[nodiscard]] Index lane(Index number) const;
+  [[nodiscard]] Hints hints(Slab s) const;
+  /// The places of a problem's slabs in the order of their turns: each lane's one by one, all lanes in step, so that all
+  /// links are busy at any time.
+  [[nodiscard]] std::vector<Index> turns(Index problem) const;
+  template <class U = double>
+  [[nodiscard]] Tiles<U> per_slab(Index rows, Index cols) const {
+    return Tiles<U>(*runtime_, slab_count() * rows, cols, rows, cols,
+                    [this](Index number, Index) { return owner(number); });
+  }
+  /// That of the rank that works on the slab.
+  template <class U>
+  [[nodiscard]] const Tile<U>& mine(const std::vector<Tile<U>>& one_per_rank, Slab s) const {
+    return one_per_rank[static_cast<std::size_t>(owner(s.number))];
+  }
+
+  /// The mu of (S1), codelets/poisson/tridiagonal.hpp, of every mode: the eigenvalues within the planes less lambda. Where
+  /// constants solve the homogeneous problem, mode 0 is solved on its own (solution_means): here it gets any
+  /// system that can be solved.
+  [[nodiscard]] std::vector<double> mode_eigenvalues() const;
+  /// What the systems (S1) of some modes need, in tiles with a column for each: mu; what lies before the slowest axis
+  /// and after it, as a prefix (no joined segments, on a periodic axis) and as a value beside the last row.
+  struct ModeTiles {
+    Tile<double> mu, before_axis, after_axis;
+  };
+  /// Those of modes from `first` on, `count` of them, on a rank. @param mu mode_eigenvalues()
+  [[nodiscard]] ModeTiles mode_tiles(int rank, const std::vector<double>& mu, Index first, Index count) const;
+  /// When a solve began, and what had crossed links by then.
+  struct Begun {
+    std::chrono::steady_clock::time_point time;
+    Traffic traffic;
+  };
+  [[nodiscard]] Begun begin() const { return {std::chrono::steady_clock::now(), runtime_->traffic()}; }
+  /// Waits until u is there, in main memory where Settings::fetch_result wants it.
+  [[nodiscard]] Report finish(const Begun& begun, const Tiles<T>& u);
+
+  /// What a solver does first. @throw Error: tiles that are not cut as those of `borrow` and `own`
+  void require_slabs(const Tiles<T>& tiles) const;
+  /// Lifts what is given at the ends of axes into f, by tasks.
+  void lift(Tiles<T>& f) const;
+  /// Where constants solve the homogeneous problem: the means of all planes of u, known on every rank, with
+  /// mean zero for each problem of the batch. With several ranks: collective. @throw Error: see Solver::solve
+  [[nodiscard]] std::vector<double> solution_means(const Tiles<T>& f);
+
+  Runtime* runtime_;
+  Grid grid_;
+  Settings settings_;
+  Layout layout_;
+  int cpus_ = 0, gpus_ = 0;
+  Tiles<double> axis_;     // rows of the slowest axis, per slab
+  Tiles<T> front_, back_;  // first and last plane of u, per slab: solvers put them there
+
+ private:
+  [[nodiscard]] Hints before_passes_hints(Slab s) const;
+  [[nodiscard]] kernels::ModelProblem model_problem(const Known& known, Index number) const;
+  void make_side_values(const Problem& problem);
+  void lift_slab(Slab s, const Tile<T>& f, const Hints& hints) const;
+  void require_slab(Index number, const Tile<T>& tile) const;
+  [[nodiscard]] std::vector<double> all_moments(const Tiles<double>& of_slabs) const;
+  [[nodiscard]] std::vector<double> means_of(const Known& known) const;
+
+  std::vector<double> projected_;      // means that the last solve subtracted, per problem; zero: none
+  Tiles<double> x_sides_, y_sides_;    // given values, per slab, and per rank;
+  std::vector<Tile<double>> z_sides_;  // empty where all are zero
+};
+
+/// A tile of every rank, for what each of them needs in full.
+template <class U = double>
+std::vector<Tile<U>> one_per_rank(Runtime& runtime, Index rows, Index cols) {
+  std::vector<Tile<U>> tiles;
+  for (int rank = 0; rank < runtime.ranks(); ++rank) tiles.emplace_back(runtime, rows, cols, rank);
+  return tiles;
+}
+
+/// Writes value(row, column) to a tile, where this rank owns it.
+template <class T, class Value>
+void set(const Runtime& runtime, const Tile<T>& tile, Value value) {
+  if (tile.owner() != runtime.rank()) return;
+  const HostView<T> view(tile, HostView<T>::Access::write);
+  for (Index i = 0; i < view.rows(); ++i)
+    for (Index j = 0; j < view.cols(); ++j) view(i, j) = static_cast<T>(value(i, j));
+}
+
+/// The AxisRow of every plane as a tile's rows.
+void set_axis_rows(const Runtime& runtime, const Tile<double>& tile, const Grid& grid, Index first_plane);
+
+}  // namespace asterism::poisson

@@ -1,0 +1,67 @@
+/// \file
+/// A problem whose grid is cut in stripes of consecutive rows.
+#pragma once
+
+#include <vector>
+
+#include "../../codelets/common/scaled.hpp"
+#include "../../runtime/runtime.hpp"
+#include "../../runtime/tile.hpp"
+#include "problem.hpp"
+#include "stripes.hpp"
+
+namespace asterism::relaxation {
+
+/// Writes value(row, column) to a tile, where this rank owns it.
+template <class T, class Value>
+void set(const Runtime& runtime, const Tile<T>& tile, Value value) {
+  if (tile.owner() != runtime.rank()) return;
+  const HostView<T> view(tile, HostView<T>::Access::write);
+  for (Index i = 0; i < view.rows(); ++i)
+    for (Index j = 0; j < view.cols(); ++j) view(i, j) = static_cast<T>(value(i, j));
+}
+
+/// What all methods need that work on stripes: where they lie, and how f, u and the frame come to them.
+template <class T>
+class StripedProblem {
+ public:
+  /// @param shares of all ranks, from the first row to the last; those of a rank follow each other
+  StripedProblem(Runtime& runtime, const Problem& problem, std::vector<Share> shares);
+
+  [[nodiscard]] Index rows() const { return problem_.shape[0]; }
+  [[nodiscard]] Index nodes() const { return problem_.shape[1]; }
+  [[nodiscard]] const kernels::Discretisation& discretisation() const { return grid_; }
+  [[nodiscard]] const std::vector<Share>& shares() const { return shares_; }
+  /// This rank's rows: [first_row, first_row + row_count); there may be none.
+  [[nodiscard]] Index first_row() const;
+  [[nodiscard]] Index row_count() const;
+  [[nodiscard]] kernels::Stripe stripe(std::size_t s, Index halo) const;
+
+  /// Tiles for codelets::fill_stripe: 2 x (nodes + 2), the frame's rows, for a rank's stripes; and (rows + 2
+  /// halo) x 2, its columns beside a stripe.
+  [[nodiscard]] Tile<T> frame_rows(int rank) const;
+  [[nodiscard]] Tile<T> frame_columns(std::size_t s, Index halo) const;
+  /// A stripe's rows x nodes numbers where the caller has them, borrowed: the caller's memory has to outlive
+  /// the tile, whose end waits for its tasks. @param rows this rank's rows, from first_row() on, contiguous
+  [[nodiscard]] Tile<T> borrow(T* rows, std::size_t s) const;
+  /// That of the rank that works on the stripe.
+  template <class U>
+  [[nodiscard]] const Tile<U>& mine(const std::vector<Tile<U>>& one_per_rank, std::size_t s) const {
+    return one_per_rank[static_cast<std::size_t>(shares_[s].rank)];
+  }
+
+  /// Whether there is an f: on all ranks that have rows, or on none. With several ranks: collective.
+  /// @throw Error: on some.
+  [[nodiscard]] bool agree_on_source(const T* f) const;
+  /// By how much ||b / d||^2 exceeds ||f / d||^2: b is f less what the operator takes from the frame. With
+  /// several ranks: collective. @param f this rank's rows; nullptr: 0
+  [[nodiscard]] kernels::Scaled lifted_squares(const T* f) const;
+
+ private:
+  Runtime* runtime_;
+  Problem problem_;
+  kernels::Discretisation grid_;
+  std::vector<Share> shares_;
+};
+
+}  // namespace asterism::relaxation

@@ -1,0 +1,291 @@
+#include "laplacian.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "../common/sums.hpp"
+
+namespace asterism::kernels {
+namespace {
+
+/// One line of a matrix: how much the diagonal subtracts, and the sum of what stands beside it.
+struct Line {
+  double diagonal, beside;
+};
+
+/// The line of (A1) at node i of n. A neighbour outside is no column; the only node of a periodic axis is its
+/// own neighbour, which takes nothing away from it.
+Line line_of(Index n, bool periodic, Index i, const Weights& w) {
+  if (periodic && n == 1) return {0.0, 0.0};
+  const bool has_before = i > 0 || periodic, has_after = i + 1 < n || periodic;
+  return {w.before + w.after, (has_before ? w.before : 0.0) + (has_after ? w.after : 0.0)};
+}
+
+/// The largest values of beside + diagonal and of beside - diagonal along an axis.
+struct Extremes {
+  double sum = 0.0, difference = -std::numeric_limits<double>::infinity();
+
+  void take(const Line& line) {
+    sum = std::max(sum, line.beside + line.diagonal);
+    difference = std::max(difference, line.beside - line.diagonal);
+  }
+};
+
+Extremes extremes(const Axis& axis) {
+  Extremes result;
+  const double h = axis.spacing();
+  for (Index i = 0; i < axis.n; ++i)
+    result.take(line_of(axis.n, axis.periodic(), i, weights(axis, 1 / (h * h), i)));
+  return result;
+}
+
+Extremes extremes(const Axis& axis, const std::vector<AxisRow>& rows) {
+  Extremes result;
+  const auto n = static_cast<Index>(rows.size());
+  for (Index i = 0; i < n; ++i) {
+    const AxisRow& row = rows[static_cast<std::size_t>(i)];
+    result.take(line_of(n, axis.periodic(), i, {row.before / row.width, row.after / row.width}));
+  }
+  return result;
+}
+
+double relative_length(const Axis& axis) {
+  double sum = 0.0;
+  for (Index i = 0; i < axis.n; ++i) sum += relative_width(axis, i);
+  return sum;
+}
+
+}  // namespace
+
+// In every line of A stand |lambda - diagonal| + beside, each of them a sum over the axes. Either sign of the
+// magnitude leaves sums of which every axis has its own largest part, and all of these parts meet at one
+// node.
+double operator_norm(const Operator& a, const Axis& slow, const std::vector<AxisRow>& rows) {
+  const Extremes z = extremes(slow, rows), y = extremes(a.y), x = extremes(a.x);
+  return std::max(z.sum + y.sum + x.sum - a.lambda, z.difference + y.difference + x.difference + a.lambda);
+}
+
+double measure(const Operator& a, const std::vector<AxisRow>& rows) {
+  double widths = 0.0;
+  for (const AxisRow& row : rows) widths += row.width;
+  return relative_length(a.y) * relative_length(a.x) * widths;
+}
+
+namespace cpu {
+namespace {
+
+/// A line of nodes along x next to the one in hand, as (L2) wants it.
+template <class T>
+struct LineBeside {
+  const T* values;
+  double factor;
+  double operator[](Index x) const { return factor * static_cast<double>(values[x]); }
+};
+
+/// The lines of a plane around line y.
+template <class T>
+LineBeside<T> line_beside(const Operator& a, const T* plane, const Neighbour& y) {
+  return {plane + y.node * a.x.n, y.factor};
+}
+
+/// A u along line y of a plane.
+/// @param before,plane,after the planes of u around it
+template <class T>
+void apply_line(const Operator& a, const Weights& between, const T* before, const T* plane, const T* after,
+                Index y, double* result) {
+  const PlaneWeights weights(a);
+  const Index n = a.x.n;
+  const T *const z_before = before + y * n, *const centre = plane + y * n, *const z_after = after + y * n;
+  const LineBeside<T> y_before = line_beside(a, plane, neighbour_before(a.y, y)),
+                      y_after = line_beside(a, plane, neighbour_after(a.y, y));
+  const auto at = [&](Index x, double x_before, double x_after) {
+    return apply(weights, between, static_cast<double>(centre[x]),
+                 {static_cast<double>(z_before[x]), static_cast<double>(z_after[x])},
+                 {y_before[x], y_after[x]}, {x_before, x_after});
+  };
+  const auto at_end = [&](Index x) {
+    const LineBeside<T> x_before{centre, neighbour_before(a.x, x).factor},
+        x_after{centre, neighbour_after(a.x, x).factor};
+    return at(x, x_before[neighbour_before(a.x, x).node], x_after[neighbour_after(a.x, x).node]);
+  };
+  result[0] = at_end(0);
+  for (Index x = 1; x < n - 1; ++x)
+    result[x] = at(x, static_cast<double>(centre[x - 1]), static_cast<double>(centre[x + 1]));
+  result[n - 1] = at_end(n - 1);
+}
+
+std::vector<double> sine_factors(const Axis& axis) {
+  std::vector<double> factors(static_cast<std::size_t>(axis.n));
+  for (Index i = 0; i < axis.n; ++i)
+    factors[static_cast<std::size_t>(i)] = sine_factor(axis, axis.fraction(i));
+  return factors;
+}
+
+/// The sine model's solution, whose factors along y and x are the same in every plane.
+class SineSolution {
+ public:
+  explicit SineSolution(const ModelProblem& problem)
+      : slow_(problem.slow), y_(sine_factors(problem.a.y)), x_(sine_factors(problem.a.x)) {}
+
+  /// The solution along line y of the plane at `position`, times `scale`.
+  template <class T>
+  void write_line(double position, Index y, double scale, T* line) const {
+    const double factor =
+        scale * sine_factor(slow_, position / slow_.length) * y_[static_cast<std::size_t>(y)];
+    std::transform(x_.begin(), x_.end(), line, [&](double x) { return static_cast<T>(factor * x); });
+  }
+
+ private:
+  Axis slow_;
+  std::vector<double> y_, x_;
+};
+
+template <class T>
+void random_line(const ModelProblem& problem, Index i, Index y, T* line) {
+  const Index n = problem.a.x.n;
+  for (Index x = 0; x < n; ++x) line[x] = static_cast<T>(random_solution(problem, i, y * n + x));
+}
+
+void random_plane(const ModelProblem& problem, Index i, std::vector<float>& plane) {
+  for (Index y = 0; y < problem.a.y.n; ++y) random_line(problem, i, y, plane.data() + y * problem.a.x.n);
+}
+
+template <class T>
+void sine_rhs(const ModelProblem& problem, In<double> axis, Out<T> f) {
+  const SineSolution u(problem);
+  const double eigenvalue = sine_eigenvalue(problem);
+  for (Index i = 0; i < f.rows; ++i)
+    for (Index y = 0; y < problem.a.y.n; ++y)
+      u.write_line(axis.row(i)[position_column], y, eigenvalue, f.row(i) + y * problem.a.x.n);
+}
+
+template <class T>
+void random_rhs(const ModelProblem& problem, Index first_row, In<double> axis, Out<T> f) {
+  const Operator& a = problem.a;
+  std::vector<float> before(static_cast<std::size_t>(a.plane())), plane(before),
+      after(before);  // exact in float32
+  std::vector<double> applied(static_cast<std::size_t>(a.x.n));
+  random_plane(problem, first_row - 1, plane);
+  random_plane(problem, first_row, after);
+  for (Index i = 0; i < f.rows; ++i) {
+    std::swap(before, plane);
+    std::swap(plane, after);
+    random_plane(problem, first_row + i + 1, after);
+    for (Index y = 0; y < a.y.n; ++y) {
+      apply_line(a, weights_between_planes(axis.row(i)), before.data(), plane.data(), after.data(), y,
+                 applied.data());
+      std::transform(applied.begin(), applied.end(), f.row(i) + y * a.x.n,
+                     [](double x) { return static_cast<T>(x); });
+    }
+  }
+}
+
+/// f += factor * side along a line at an end of an axis.
+template <class T>
+void lift_line(Index n, double factor, const double* side, T* f) {
+  for (Index j = 0; j < n; ++j) f[j] = static_cast<T>(static_cast<double>(f[j]) + factor * side[j]);
+}
+
+}  // namespace
+
+template <class T>
+void model_rhs(const ModelProblem& problem, Index first_row, In<double> axis, Out<T> f) {
+  if (problem.model == Model::sine)
+    sine_rhs(problem, axis, f);
+  else
+    random_rhs(problem, first_row, axis, f);
+}
+
+template <class T>
+void residual(const SlabProblem& slab, In<T> u, In<T> before, In<T> after, In<T> f, In<double> axis,
+              Out<SquareSum> sums) {
+  const ModelProblem& problem = slab.problem;
+  const Operator& a = problem.a;
+  const Index n = a.x.n;
+  const bool sine = slab.known && problem.model == Model::sine;
+  const SineSolution solution(sine ? problem : ModelProblem{});
+  std::vector<double> applied(static_cast<std::size_t>(n)), known(applied);
+  std::fill_n(sums.data, Index{residual_sums}, SquareSum{});
+
+  for (Index i = 0; i < u.rows; ++i)
+    for (Index y = 0; y < a.y.n; ++y) {
+      apply_line(a, weights_between_planes(axis.row(i)), i > 0 ? u.row(i - 1) : before.data, u.row(i),
+                 i + 1 < u.rows ? u.row(i + 1) : after.data, y, applied.data());
+      const T *const rhs = f.row(i) + y * n, *const centre = u.row(i) + y * n;
+      sums.data[residual2] += sum_of_squares(
+          n, [&](Index j) { return static_cast<double>(rhs[j]) - applied[static_cast<std::size_t>(j)]; });
+      sums.data[rhs2] += sum_of_squares(n, [&](Index j) { return static_cast<double>(rhs[j]); });
+      sums.data[solution2] += sum_of_squares(n, [&](Index j) { return static_cast<double>(centre[j]); });
+      if (!slab.known) continue;
+      if (sine)
+        solution.write_line(axis.row(i)[position_column], y, 1.0, known.data());
+      else
+        random_line(problem, slab.first_row + i, y, known.data());
+      sums.data[error2] += sum_of_squares(
+          n, [&](Index j) { return static_cast<double>(centre[j]) - known[static_cast<std::size_t>(j)]; });
+      sums.data[known2] += sum_of_squares(n, [&](Index j) { return known[static_cast<std::size_t>(j)]; });
+    }
+}
+
+template <class T>
+void lift(const LiftedSlab& slab, InOut<T> f, In<double> x_sides, In<double> y_sides, In<double> z_sides,
+          In<double> axis) {
+  const Index ny = slab.a.y.n, nx = slab.a.x.n, end = f.rows - 1;
+  if (given(x_sides) && !slab.a.x.periodic()) {
+    const LiftFactors factors = lift_factors(slab.a.x);
+    for (Index i = 0; i < f.rows; ++i)
+      for (Index y = 0; y < ny; ++y) {
+        T* const line = f.row(i) + y * nx;
+        lift_line(1, factors.lower, x_sides.row(i) + y, line);
+        lift_line(1, factors.upper, x_sides.row(i) + ny + y, line + nx - 1);
+      }
+  }
+  if (given(y_sides) && !slab.a.y.periodic()) {
+    const LiftFactors factors = lift_factors(slab.a.y);
+    for (Index i = 0; i < f.rows; ++i) {
+      lift_line(nx, factors.lower, y_sides.row(i), f.row(i));
+      lift_line(nx, factors.upper, y_sides.row(i) + nx, f.row(i) + (ny - 1) * nx);
+    }
+  }
+  if (given(z_sides) && slab.lower != Condition::periodic) {
+    const LiftFactors factors = lift_factors(slab, axis.row(0), axis.row(end));
+    if (slab.first) lift_line(ny * nx, factors.lower, z_sides.row(0), f.row(0));
+    if (slab.last) lift_line(ny * nx, factors.upper, z_sides.row(1), f.row(end));
+  }
+}
+
+template <class T>
+void moments(const Operator& a, In<T> f, In<double> axis, Out<double> sums) {
+  const Index n = a.x.n;
+  std::vector<double> widths(static_cast<std::size_t>(n));
+  for (Index x = 0; x < n; ++x) widths[static_cast<std::size_t>(x)] = relative_width(a.x, x);
+  for (Index i = 0; i < f.rows; ++i) {
+    double* const plane = sums.row(i);
+    std::fill_n(plane, Index{moments_count}, 0.0);
+    for (Index y = 0; y < a.y.n; ++y) {
+      const T* const line = f.row(i) + y * n;
+      const double width = axis.row(i)[width_column] * relative_width(a.y, y);
+      const auto weighted = [&](Index x) {
+        return widths[static_cast<std::size_t>(x)] * static_cast<double>(line[x]);
+      };
+      plane[first_moment] += width * sum_of(n, weighted);
+      plane[absolute_moment] += width * sum_of(n, [&](Index x) { return std::abs(weighted(x)); });
+    }
+  }
+}
+
+template void model_rhs(const ModelProblem&, Index, In<double>, Out<float>);
+template void model_rhs(const ModelProblem&, Index, In<double>, Out<double>);
+template void residual(const SlabProblem&, In<float>, In<float>, In<float>, In<float>, In<double>,
+                       Out<SquareSum>);
+template void residual(const SlabProblem&, In<double>, In<double>, In<double>, In<double>, In<double>,
+                       Out<SquareSum>);
+template void lift(const LiftedSlab&, InOut<float>, In<double>, In<double>, In<double>, In<double>);
+template void lift(const LiftedSlab&, InOut<double>, In<double>, In<double>, In<double>, In<double>);
+template void moments(const Operator&, In<float>, In<double>, Out<double>);
+template void moments(const Operator&, In<double>, In<double>, Out<double>);
+
+}  // namespace cpu
+}  // namespace asterism::kernels

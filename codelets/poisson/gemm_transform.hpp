@@ -1,0 +1,224 @@
+/// \file
+/// Real transforms as products with dense matrices, and what stands between them in the distributed fast
+/// Poisson solver.
+///
+/// A transform of n points (transforms/transform.hpp (T1)) is Y_k = sum_j x_j t_{jk}. For lines that are the rows of a
+/// matrix X it is the product Y = X T, T = [t_{jk}], and a block p of consecutive modes is the product with
+/// those columns of T alone: the partial transform
+///
+///     V_p = X T_p,   T_p: the columns p of T (n x n_p).                                    (G1)
+///
+/// Back from modes that are spread over blocks, U = V T' is a sum of products with rows of the inverse's
+/// matrix T',
+///
+///     U = sum_p V_p T'_p,   T'_p: the rows p of T' (n_p x n).                              (G2)
+///
+/// This is 2 n operations per point and direction where a fast transform has a few log n, but of the kind
+/// that machines do best; and a block needs no other modes before its tridiagonal systems are solved.
+///
+/// The rounding error of a sum of n products grows like sqrt(n) (n at the very worst), that of an FFT like
+/// log n.
+#pragma once
+
+#include "../../runtime/codelet.hpp"
+#include "../grid/laplacian.hpp"
+#include "../transforms/transform.hpp"
+#include "tridiagonal.hpp"
+
+namespace asterism::kernels {
+
+/// cos(pi a / b) for 0 <= a, 0 < b, to rounding: whole periods, signs and halves are taken off in integers,
+/// so that what is left to round is one division, whose result is at most 1/4.
+ASTERISM_HOST_DEVICE inline double cos_pi(Index a, Index b) {
+  a %= 2 * b;
+  if (a > b) a = 2 * b - a;
+  const double sign = 2 * a > b ? -1.0 : 1.0;
+  if (2 * a > b) a = b - a;
+  const auto ratio = [](Index p, Index q) { return static_cast<double>(p) / static_cast<double>(q); };
+  return sign * (4 * a <= b ? cos_pi(ratio(a, b)) : sin_pi(ratio(b - 2 * a, 2 * b)));
+}
+
+/// sin(pi a / b), likewise.
+ASTERISM_HOST_DEVICE inline double sin_pi(Index a, Index b) {
+  a %= 2 * b;
+  const double sign = a > b ? -1.0 : 1.0;
+  if (a > b) a = 2 * b - a;
+  if (2 * a > b) a = b - a;
+  const auto ratio = [](Index p, Index q) { return static_cast<double>(p) / static_cast<double>(q); };
+  return sign * (4 * a <= b ? sin_pi(ratio(a, b)) : cos_pi(ratio(b - 2 * a, 2 * b)));
+}
+
+/// t_{jk}: what point j of a line of n points adds to point k of its transform (T1), over itself.
+ASTERISM_HOST_DEVICE inline double transform_entry(Transform kind, Index n, Index j, Index k) {
+  const double alternating = k % 2 == 0 ? 1.0 : -1.0;
+  switch (kind) {
+    case Transform::dst1:
+      return 2 * sin_pi((j + 1) * (k + 1), n + 1);
+    case Transform::dst2:
+      return 2 * sin_pi((2 * j + 1) * (k + 1), 2 * n);
+    case Transform::dst3:
+      return j == n - 1 ? alternating : 2 * sin_pi((j + 1) * (2 * k + 1), 2 * n);
+    case Transform::dst4:
+      return 2 * sin_pi((2 * j + 1) * (2 * k + 1), 4 * n);
+    case Transform::dct1:
+      return j == 0 ? 1.0 : j == n - 1 ? alternating : 2 * cos_pi(j * k, n - 1);
+    case Transform::dct2:
+      return 2 * cos_pi((2 * j + 1) * k, 2 * n);
+    case Transform::dct3:
+      return j == 0 ? 1.0 : 2 * cos_pi(j * (2 * k + 1), 2 * n);
+    case Transform::dct4:
+      return 2 * cos_pi((2 * j + 1) * (2 * k + 1), 4 * n);
+    case Transform::dft:  // Im X_{n-k} = sum x_j sin(2 pi j k / n) comes after the real parts
+      return 2 * k <= n ? cos_pi(2 * j * k, n) : sin_pi(2 * j * k, n);
+    case Transform::idft:  // every X_j but the real ones stands for its conjugate X_{n-j} too
+      return j == 0       ? 1.0
+             : 2 * j == n ? alternating
+                          : 2 * (2 * j < n ? cos_pi(2 * j * k, n) : sin_pi(2 * j * k, n));
+  }
+  return 0;
+}
+
+/// A part of T: its rows from `first_row` on and its columns from `first_column` on, as many as there is room
+/// for.
+struct TransformPart {
+  Transform kind;
+  Index n;
+  Index first_row, first_column;
+};
+
+/// What a product does to the rows that it is written to.
+enum class Result {
+  replaces,  ///< whatever they were, NaN too
+  adds,
+};
+
+/// C's rows from `to` on become, or grow by, A's rows from `from` on times B; `rows` of them.
+struct Product {
+  Index rows;
+  Index from = 0, to = 0;
+  Result result = Result::replaces;
+};
+
+namespace cpu {
+
+template <class T>
+void transform_matrix(const TransformPart& part, Out<T> matrix);
+
+/// @param b all of it: its rows are as many as A's columns, its columns as many as C's
+template <class T>
+void multiply(const Product& product, In<T> a, In<T> b, InOut<T> c);
+
+/// The rows of `matrix` from `first` on, as many as there is room for.
+template <class T>
+void copy_rows(const Index& first, In<T> matrix, Out<T> rows);
+
+/// @param column as many rows as the matrix
+template <class T>
+void set_first_column(In<T> column, InOut<T> matrix);
+
+/// What the columns show as one segment (2 x n, 4 x n with waves): tridiagonal.hpp. `work`: as many elements as
+/// `reduce` has state.
+template <class T>
+void reduce_columns(double scale, In<T> columns, In<double> axis, In<double> mu, Out<double> shown,
+                    double* work);
+
+}  // namespace cpu
+
+namespace cuda {
+
+/// Makes what `multiply` needs on the calling thread's current device, so that no task has to. It lives until
+/// the process ends.
+void plan_multiply();
+
+template <class T>
+void transform_matrix(Stream stream, const TransformPart& part, Out<T> matrix);
+
+/// As cpu::multiply; in T itself, not in the shorter numbers that GPUs may multiply instead.
+template <class T>
+void multiply(Stream stream, const Product& product, In<T> a, In<T> b, InOut<T> c);
+
+template <class T>
+void copy_rows(Stream stream, const Index& first, In<T> matrix, Out<T> rows);
+
+template <class T>
+void set_first_column(Stream stream, In<T> column, InOut<T> matrix);
+
+/// As cpu::reduce_columns. `work`: blocks_scratch(rows, n) elements.
+template <class T>
+void reduce_columns(Stream stream, double scale, In<T> columns, In<double> axis, In<double> mu,
+                    Out<double> shown, double* work);
+
+}  // namespace cuda
+}  // namespace asterism::kernels
+
+namespace asterism::codelets {
+
+/// Port: the part of the matrix, made where it is to be used.
+template <class T>
+inline const Codelet<kernels::TransformPart, Out<T>> transform_matrix{
+    typed_name<T>("transform_matrix"), kernels::cpu::transform_matrix<T>,
+    ASTERISM_CUDA_KERNEL(kernels::cuda::transform_matrix<T>)};
+
+/// Ports: A, B, C, whose other rows stay as they are.
+template <class T>
+inline const Codelet<kernels::Product, In<T>, In<T>, InOut<T>> multiply{
+    typed_name<T>("multiply"), kernels::cpu::multiply<T>, ASTERISM_CUDA_KERNEL(kernels::cuda::multiply<T>)};
+
+/// The same where nothing in C matters any more.
+template <class T>
+inline const Codelet<kernels::Product, In<T>, In<T>, Out<T>> multiply_anew{
+    typed_name<T>("multiply_anew"),
+    [](const kernels::Product& product, In<T> a, In<T> b, Out<T> c) {
+      kernels::cpu::multiply<T>(product, a, b, {c.data, c.rows, c.cols, c.ld});
+    },
+    ASTERISM_CUDA_KERNEL([](Stream stream, const kernels::Product& product, In<T> a, In<T> b, Out<T> c) {
+      kernels::cuda::multiply<T>(stream, product, a, b, {c.data, c.rows, c.cols, c.ld});
+    })};
+
+/// Ports: a matrix, a tile with as many columns for some of its rows. Argument: the first of them.
+template <class T>
+inline const Codelet<Index, In<T>, Out<T>> copy_rows{typed_name<T>("copy_rows"), kernels::cpu::copy_rows<T>,
+                                                     ASTERISM_CUDA_KERNEL(kernels::cuda::copy_rows<T>)};
+
+/// Ports: a column, the matrix.
+template <class T>
+inline const Codelet<NoArgs, In<T>, InOut<T>> set_first_column{
+    typed_name<T>("set_first_column"),
+    [](const NoArgs&, In<T> column, InOut<T> matrix) { kernels::cpu::set_first_column(column, matrix); },
+    ASTERISM_CUDA_KERNEL([](Stream stream, const NoArgs&, In<T> column, InOut<T> matrix) {
+      kernels::cuda::set_first_column(stream, column, matrix);
+    })};
+
+/// Ports: right-hand sides of whole columns (m x n), all AxisRows, mu (1 x n), what the columns show (2 x n),
+/// working memory (columns_scratch). Argument: scale.
+template <class T>
+inline const Codelet<double, In<T>, In<double>, In<double>, Out<double>, Scratch<double>> reduce_columns{
+    typed_name<T>("reduce_columns"),
+    [](const double& scale, In<T> columns, In<double> axis, In<double> mu, Out<double> shown,
+       Scratch<double> work) { kernels::cpu::reduce_columns(scale, columns, axis, mu, shown, work.data); },
+    ASTERISM_CUDA_KERNEL([](Stream stream, const double& scale, In<T> columns, In<double> axis, In<double> mu,
+                            Out<double> shown, Scratch<double> work) {
+      kernels::cuda::reduce_columns(stream, scale, columns, axis, mu, shown, work.data);
+    })};
+
+/// Ports: right-hand sides of whole columns (m x n), replaced by solutions, all AxisRows, mu (1 x n), the
+/// values before the first row and after the last (1 x n each), working memory (columns_scratch). Argument:
+/// scale.
+template <class T>
+inline const Codelet<double, InOut<T>, In<double>, In<double>, In<double>, In<double>, Scratch<double>>
+    solve_columns{
+        typed_name<T>("solve_columns"),
+        [](const double& scale, InOut<T> columns, In<double> axis, In<double> mu, In<double> before,
+           In<double> after,
+           Scratch<double>) { kernels::cpu::solve(columns, axis, mu, scale, before, after); },
+        ASTERISM_CUDA_KERNEL([](Stream stream, const double& scale, InOut<T> columns, In<double> axis,
+                                In<double> mu, In<double> before, In<double> after, Scratch<double> work) {
+          kernels::cuda::solve(stream, columns, axis, mu, scale, before, after, work.data);
+        })};
+
+/// Elements of working memory of the tasks on whole columns.
+constexpr Index columns_scratch(Where where, Index rows, Index n, const kernels::InterfaceRows& tiles) {
+  return where == Where::cuda ? kernels::cuda::blocks_scratch(rows, n, tiles) : tiles.state * n;
+}
+
+}  // namespace asterism::codelets

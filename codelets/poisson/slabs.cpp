@@ -1,0 +1,114 @@
+#include "slabs.hpp"
+
+#include <algorithm>
+
+#include "../transforms/transform.hpp"
+
+namespace asterism::kernels::cpu {
+namespace {
+
+template <class T>
+In<T> read(const InOut<T>& tile) {
+  return {tile.data, tile.rows, tile.cols, tile.ld};
+}
+
+/// Planes to modes or back, one after the other, so that a plane stays in the cache between its axes.
+template <class T>
+void transform_planes(const SlabArgs& args, InOut<T> planes, Transform (*direction)(const Axis&)) {
+  for (Index i = 0; i < planes.rows; ++i)
+    for_each_transformed_axis(args, planes.row(i), 1, [&](const Axis& axis, const Lines<T>& lines) {
+      transform(direction(axis), lines);
+    });
+}
+
+template <class T>
+void to_modes(const SlabArgs& args, InOut<T> planes) {
+  transform_planes(args, planes, transform_to_modes);
+}
+
+template <class T>
+void from_modes(const SlabArgs& args, InOut<T> planes) {
+  transform_planes<T>(args, planes, [](const Axis& axis) { return inverse(transform_to_modes(axis)); });
+}
+
+/// Rows of a tile.
+template <class Port>
+Port part(const Port& tile, Index first, Index count) {
+  return {tile.data + first * tile.ld, count, tile.cols, tile.ld};
+}
+
+/// The state of the elimination of a slab, at the beginning of the working memory.
+InOut<double> elimination_state(const SlabArgs& args, const Scratch<double>& work) {
+  return {work.data, args.interface.state, args.columns(), args.columns()};
+}
+
+void show(const InOut<double>& state, Out<double> shown) {
+  for (Index i = 0; i < shown.rows; ++i) std::copy_n(state.row(i), state.cols, shown.row(i));
+}
+
+}  // namespace
+
+template <class T>
+void reduce_slab(const SlabArgs& args, In<T> f, In<double> axis, In<double> mu, Out<double> shown,
+                 Scratch<double> work) {
+  const InOut<double> state = elimination_state(args, work);
+  T* const group = reinterpret_cast<T*>(state.row(state.rows));
+  for_each_group(args, f.rows, [&](Index first, Index count) {
+    const InOut<T> planes{group, count, f.cols, f.cols};
+    for (Index i = 0; i < count; ++i) std::copy_n(f.row(first + i), f.cols, planes.row(i));
+    to_modes(args, planes);
+    reduce(read(planes), part(axis, first, count), mu, args.scale, state, first == 0 ? Segment::start : Segment::append);
+  });
+  show(state, shown);
+}
+
+template <class T>
+void transform_slab(const SlabArgs& args, InOut<T> f, In<double> axis, In<double> mu, Out<double> shown,
+                    Scratch<double> work) {
+  const InOut<double> state = elimination_state(args, work);
+  for_each_group(args, f.rows, [&](Index first, Index count) {
+    const InOut<T> planes = part(f, first, count);
+    to_modes(args, planes);
+    reduce(read(planes), part(axis, first, count), mu, args.scale, state, first == 0 ? Segment::start : Segment::append);
+  });
+  show(state, shown);
+}
+
+template <class T>
+void solve_slab(const SlabArgs& args, InOut<T> f, In<double> axis, In<double> mu, In<double> before, In<double> after,
+                In<double> means, Out<T> first, Out<T> last, Scratch<double>) {
+  if (args.content == Content::grid) to_modes(args, f);
+  solve(f, axis, mu, args.scale, before, after);
+  if (args.sets_mean)
+    for (Index i = 0; i < f.rows; ++i) f.row(i)[0] = static_cast<T>(means.row(i)[0]);
+  from_modes(args, f);
+  std::copy_n(f.row(0), f.cols, first.data);
+  std::copy_n(f.row(f.rows - 1), f.cols, last.data);
+}
+
+template <class T>
+Index slab_scratch(const SlabArgs& args, Index rows) {
+  const Index group = std::min(rows, args.planes_at_once) * args.columns() * static_cast<Index>(sizeof(T));
+  return args.interface.state * args.columns() + (group + 7) / 8;
+}
+
+template <class T>
+void plan_slabs(const SlabArgs& args) {
+  for_each_transformed_axis<T>(args, nullptr, 1, [](const Axis& axis, const Lines<T>& lines) {
+    plan_transform(transform_to_modes(axis), lines);
+    plan_transform(inverse(transform_to_modes(axis)), lines);
+  });
+}
+
+#define ASTERISM_INSTANTIATE(T)                                                                                    \
+  template void reduce_slab(const SlabArgs&, In<T>, In<double>, In<double>, Out<double>, Scratch<double>);         \
+  template void transform_slab(const SlabArgs&, InOut<T>, In<double>, In<double>, Out<double>, Scratch<double>);   \
+  template void solve_slab(const SlabArgs&, InOut<T>, In<double>, In<double>, In<double>, In<double>, In<double>,  \
+                           Out<T>, Out<T>, Scratch<double>);                                                       \
+  template Index slab_scratch<T>(const SlabArgs&, Index);                                                          \
+  template void plan_slabs<T>(const SlabArgs&);
+ASTERISM_INSTANTIATE(float)
+ASTERISM_INSTANTIATE(double)
+#undef ASTERISM_INSTANTIATE
+
+}  // namespace asterism::kernels::cpu

@@ -1,0 +1,165 @@
+#include <algorithm>
+
+#include "slabs.hpp"
+#include "../../runtime/cuda.hpp"
+#include "../transforms/transform.hpp"
+
+namespace asterism::kernels::cuda {
+namespace {
+
+using asterism::cuda::check;
+using asterism::cuda::check_launch;
+using asterism::cuda::native;
+
+/// Parts of the working memory of a slab kernel, each aligned for cuFFT. All in doubles.
+template <class T>
+struct Workspace {
+  double *blocks, *group, *transform;
+
+  static constexpr Index alignment = 256 / sizeof(double);
+  static constexpr Index aligned(Index doubles) { return (doubles + alignment - 1) / alignment * alignment; }
+  static constexpr Index doubles(Index elements) {
+    return (elements * static_cast<Index>(sizeof(T)) + 7) / static_cast<Index>(sizeof(double));
+  }
+  static Index group_size(const SlabArgs& args) { return aligned(doubles(args.planes_at_once * args.columns())); }
+
+  static Index transform_size(const SlabArgs& args) {
+    Index elements = 0;
+    for_each_transformed_axis<T>(args, nullptr, args.planes_at_once, [&](const Axis& axis, const Lines<T>& lines) {
+      const Transform kind = transform_to_modes(axis);
+      elements = std::max({elements, transform_scratch(kind, lines), transform_scratch(inverse(kind), lines)});
+    });
+    return aligned(doubles(elements));
+  }
+
+  static Index size(const SlabArgs& args, Index rows) {
+    return aligned(blocks_scratch(rows, args.columns(), args.interface)) + group_size(args) + transform_size(args);
+  }
+
+  Workspace(const SlabArgs& args, Index rows, const Scratch<double>& work)
+      : blocks(work.data),
+        group(blocks + aligned(blocks_scratch(rows, args.columns(), args.interface))),
+        transform(group + group_size(args)) {}
+};
+
+/// At most planes_at_once planes, from one place to another or in place.
+template <class T>
+void to_modes(Stream stream, const SlabArgs& args, const T* from, T* to, Index planes, const Workspace<T>& w) {
+  T* const work = reinterpret_cast<T*>(w.transform);
+  if (is_transformed(args.x)) {
+    transform<T>(stream, transform_to_modes(args.x), lines_along_x(from, planes, args), lines_along_x(to, planes, args),
+                 work);
+    from = to;
+  }
+  if (is_transformed(args.y)) {
+    transform<T>(stream, transform_to_modes(args.y), lines_along_y(from, planes, args), lines_along_y(to, planes, args),
+                 work);
+    from = to;
+  }
+  if (from != to)
+    check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(planes * args.columns()) * sizeof(T),
+                          cudaMemcpyDeviceToDevice, native(stream)),
+          "copy of planes");
+}
+
+template <class T>
+void from_modes(Stream stream, const SlabArgs& args, T* data, Index planes, const Workspace<T>& w) {
+  T* const work = reinterpret_cast<T*>(w.transform);
+  const T* const from = data;
+  if (is_transformed(args.y))
+    transform<T>(stream, inverse(transform_to_modes(args.y)), lines_along_y(from, planes, args),
+                 lines_along_y(data, planes, args), work);
+  if (is_transformed(args.x))
+    transform<T>(stream, inverse(transform_to_modes(args.x)), lines_along_x(from, planes, args),
+                 lines_along_x(data, planes, args), work);
+}
+
+In<double> part(const In<double>& tile, Index first, Index count) {
+  return {tile.row(first), count, tile.cols, tile.ld};
+}
+
+/// The mean of every plane into its mode 0.
+template <class T>
+__global__ void set_means_kernel(In<double> means, InOut<T> modes) {
+  const Index i = Index{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i < modes.rows) modes.row(i)[0] = static_cast<T>(means.row(i)[0]);
+}
+
+template <class T>
+void copy_plane(Stream stream, T* to, const T* from, Index columns) {
+  check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(columns) * sizeof(T), cudaMemcpyDeviceToDevice,
+                        native(stream)),
+        "copy of a slab's edge");
+}
+
+}  // namespace
+
+template <class T>
+void reduce_slab(Stream stream, const SlabArgs& args, In<T> f, In<double> axis, In<double> mu, Out<double> shown,
+                 Scratch<double> work) {
+  const Workspace<T> w(args, f.rows, work);
+  const Blocks blocks{w.blocks, f.rows, f.cols};
+  T* const group = reinterpret_cast<T*>(w.group);
+  for_each_group(args, f.rows, [&](Index first, Index count) {
+    to_modes(stream, args, f.row(first), group, count, w);
+    reduce_blocks<T>(stream, {group, count, f.cols, f.cols}, first, part(axis, first, count), mu, args.scale, blocks);
+  });
+  join_blocks(stream, mu, blocks, shown);
+}
+
+template <class T>
+void transform_slab(Stream stream, const SlabArgs& args, InOut<T> f, In<double> axis, In<double> mu,
+                    Out<double> shown, Scratch<double> work) {
+  const Workspace<T> w(args, f.rows, work);
+  const Blocks blocks{w.blocks, f.rows, f.cols};
+  for_each_group(args, f.rows,
+                 [&](Index first, Index count) { to_modes<T>(stream, args, f.row(first), f.row(first), count, w); });
+  reduce_blocks<T>(stream, {f.data, f.rows, f.cols, f.ld}, 0, axis, mu, args.scale, blocks);
+  join_blocks(stream, mu, blocks, shown);
+}
+
+template <class T>
+void solve_slab(Stream stream, const SlabArgs& args, InOut<T> f, In<double> axis, In<double> mu, In<double> before,
+                In<double> after, In<double> means, Out<T> first, Out<T> last, Scratch<double> work) {
+  const Workspace<T> w(args, f.rows, work);
+  if (args.content == Content::grid)
+    for_each_group(args, f.rows,
+                   [&](Index start, Index count) { to_modes<T>(stream, args, f.row(start), f.row(start), count, w); });
+  solve(stream, f, axis, mu, args.scale, before, after, w.blocks);
+  if (args.sets_mean) {
+    constexpr unsigned threads = 128;
+    set_means_kernel<<<static_cast<unsigned>((f.rows + threads - 1) / threads), threads, 0, native(stream)>>>(means, f);
+    check_launch("set_means");
+  }
+  for_each_group(args, f.rows,
+                 [&](Index start, Index count) { from_modes<T>(stream, args, f.row(start), count, w); });
+  copy_plane<T>(stream, first.data, f.row(0), f.cols);
+  copy_plane<T>(stream, last.data, f.row(f.rows - 1), f.cols);
+}
+
+template <class T>
+Index slab_scratch(const SlabArgs& args, Index rows) {
+  return Workspace<T>::size(args, rows);
+}
+
+template <class T>
+void plan_slabs(const SlabArgs& args) {
+  for_each_transformed_axis<T>(args, nullptr, args.planes_at_once, [](const Axis& axis, const Lines<T>& lines) {
+    plan_transform(transform_to_modes(axis), lines);
+    plan_transform(inverse(transform_to_modes(axis)), lines);
+  });
+}
+
+#define ASTERISM_INSTANTIATE(T)                                                                                    \
+  template void reduce_slab(Stream, const SlabArgs&, In<T>, In<double>, In<double>, Out<double>, Scratch<double>); \
+  template void transform_slab(Stream, const SlabArgs&, InOut<T>, In<double>, In<double>, Out<double>,             \
+                               Scratch<double>);                                                                   \
+  template void solve_slab(Stream, const SlabArgs&, InOut<T>, In<double>, In<double>, In<double>, In<double>,      \
+                           In<double>, Out<T>, Out<T>, Scratch<double>);                                           \
+  template Index slab_scratch<T>(const SlabArgs&, Index);                                                          \
+  template void plan_slabs<T>(const SlabArgs&);
+ASTERISM_INSTANTIATE(float)
+ASTERISM_INSTANTIATE(double)
+#undef ASTERISM_INSTANTIATE
+
+}  // namespace asterism::kernels::cuda

@@ -1,0 +1,377 @@
+#include "../../runtime/cuda.hpp"
+#include "wave_columns.hpp"
+
+namespace asterism::kernels::cuda {
+
+using asterism::cuda::check_launch;
+using asterism::cuda::native;
+
+namespace {
+
+constexpr int threads = 128;  // of the kernels with one thread per column or per column and block
+
+// The interface system of a column is cut into groups of consecutive blocks, one per warp of a thread block,
+// because one thread per column would leave most of the GPU idle.
+constexpr int group_columns = 32;
+constexpr Index most_groups = 16;
+constexpr Index least_group = 8;  // blocks
+
+__host__ __device__ constexpr Index tiles_of(Index n, Index columns) { return (n + columns - 1) / columns; }
+
+/// Groups for a segment. Several read the blocks twice, which many columns need not.
+Index groups_of(const Blocks& blocks) {
+  constexpr Index many_columns = Index{1} << 18;
+  if (blocks.n >= many_columns) return 1;
+  const Index wanted = tiles_of(blocks_of(blocks.rows), least_group);
+  return wanted < most_groups ? wanted : most_groups;
+}
+
+/// The column and block of rows that a thread works on. The grid is one-dimensional: its other extents end at
+/// 65,535.
+struct Place {
+  Index column, block;
+};
+__device__ Place place(Index n) {
+  const auto tiles = static_cast<unsigned>(tiles_of(n, threads));
+  return {Index{blockIdx.x % tiles} * threads + threadIdx.x, Index{blockIdx.x / tiles}};
+}
+
+unsigned grid(Index n, Index blocks) { return static_cast<unsigned>(tiles_of(n, threads) * blocks); }
+
+/// Waves are other kernels' (wave_columns.cu).
+__device__ bool is_wave(const In<double>& mu, Index k) { return regime_of(mu, k) == Regime::waves; }
+
+/// A row as all threads of a thread block read it from shared memory.
+struct alignas(16) SharedRow {
+  Row row;
+  double weight;  ///< scale width
+};
+
+/// Fetches the rows of block b. @return their number
+__device__ int fetch_rows(const In<double>& axis, Index b, double scale, SharedRow (&rows)[block_rows]) {
+  const Index first = b * block_rows, left = axis.rows - first;
+  const int count = static_cast<int>(left < block_rows ? left : block_rows);
+  if (static_cast<int>(threadIdx.x) < count) {
+    const Row row = row_at(axis, first + threadIdx.x);
+    rows[threadIdx.x] = {row, scale * row.width};
+  }
+  __syncthreads();
+  return count;
+}
+
+/// The rows of a block of one column. `whole`: all block_rows, known at compile time, so that nothing
+/// branches.
+template <bool whole, class T>
+struct Column {
+  T f[block_rows];
+  int count;
+
+  __device__ Column(const T* data, Index ld, int rows) : count(rows) {
+#pragma unroll
+    for (int i = 0; i < block_rows; ++i)
+      if (has(i)) f[i] = data[i * ld];
+  }
+  __device__ bool has(int i) const { return whole || i < count; }
+};
+
+template <bool whole, class T>
+__device__ Boundary reduce_column(const Column<whole, T>& column, const SharedRow* rows, double mu) {
+  Boundary boundary;
+#pragma unroll
+  for (int i = 0; i < block_rows; ++i)
+    if (column.has(i)) boundary.append(rows[i].row, mu, rows[i].weight * static_cast<double>(column.f[i]));
+  return boundary;
+}
+
+/// Where a boundary lies: `at(p, b)` is row p of that of segment b.
+template <class At>
+__device__ Boundary load(const At& at, Index b) {
+  const auto row = [&](Index p) { return at(joined_response_row + p, b); };
+  return {at(y_first_row, b),
+          at(y_last_row, b),
+          {{row(first_before_row), row(first_after_row), row(first_lost_row)},
+           {row(last_before_row), row(last_after_row), row(last_lost_row)}}};
+}
+template <class At>
+__device__ void store(const At& at, Index b, const Boundary& boundary) {
+  const auto row = [&](Index p) -> double& { return at(joined_response_row + p, b); };
+  at(y_first_row, b) = boundary.y_first;
+  at(y_last_row, b) = boundary.y_last;
+  row(first_before_row) = boundary.response.first.before;
+  row(first_after_row) = boundary.response.first.after;
+  row(first_lost_row) = boundary.response.first.lost;
+  row(last_before_row) = boundary.response.last.before;
+  row(last_after_row) = boundary.response.last.after;
+  row(last_lost_row) = boundary.response.last.lost;
+}
+
+/// The boundaries of the blocks of one column.
+struct InBlocks {
+  double* column;
+  Index plane, n;
+  __device__ InBlocks(const Blocks& blocks, Index k)
+      : column(blocks.data + k), plane(blocks_of(blocks.rows) * blocks.n), n(blocks.n) {}
+  __device__ double& operator()(Index p, Index b) const { return column[p * plane + b * n]; }
+};
+
+/// The boundaries of the groups of one column, in the shared memory of the thread block.
+struct InGroups {
+  double* column;
+  __device__ double& operator()(Index p, Index g) const {
+    return column[(g * joined_rows + p) * group_columns];
+  }
+};
+std::size_t shared_bytes(Index groups) {
+  return static_cast<std::size_t>(groups * joined_rows * group_columns) * sizeof(double);
+}
+
+template <class T>
+__global__ void __launch_bounds__(threads, 5)
+    reduce_blocks_kernel(In<T> lines, Index first_block, In<double> axis, In<double> mu, double scale,
+                         Blocks blocks) {
+  __shared__ SharedRow rows[block_rows];
+  const auto [k, b] = place(lines.cols);
+  const int count = fetch_rows(axis, b, scale, rows);
+  if (k >= lines.cols || is_wave(mu, k)) return;
+  const T* const data = lines.row(b * block_rows) + k;
+  const InBlocks at(blocks, k);
+  if (count == block_rows)
+    store(at, first_block + b, reduce_column(Column<true, T>(data, lines.ld, count), rows, mu.data[k]));
+  else
+    store(at, first_block + b, reduce_column(Column<false, T>(data, lines.ld, count), rows, mu.data[k]));
+}
+
+/// The blocks of one column that belong to one group; none for a thread without column, which only keeps the
+/// others company at barriers.
+struct Group {
+  Index begin, end;
+  __device__ Group(const Blocks& blocks, Index column) {
+    const Index all = column < blocks.n ? blocks_of(blocks.rows) : 0, each = tiles_of(all, blockDim.y);
+    begin = min(threadIdx.y * each, all);
+    end = min(begin + each, all);
+  }
+  template <class At>
+  __device__ Boundary joined(const At& at) const {
+    Boundary whole;
+#pragma unroll 4
+    for (Index b = begin; b < end; ++b) whole = join(whole, load(at, b));
+    return whole;
+  }
+};
+
+__device__ Index group_column() { return Index{blockIdx.x} * group_columns + threadIdx.x; }
+
+__global__ void __launch_bounds__(group_columns* most_groups)
+    join_blocks_kernel(Blocks blocks, Out<double> shown) {
+  extern __shared__ double shared[];
+  const Index k = group_column();
+  const InGroups groups{shared + threadIdx.x};
+  store(groups, threadIdx.y, Group(blocks, k).joined(InBlocks(blocks, k)));
+  __syncthreads();
+  if (threadIdx.y != 0 || k >= blocks.n) return;
+  Boundary whole;
+#pragma unroll 1
+  for (unsigned g = 0; g < blockDim.y; ++g) whole = join(whole, load(groups, g));
+  shown.row(y_first_row)[k] = whole.y_first;
+  shown.row(y_last_row)[k] = whole.y_last;
+}
+
+/// Solves the interface system of the segments begin ... end-1 between known values. Afterwards the values
+/// around each lie where its boundary had y_first (the one after it) and y_last (the one before it); more of
+/// it is lost.
+template <class At>
+__device__ void solve_interface(const At& at, Index begin, Index end, const Around& around) {
+  constexpr Index share_row = joined_response_row,
+                  beta_row_here = joined_response_row + 1;  // not wanted any more
+  if (begin == end) return;
+  Prefix prefix{around.before};
+  Boundary boundary = load(at, begin);
+#pragma unroll 1
+  for (Index b = begin; b < end; ++b) {
+    const Boundary coming =
+        load(at, b + 1 < end ? b + 1 : b);  // before the stores: it does not wait for them
+    const First first = first_after(prefix, boundary.y_first, boundary.response.first);
+    const Prefix next = eliminate(prefix, boundary, first);
+    at(y_first_row, b) = first.y;
+    at(y_last_row, b) = prefix.alpha;
+    at(share_row, b) = first.share;
+    at(beta_row_here, b) = prefix.beta;
+    prefix = next;
+    boundary = coming;
+  }
+  double after = around.after;
+#pragma unroll 4
+  for (Index b = end - 1; b >= begin; --b) {
+    const Neighbours neighbours = kernels::substitute({at(y_last_row, b), at(beta_row_here, b)},
+                                                      {at(y_first_row, b), at(share_row, b)}, after);
+    at(y_first_row, b) = after;
+    at(y_last_row, b) = neighbours.before;
+    after = neighbours.first;
+  }
+}
+
+/// Solves the interface system of the blocks of a segment: first among the groups, if there are several.
+__global__ void __launch_bounds__(group_columns* most_groups)
+    interface_kernel(In<double> mu, Blocks blocks, const double* before, const double* after) {
+  extern __shared__ double shared[];
+  const Index column = group_column(), k = column < blocks.n && is_wave(mu, column) ? blocks.n : column;
+  const Group group(blocks, k);
+  const InBlocks at(blocks, k);
+  Around around{};
+  if (k < blocks.n) around = {before[k], after[k]};
+  if (blockDim.y > 1) {
+    const InGroups groups{shared + threadIdx.x};
+    store(groups, threadIdx.y, group.joined(at));
+    __syncthreads();
+    if (threadIdx.y == 0) solve_interface(groups, 0, blockDim.y, around);
+    __syncthreads();
+    around = {groups(y_last_row, threadIdx.y), groups(y_first_row, threadIdx.y)};
+  }
+  solve_interface(at, group.begin, group.end, around);
+}
+
+template <bool whole, class T>
+__device__ void solve_column(const Column<whole, T>& column, const SharedRow* rows, double mu,
+                             const Around& around, double* m, T* result, Index ld) {
+  double v[block_rows], y = around.before;
+  Pivot pivot;
+#pragma unroll
+  for (int i = 0; i < block_rows; ++i)
+    if (column.has(i)) {
+      pivot.advance(rows[i].row, mu);
+      m[i * threads] = pivot.m(rows[i].row);
+      v[i] = y = pivot.eliminate(rows[i].row, y, rows[i].weight * static_cast<double>(column.f[i]));
+    }
+  double next = around.after;
+#pragma unroll
+  for (int i = block_rows - 1; i >= 0; --i)
+    if (column.has(i)) {
+      next = v[i] + m[i * threads] * next;
+      result[i * ld] = static_cast<T>(next);
+    }
+}
+
+/// `lines` and `solution` are the same memory; under two names the compiler does not keep the addresses of
+/// all rows in registers from the loads to the stores. The m_j of (S3) wait in shared memory, so that more
+/// threads find room.
+template <class T>
+__global__ void __launch_bounds__(threads, 4)
+    solve_blocks_kernel(In<T> lines, In<double> axis, In<double> mu, double scale, Blocks around,
+                        Out<T> solution) {
+  __shared__ SharedRow rows[block_rows];
+  __shared__ double m[block_rows][threads];
+  const auto [k, b] = place(lines.cols);
+  const int count = fetch_rows(axis, b, scale, rows);
+  if (k >= lines.cols || is_wave(mu, k)) return;
+  const T* const data = lines.row(b * block_rows) + k;
+  T* const result = solution.row(b * block_rows) + k;
+  const InBlocks at(around, k);
+  const Around values{at(y_last_row, b), at(y_first_row, b)};
+  double* const own = &m[0][threadIdx.x];
+  if (count == block_rows)
+    solve_column(Column<true, T>(data, lines.ld, count), rows, mu.data[k], values, own, result, solution.ld);
+  else
+    solve_column(Column<false, T>(data, lines.ld, count), rows, mu.data[k], values, own, result, solution.ld);
+}
+
+__device__ Index own_column() { return Index{blockIdx.x} * threads + threadIdx.x; }
+
+__global__ void __launch_bounds__(threads)
+    respond_kernel(In<double> axis, In<double> mu, Out<double> response) {
+  const Index k = own_column();
+  if (k >= mu.cols || is_wave(mu, k)) return;
+  Response r;
+#pragma unroll 4
+  for (Index i = 0; i < axis.rows; ++i) r.append(row_at(axis, i), mu.data[k]);
+  put(response, k, r);
+}
+
+__global__ void __launch_bounds__(threads)
+    eliminate_kernel(In<double> shown, In<double> response, In<double> prefix_before,
+                     Out<double> prefix_after) {
+  const Index k = own_column();
+  if (k < response.cols) eliminate_column(shown, response, prefix_before, prefix_after, k);
+}
+
+__global__ void __launch_bounds__(threads) 
+    close_kernel(In<double> joined, Out<double> before_start, Out<double> after_end) {
+  const Index k = own_column();
+  if (k < joined.cols) close_column(joined, before_start, after_end, k);
+}
+
+__global__ void __launch_bounds__(threads)
+    substitute_kernel(In<double> shown, In<double> response, In<double> prefix_before, In<double> before_start,
+                      In<double> after, Out<double> first, Out<double> before) {
+  const Index k = own_column();
+  if (k < response.cols) substitute_column(shown, response, prefix_before, before_start, after, first, before, k);
+}
+
+}  // namespace
+
+void respond(Stream stream, In<double> axis, In<double> mu, Out<double> response) {
+  respond_kernel<<<grid(mu.cols, 1), threads, 0, native(stream)>>>(axis, mu, response);
+  check_launch("respond");
+  respond_waves(stream, axis, mu, response);
+}
+
+template <class T>
+void reduce_blocks(Stream stream, In<T> lines, Index first_row, In<double> axis, In<double> mu, double scale,
+                   const Blocks& blocks) {
+  reduce_blocks_kernel<T><<<grid(lines.cols, blocks_of(lines.rows)), threads, 0, native(stream)>>>(
+      lines, first_row / block_rows, axis, mu, scale, blocks);
+  check_launch("reduce_blocks");
+  reduce_wave_blocks(stream, lines, first_row, axis, mu, scale, blocks);
+}
+
+void join_blocks(Stream stream, In<double> mu, const Blocks& blocks, Out<double> shown) {
+  const Index groups = groups_of(blocks);
+  join_blocks_kernel<<<static_cast<unsigned>(tiles_of(blocks.n, group_columns)),
+                       dim3(group_columns, static_cast<unsigned>(groups)), shared_bytes(groups),
+                       native(stream)>>>(blocks, shown);
+  check_launch("join_blocks");
+  join_wave_blocks(stream, mu, blocks, shown);
+}
+
+void eliminate(Stream stream, In<double> shown, In<double> response, In<double> prefix_before,
+               Out<double> prefix_after) {
+  eliminate_kernel<<<grid(response.cols, 1), threads, 0, native(stream)>>>(shown, response, prefix_before,
+                                                                           prefix_after);
+  check_launch("eliminate");
+}
+
+void close(Stream stream, In<double> joined, Out<double> before_start, Out<double> after_end) {
+  close_kernel<<<grid(joined.cols, 1), threads, 0, native(stream)>>>(joined, before_start, after_end);
+  check_launch("close");
+}
+
+void substitute(Stream stream, In<double> shown, In<double> response, In<double> prefix_before,
+                In<double> before_start, In<double> after, Out<double> first, Out<double> before) {
+  substitute_kernel<<<grid(response.cols, 1), threads, 0, native(stream)>>>(shown, response, prefix_before,
+                                                                            before_start, after, first, before);
+  check_launch("substitute");
+}
+
+template <class T>
+void solve(Stream stream, InOut<T> lines, In<double> axis, In<double> mu, double scale, In<double> before,
+           In<double> after, double* work) {
+  const Index n = lines.cols;
+  const In<T> right_hand_side{lines.data, lines.rows, n, lines.ld};
+  const Blocks blocks{work, lines.rows, n};
+  reduce_blocks<T>(stream, right_hand_side, 0, axis, mu, scale, blocks);
+  const Index groups = groups_of(blocks);
+  interface_kernel<<<static_cast<unsigned>(tiles_of(n, group_columns)),
+                     dim3(group_columns, static_cast<unsigned>(groups)), shared_bytes(groups),
+                     native(stream)>>>(mu, blocks, before.data, after.data);
+  check_launch("interface");
+  solve_blocks_kernel<T><<<grid(n, blocks_of(lines.rows)), threads, 0, native(stream)>>>(
+      right_hand_side, axis, mu, scale, blocks, {lines.data, lines.rows, n, lines.ld});
+  check_launch("solve_blocks");
+  solve_wave_blocks(stream, lines, axis, mu, scale, before, after, blocks);
+}
+
+template void reduce_blocks(Stream, In<float>, Index, In<double>, In<double>, double, const Blocks&);
+template void reduce_blocks(Stream, In<double>, Index, In<double>, In<double>, double, const Blocks&);
+template void solve(Stream, InOut<float>, In<double>, In<double>, double, In<double>, In<double>, double*);
+template void solve(Stream, InOut<double>, In<double>, In<double>, double, In<double>, In<double>, double*);
+
+}  // namespace asterism::kernels::cuda

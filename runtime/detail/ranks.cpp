@@ -1,0 +1,367 @@
+#include "ranks.hpp"
+
+#include <fmt/format.h>
+#include <mpi.h>
+#include <sched.h>
+#include <starpu.h>
+#include <starpu_mpi.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "../runtime.hpp"
+#include "ending.hpp"
+#include "environment.hpp"
+
+#ifdef ASTERISM_WITH_CUDA
+#include <cuda_runtime_api.h>
+#endif
+
+namespace asterism {
+namespace ranks {
+namespace {
+
+int first_number(std::initializer_list<const char*> variables, int otherwise) {
+  for (const char* variable : variables)
+    if (const char* value = std::getenv(variable)) return std::atoi(value);
+  return otherwise;
+}
+
+/// MPI can be started once per process, so it lives as long as the process.
+struct Session {
+  Session() {
+    int provided = MPI_THREAD_SINGLE;
+    MPI_Initialized(&already_);
+    if (already_ == 0) MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
+  }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  ~Session() {
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (already_ == 0 && finalized == 0) MPI_Finalize();
+  }
+
+ private:
+  int already_ = 0;
+};
+
+/// Where this rank is among those of its node.
+struct Place {
+  int rank = 0, ranks = 1;
+};
+Place place_on_node() {
+  static const Place place = [] {  // found once, by all ranks together: in connect
+    MPI_Comm node = MPI_COMM_NULL;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    Place p;
+    MPI_Comm_rank(node, &p.rank);
+    MPI_Comm_size(node, &p.ranks);
+    MPI_Comm_free(&node);
+    return p;
+  }();
+  return place;
+}
+
+/// How many cores this rank may think its own, and whether it must share them with the other ranks of its node, because
+/// the launcher bound nobody to cores of their own.
+struct Cores {
+  int count;
+  bool shared;
+};
+Cores cores_of_this_rank() {
+  const int mine = cores_allowed(), all = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  const int neighbours = place_on_node().ranks;
+  const bool shared = mine * neighbours > all;
+  return {shared ? std::max(1, all / neighbours) : mine, shared};
+}
+
+#ifdef ASTERISM_WITH_CUDA
+/// Lets StarPU see this rank's share of the node's GPUs only. Left to itself every rank takes them all.
+void take_gpus(Environment& environment) {
+  const Place place = place_on_node();
+  const int wanted = first_number({"STARPU_NCUDA"}, -1);
+  if (place.ranks == 1 || wanted == 0) return;
+  for (const char* chosen : {"STARPU_WORKERS_CUDAID", "CUDA_VISIBLE_DEVICES"})
+    if (std::getenv(chosen) != nullptr) return;
+  int gpus = 0;
+  if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0) return;  // no driver: CPUs do
+  const GpuShare share = share_of_gpus(place.rank, place.ranks, gpus, wanted);
+  std::string numbers;
+  for (int i = 0; i < share.count; ++i) numbers += fmt::format(" {}", (share.first + i) % gpus);
+  environment.set("STARPU_WORKERS_CUDAID", numbers);
+  environment.suggest("STARPU_NCUDA", std::to_string(share.count));  // more would go round the list again
+  if (cudaDeviceProp device{}; gpus < place.ranks && cudaGetDeviceProperties(&device, share.first) == cudaSuccess) {
+    // StarPU takes nine tenths of a GPU's memory, and does not know of the other ranks that do the same.
+    const auto sharers = static_cast<std::size_t>((place.ranks + gpus - 1) / gpus);
+    environment.suggest("STARPU_LIMIT_CUDA_MEM", std::to_string(device.totalGlobalMem / 10 * 9 / sharers >> 20));
+  }
+}
+#endif
+
+enum Tag { pulse_tag, farewell_tag, answer_tag };
+
+/// The pulses of this rank, and its farewells; nullptr: there are none.
+struct Pulses {
+  MPI_Comm comm = MPI_COMM_NULL;
+  int rank = 0, ranks = 1;
+  std::vector<MPI_Request> under_way;  // to each rank
+  std::vector<int> sent, taken;        // to and from each rank
+
+  std::string farewell;                // of this rank, on its way
+  std::vector<std::pair<int, std::string>> came;  // rank 0: farewells without an answer, by rank, in their order
+  std::chrono::steady_clock::time_point first_came;
+  bool one_tells = false;              // rank 0: whether a rank was told to tell
+  std::map<int, Answer> answers;       // rank 0: on their way
+  std::vector<MPI_Request> messages;   // farewell and answers that are on their way
+};
+std::unique_ptr<Pulses> pulses;
+
+/// Whether a message is there.
+std::optional<MPI_Status> probe(Tag tag) {
+  int there = 0;
+  MPI_Status status;
+  MPI_Iprobe(MPI_ANY_SOURCE, tag, pulses->comm, &there, &status);
+  return there == 0 ? std::nullopt : std::optional(status);
+}
+
+void take_pulse(int from) {
+  MPI_Recv(nullptr, 0, MPI_BYTE, from, pulse_tag, pulses->comm, MPI_STATUS_IGNORE);
+  ++pulses->taken[static_cast<std::size_t>(from)];
+}
+
+void broadcast_from(int root, std::string& text) {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  int length = static_cast<int>(text.size());
+  MPI_Bcast(&length, 1, MPI_INT, root, MPI_COMM_WORLD);
+  if (rank != root) text.resize(static_cast<std::size_t>(length));
+  MPI_Bcast(text.data(), length, MPI_CHAR, root, MPI_COMM_WORLD);
+}
+
+}  // namespace
+
+int launched_ranks() {
+  return std::max(1, first_number({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE",
+                                   "SLURM_STEP_NUM_TASKS"}, 1));
+}
+
+void connect(int& rank, int& ranks) {
+  static const Session session;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  place_on_node();
+}
+
+GpuShare share_of_gpus(int l, int L, int G, int wanted) {
+  const int first = l * G / L, end = (l + 1) * G / L;
+  const int share = std::max(end - first, std::min(G, 1));
+  return {first, wanted < 0 ? share : std::min(wanted, G)};
+}
+
+int start(starpu_conf& conf, Environment& environment) {
+#ifdef ASTERISM_WITH_CUDA
+  take_gpus(environment);
+#endif
+  const Cores cores = cores_of_this_rank();
+  if (conf.ncpus == -1) {
+    // StarPU would take all cores that it sees but one, which it keeps for its MPI thread: none are left where each rank
+    // has one core, and too many where the ranks share them. Few cores are better spent on computing.
+    if (cores.count <= 2)
+      conf.ncpus = cores.count;
+    else if (cores.shared)
+      conf.reserve_ncpus = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)) - cores.count;
+  }
+  environment.suggest("STARPU_MPI_NOBIND", "1");
+  if (cores.shared) {
+    environment.suggest("STARPU_WORKERS_NOBIND", "1");  // all ranks would choose the same cores
+    starpu_idle_hook_register([](void*) -> unsigned { return sched_yield() != 0; }, nullptr);
+  }
+  return starpu_mpi_init_conf(nullptr, nullptr, 0, MPI_COMM_WORLD, &conf);
+}
+
+void stop() { starpu_mpi_shutdown(); }
+
+void barrier() { MPI_Barrier(MPI_COMM_WORLD); }
+
+void wait_for_all() {
+  starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+  starpu_mpi_barrier(MPI_COMM_WORLD);
+}
+
+std::optional<Failure> agree_on_failure(const std::optional<Failure>& mine) {
+  int rank = 0, ranks = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  int failing = mine ? rank : ranks;
+  MPI_Allreduce(MPI_IN_PLACE, &failing, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (failing == ranks) return std::nullopt;
+  Failure failure = rank == failing ? *mine : Failure{{}, {}, Blame::task};
+  broadcast_from(failing, failure.task);
+  broadcast_from(failing, failure.reason);
+  int blame = static_cast<int>(failure.blame);
+  MPI_Bcast(&blame, 1, MPI_INT, failing, MPI_COMM_WORLD);
+  failure.blame = static_cast<Blame>(blame);
+  int alike = mine && mine->task == failure.task && mine->reason == failure.reason ? 1 : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &alike, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  failure.rank = alike == 1 ? -1 : failing;
+  return failure;
+}
+
+void broadcast(std::string& text) { broadcast_from(0, text); }
+
+void sum(double* values, Index count) {
+  // Gathered and added in the order of ranks rather than reduced: the same bits on every rank and in every run.
+  int ranks = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  std::vector<double> all(static_cast<std::size_t>(count) * static_cast<std::size_t>(ranks));
+  MPI_Allgather(values, static_cast<int>(count), MPI_DOUBLE, all.data(), static_cast<int>(count), MPI_DOUBLE,
+                MPI_COMM_WORLD);
+  for (Index i = 0; i < count; ++i) {
+    values[i] = 0;
+    for (Index r = 0; r < ranks; ++r) values[i] += all[static_cast<std::size_t>(r * count + i)];
+  }
+}
+
+void start_pulses() {
+  int level = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&level);
+  int enough = level == MPI_THREAD_MULTIPLE ? 1 : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &enough, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (enough == 0) return;
+  pulses = std::make_unique<Pulses>();
+  MPI_Comm_dup(MPI_COMM_WORLD, &pulses->comm);
+  MPI_Comm_rank(pulses->comm, &pulses->rank);
+  MPI_Comm_size(pulses->comm, &pulses->ranks);
+  const auto count = static_cast<std::size_t>(pulses->ranks);
+  pulses->under_way.assign(count, MPI_REQUEST_NULL);
+  pulses->sent.assign(count, 0);
+  pulses->taken.assign(count, 0);
+}
+
+void send_pulse() {
+  if (!pulses) return;
+  for (int r = 0; r < pulses->ranks; ++r) {
+    const auto to = static_cast<std::size_t>(r);
+    int taken = 0;
+    if (r != pulses->rank) MPI_Test(&pulses->under_way[to], &taken, MPI_STATUS_IGNORE);
+    if (taken == 0) continue;
+    // Synchronous: only then does its completion say that it was taken.
+    MPI_Issend(nullptr, 0, MPI_BYTE, r, pulse_tag, pulses->comm, &pulses->under_way[to]);
+    ++pulses->sent[to];
+  }
+}
+
+bool pulse_came() {
+  if (!pulses) return false;
+  bool came = false;
+  for (; const auto pulse = probe(pulse_tag); came = true) take_pulse(pulse->MPI_SOURCE);
+  return came;
+}
+
+void end_pulses() {
+  if (!pulses) return;
+  std::vector<int> expected(pulses->sent.size());
+  MPI_Alltoall(pulses->sent.data(), 1, MPI_INT, expected.data(), 1, MPI_INT, pulses->comm);
+  for (int r = 0; r < pulses->ranks; ++r)
+    while (pulses->taken[static_cast<std::size_t>(r)] < expected[static_cast<std::size_t>(r)]) take_pulse(r);
+  MPI_Waitall(pulses->ranks, pulses->under_way.data(), MPI_STATUSES_IGNORE);
+  MPI_Waitall(static_cast<int>(pulses->messages.size()), pulses->messages.data(), MPI_STATUSES_IGNORE);
+  MPI_Comm_free(&pulses->comm);
+  pulses.reset();
+}
+
+bool has_pulses() { return pulses != nullptr; }
+
+void say_farewell(const std::string& text) {
+  if (!pulses) return;
+  pulses->farewell = text;
+  MPI_Isend(pulses->farewell.data(), static_cast<int>(text.size()), MPI_CHAR, 0, farewell_tag, pulses->comm,
+            &pulses->messages.emplace_back());
+}
+
+std::optional<Answer> answer_to_farewell() {
+  if (!pulses || !probe(answer_tag)) return std::nullopt;
+  Answer answer{};
+  MPI_Recv(&answer, sizeof answer, MPI_BYTE, 0, answer_tag, pulses->comm, MPI_STATUS_IGNORE);
+  return answer;
+}
+
+void answer_farewells() {
+  if (!pulses || pulses->rank != 0) return;
+  using Clock = std::chrono::steady_clock;
+  Pulses& p = *pulses;
+  while (auto status = probe(farewell_tag)) {
+    int length = 0;
+    MPI_Get_count(&*status, MPI_CHAR, &length);
+    std::string text(static_cast<std::size_t>(length), ' ');
+    MPI_Recv(text.data(), length, MPI_CHAR, status->MPI_SOURCE, farewell_tag, p.comm, MPI_STATUS_IGNORE);
+    if (p.came.empty()) p.first_came = Clock::now();
+    p.came.emplace_back(status->MPI_SOURCE, std::move(text));
+  }
+  constexpr std::chrono::milliseconds moment(300);  // for those who say the same
+  const bool all = static_cast<int>(p.came.size()) == p.ranks;
+  if (p.came.empty() || (!all && Clock::now() - p.first_came < moment)) return;
+  const bool together = all && std::all_of(p.came.begin(), p.came.end(), [&](const auto& farewell) {
+                          return farewell.second == p.came.front().second;
+                        });
+  for (const auto& farewell : p.came) {
+    Answer& answer = p.answers[farewell.first] =
+        together ? Answer::together : std::exchange(p.one_tells, true) ? Answer::silence : Answer::tell;
+    MPI_Isend(&answer, sizeof answer, MPI_BYTE, farewell.first, answer_tag, p.comm, &p.messages.emplace_back());
+  }
+  p.came.clear();
+}
+
+void register_tile(_starpu_data_state* handle, std::int64_t tag, int owner) {
+  starpu_mpi_data_register_comm(handle, tag, owner, MPI_COMM_WORLD);
+}
+
+bool submit(starpu_task* task, std::int64_t& received, int& status) {
+  const unsigned count = STARPU_TASK_GET_NBUFFERS(task);
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  std::int64_t incoming = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    const starpu_data_handle_t handle = STARPU_TASK_GET_HANDLE(task, i);
+    bool again = false;  // it comes once, however many ports it is bound to
+    for (unsigned j = 0; j < i; ++j) again = again || STARPU_TASK_GET_HANDLE(task, j) == handle;
+    if ((STARPU_TASK_GET_MODE(task, i) & STARPU_R) != 0 && !again && starpu_mpi_data_get_rank(handle) != rank &&
+        starpu_mpi_cached_receive(handle) == 0)
+      incoming += static_cast<std::int64_t>(starpu_data_get_size(handle));
+  }
+  std::array<starpu_data_descr, STARPU_NMAXBUFS> descriptions{};
+  starpu_mpi_task_exchange_params parameters{};
+  status = starpu_mpi_task_exchange_data_before_execution(MPI_COMM_WORLD, task, descriptions.data(), &parameters);
+  if (status != 0) return false;
+  if (parameters.do_execute != 0) {
+    status = starpu_task_submit(task);
+    received += incoming;
+  }
+  if (status == 0)
+    starpu_mpi_task_exchange_data_after_execution(MPI_COMM_WORLD, descriptions.data(), count, parameters);
+  return parameters.do_execute != 0;
+}
+
+}  // namespace ranks
+
+int launched_rank() {
+  return ranks::first_number({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"}, 0);
+}
+
+void end_all_ranks(int status) {
+  remove_own_folders();
+  int initialized = 0;
+  if (ranks::launched_ranks() > 1) MPI_Initialized(&initialized);
+  if (initialized != 0) MPI_Abort(MPI_COMM_WORLD, status);
+  std::_Exit(status);
+}
+
+}  // namespace asterism

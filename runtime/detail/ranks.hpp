@@ -1,0 +1,94 @@
+/// \file
+/// MPI, as far as the runtime needs it. Private to runtime/. With one rank nothing here calls MPI.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "../error.hpp"
+#include "../ports.hpp"
+
+struct starpu_conf;
+struct _starpu_data_state;
+struct starpu_task;
+
+namespace asterism {
+
+class Environment;
+
+/// The first thing that went wrong on a rank.
+struct Failure {
+  std::string task, reason;
+  Blame blame;
+  int rank = -1;  ///< agreed on: the one whose failure it is; -1: all ranks have the same
+};
+
+namespace ranks {
+
+/// How many ranks the launcher started, without any MPI call; 1 where there is none.
+int launched_ranks();
+
+/// Initialises MPI: once per process; it ends with the process. Collective.
+void connect(int& rank, int& ranks);
+
+/// The GPUs first, first + 1, ..., first + count - 1 of a node; beyond its last one they go on with its number 0.
+struct GpuShare {
+  int first, count;
+};
+/// What rank l of the L on a node with G GPUs takes: where G >= L, from l G / L up to but not (l + 1) G / L (rounded
+/// down), so that each GPU is in the share of one rank; where G < L, number l G / L, shared with other ranks.
+/// @param wanted how many the user wants for each rank, or -1: as many as are in its share
+GpuShare share_of_gpus(int l, int L, int G, int wanted);
+
+/// Starts StarPU with its MPI layer, on this rank's share of the cores and GPUs of its node. @return StarPU's status.
+int start(starpu_conf& conf, Environment& environment);
+/// Ends StarPU's MPI layer and StarPU.
+void stop();
+void barrier();
+/// Waits for tasks and messages of this rank, then for all ranks.
+void wait_for_all();
+
+/// The failure of the lowest rank that has one, on every rank. Collective.
+std::optional<Failure> agree_on_failure(const std::optional<Failure>& mine);
+
+/// Rank 0's text on every rank.
+void broadcast(std::string& text);
+void sum(double* values, Index count);
+
+/// Pulses: messages without content by which the watchdogs tell each other that their rank makes progress. They have a
+/// communicator of their own and never wait for anybody, so that neither StarPU's messages nor a rank that does not
+/// listen can be in their way. Without MPI_THREAD_MULTIPLE there are none. Starting and ending are collective.
+void start_pulses();
+/// To all other ranks, but those that have not taken the one before.
+void send_pulse();
+/// Takes the pulses that have come. @return whether there was one
+bool pulse_came();
+/// Not after a stall.
+void end_pulses();
+/// Whether there are any.
+bool has_pulses();
+
+// Farewells: what ranks say that cannot go on. Rank 0's watchdog decides what comes of them. They go the pulses' way,
+// and without pulses there is no answer.
+
+enum class Answer {
+  together,  ///< all ranks leave and say the same: they can end as they would have, each by itself
+  tell,      ///< this rank tells what it said, and ends all
+  silence,   ///< another rank does
+};
+/// To rank 0; waits for nobody.
+void say_farewell(const std::string& text);
+/// When it has come.
+std::optional<Answer> answer_to_farewell();
+/// On rank 0, from time to time: a moment after the first farewell all that came are answered.
+void answer_farewells();
+
+void register_tile(_starpu_data_state* handle, std::int64_t tag, int owner);
+
+/// Submits `task` on the rank that owns its written tiles, with the messages before and after it.
+/// @param received grows by the bytes that this rank receives for it
+/// @return whether the task was submitted here; otherwise the caller still owns it.
+bool submit(starpu_task* task, std::int64_t& received, int& status);
+
+}  // namespace ranks
+}  // namespace asterism

@@ -1,0 +1,265 @@
+// Given boundary values, lifted into the right-hand side.
+
+#include "codelets/grid/laplacian.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "../support/grid.hpp"
+
+#ifdef ASTERISM_WITH_CUDA
+#include "../support/tiles.hpp"
+#endif
+
+using namespace asterism;
+using namespace asterism::kernels;
+using namespace asterism::test;
+
+namespace {
+
+/// A polynomial along an axis of which the lifted differences are exact.
+struct Polynomial {
+  std::array<Real, 3> c;
+  [[nodiscard]] Real value(Real t) const { return c[0] + t * (c[1] + t * c[2]); }
+  [[nodiscard]] Real slope(Real t) const { return c[1] + 2 * t * c[2]; }
+  [[nodiscard]] Real second() const { return 2 * c[2]; }
+  /// What is given at an end of the axis.
+  [[nodiscard]] Real given(const Axis& axis, Real t) const {
+    const Condition end = t == 0 ? axis.lower : axis.upper;
+    return end == Condition::dirichlet ? value(t)
+           : end == Condition::neumann ? slope(t)
+                                       : std::numeric_limits<Real>::quiet_NaN();
+  }
+};
+
+/// Of second degree where that is exact: not next to a Dirichlet end half a cell away, nor in cells of
+/// several widths.
+Polynomial exact_polynomial(const Axis& axis, bool stretch) {
+  if (axis.periodic()) return {{1.25L, 0, 0}};
+  const bool linear = axis.centering == Centering::cell &&
+                      (stretch || axis.lower == Condition::dirichlet || axis.upper == Condition::dirichlet);
+  if (linear) return {{0.5L, -0.75L, 0}};
+  return {{0.5L, -0.75L, 0.625L}};
+}
+
+/// A grid with the product of a polynomial for each axis on it, and what is given at its ends.
+struct LiftCase {
+  Grid grid;
+  Polynomial z, y, x;
+
+  LiftCase(Grid on, bool stretch)
+      : grid(std::move(on)),
+        z(exact_polynomial(grid.slow.axis, stretch)),
+        y(inert(grid.a.y) ? Polynomial{{1, 0, 0}} : exact_polynomial(grid.a.y, false)),
+        x(exact_polynomial(grid.a.x, false)) {}
+
+  [[nodiscard]] Real z_at(Index i) const { return z.value(grid.slow.position[static_cast<std::size_t>(i)]); }
+  [[nodiscard]] Real y_at(Index j) const { return y.value(grid.y.position[static_cast<std::size_t>(j)]); }
+  [[nodiscard]] Real x_at(Index j) const { return x.value(grid.x.position[static_cast<std::size_t>(j)]); }
+
+  template <class T>
+  [[nodiscard]] Matrix<T> solution() const {
+    const Index nx = grid.a.x.n;
+    return Matrix<T>(grid.m(), grid.plane()).fill([&](Index i, Index j) {
+      return z_at(i) * y_at(j / nx) * x_at(j % nx);
+    });
+  }
+  template <class T>
+  [[nodiscard]] Matrix<T> rhs() const {
+    const Index nx = grid.a.x.n;
+    return Matrix<T>(grid.m(), grid.plane()).fill([&](Index i, Index j) {
+      const Real p = z_at(i), q = y_at(j / nx), r = x_at(j % nx);
+      return z.second() * q * r + p * y.second() * r + p * q * x.second() +
+             static_cast<Real>(grid.a.lambda) * p * q * r;
+    });
+  }
+  [[nodiscard]] Matrix<double> x_sides() const {
+    const Index ny = grid.a.y.n;
+    return Matrix<double>(grid.m(), 2 * ny).fill([&](Index i, Index j) {
+      return z_at(i) * y_at(j % ny) * x.given(grid.a.x, j < ny ? 0 : static_cast<Real>(grid.a.x.length));
+    });
+  }
+  [[nodiscard]] Matrix<double> y_sides() const {
+    if (inert(grid.a.y)) return Matrix<double>(1, 1);  // NaN: not read
+    const Index nx = grid.a.x.n;
+    return Matrix<double>(grid.m(), 2 * nx).fill([&](Index i, Index j) {
+      return z_at(i) * y.given(grid.a.y, j < nx ? 0 : static_cast<Real>(grid.a.y.length)) * x_at(j % nx);
+    });
+  }
+  [[nodiscard]] Matrix<double> z_sides() const {
+    const Index nx = grid.a.x.n;
+    return Matrix<double>(2, grid.plane()).fill([&](Index end, Index j) {
+      const Axis& axis = grid.slow.axis;
+      return z.given(axis, end == 0 ? 0 : static_cast<Real>(axis.length)) * y_at(j / nx) * x_at(j % nx);
+    });
+  }
+  [[nodiscard]] LiftedSlab slab(Index first, Index planes) const {
+    const Axis& axis = grid.slow.axis;
+    return {grid.a, axis.lower, axis.upper, grid.unit, first == 0, first + planes == grid.m()};
+  }
+};
+
+/// The tile of sides that a slab has: in two dimensions y has one element, and so has z away from the ends.
+Matrix<double> none() { return Matrix<double>(1, 1); }
+
+template <class T>
+Matrix<T> lifted(const LiftCase& c, Matrix<T> f, Index height) {
+  const Matrix<double> x = c.x_sides(), y = c.y_sides(), z = c.z_sides(), nothing = none();
+  const Matrix<double> x_before = x, y_before = y, z_before = z;
+  for_slabs(c.grid, height, [&](Index first, Index planes) {
+    const LiftedSlab slab = c.slab(first, planes);
+    cpu::lift<T>(slab, f.inout(first, planes), x.in(first, planes),
+                 y.rows() == c.grid.m() && y.cols() > 1 ? y.in(first, planes) : y.in(),
+                 slab.first || slab.last ? z.in() : nothing.in(), c.grid.rows.in(first, planes));
+  });
+  CHECK(f.guarded());
+  return f;
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("lifted values: the difference equation of a polynomial holds exactly", T, float, double) {
+  constexpr Real epsilon = std::numeric_limits<T>::epsilon();
+  const auto check = [&](const LiftCase& c) {
+    const Grid& grid = c.grid;
+    const Matrix<Real> u = c.solution<Real>();
+    for (const Index height : slab_heights(grid)) {
+      const Matrix<T> f = lifted(c, c.template rhs<T>(), height);
+      bool right = true;
+      for (Index i = 0; i < f.rows(); ++i)
+        for (Index j = 0; j < f.cols(); ++j) {
+          Real size = 0;
+          const Real exact = grid.apply(u, i, j, &size);
+          right = right && std::abs(static_cast<Real>(f(i, j)) - exact) <= 4 * epsilon * (size + 1);
+        }
+      CHECK(right);
+    }
+  };
+  const std::vector<std::array<Index, 3>> shapes = {{1, 1, 1}, {2, 1, 2}, {4, 3, 5}, {3, 4, 1}};
+  for (const auto& [m, ny, nx] : shapes)
+    for (const Axis& slow : all_axes(m, 1.25))
+      for (const Axis& x : all_axes(nx, 0.75)) {
+        check({Grid(plain(slow), {no_axis, x, -1.0}), false});
+        check({Grid(stretched(slow), {no_axis, x, 0.0}, 2.0), true});
+        for (const Axis& y : all_axes(ny, 2.0)) check({Grid(stretched(slow), {y, x, -1.0}), true});
+      }
+}
+
+TEST_CASE("lifted values: solutions converge with second order, whatever the conditions") {
+  // u = exp(t) on one axis, f = u'' - 2 u = -u; the largest error of the solution.
+  const auto error_at = [](const Axis& axis, bool slowest) {
+    const Axis& slow = slowest ? axis : no_axis;
+    const Grid grid(plain(slow), {no_axis, slowest ? no_axis : axis, -2.0});
+    const PlainAxis& line = slowest ? grid.slow : grid.x;
+    const Index n = axis.n;
+    const auto exact = [&](Index i) { return std::exp(line.position[static_cast<std::size_t>(i)]); };
+    Matrix<double> f = Matrix<double>(grid.m(), grid.plane()).fill([&](Index i, Index j) {
+      return -exact(slowest ? i : j);
+    });
+    // Both what is given and its derivative are exp at the end.
+    const auto at_ends = [&](Index, Index end) { return end == 0 ? 1.0 : std::exp(axis.length); };
+    const Matrix<double> x = Matrix<double>(1, 2).fill(at_ends),
+                         z = Matrix<double>(2, 1).fill([&](Index end, Index) { return at_ends(0, end); }),
+                         nothing = none();
+    cpu::lift<double>({grid.a, slow.lower, slow.upper, grid.unit, true, true}, f.inout(),
+                      slowest ? nothing.in() : x.in(), nothing.in(), slowest ? z.in() : nothing.in(),
+                      grid.rows.in());
+    Matrix<Real> a = line.matrix();
+    Reals u;
+    for (Index i = 0; i < n; ++i) {
+      a(i, i) += static_cast<Real>(grid.a.lambda);
+      u.push_back(slowest ? f(i, 0) : f(0, i));
+    }
+    // Gaussian elimination, upwards and then downwards.
+    for (Index i = n - 1; i > 0; --i) {
+      const Real factor = a(i - 1, i) / a(i, i);
+      a(i - 1, i - 1) -= factor * a(i, i - 1);
+      u[static_cast<std::size_t>(i - 1)] -= factor * u[static_cast<std::size_t>(i)];
+    }
+    Real worst = 0;
+    for (Index i = 0; i < n; ++i) {
+      auto& value = u[static_cast<std::size_t>(i)];
+      if (i > 0) value -= a(i, i - 1) * u[static_cast<std::size_t>(i - 1)];
+      value /= a(i, i);
+      worst = std::max(worst, std::abs(value - exact(i)));
+    }
+    return static_cast<double>(worst);
+  };
+  for (const Axis& axis : all_axes(20, 1.25)) {
+    if (axis.periodic()) continue;
+    Axis refined = axis;
+    refined.n += axis.cells();
+    for (const bool slowest : {true, false}) {
+      const double ratio = error_at(axis, slowest) / error_at(refined, slowest);
+      CHECK(ratio > 3.6);
+      CHECK(ratio < 4.4);
+    }
+  }
+}
+
+TEST_CASE("lifted values by hand") {
+  // h = 1/2: -1/h^2 = -4 at a Dirichlet end that is a node, -8 half a cell away; 2/h = 4 at a Neumann end
+  // node, 1/h = 2 at the face of a cell.
+  using enum Condition;
+  const auto factors = [](Condition lower, Condition upper, Centering centering) {
+    Axis axis{3, 1.0, lower, upper, centering};
+    axis.length = 0.5 * static_cast<double>(axis.cells());
+    const LiftFactors f = lift_factors(axis);
+    return std::pair(f.lower, f.upper);
+  };
+  CHECK(factors(dirichlet, dirichlet, Centering::node) == std::pair(-4.0, -4.0));
+  CHECK(factors(dirichlet, dirichlet, Centering::cell) == std::pair(-8.0, -8.0));
+  CHECK(factors(neumann, neumann, Centering::node) == std::pair(4.0, -4.0));
+  CHECK(factors(neumann, neumann, Centering::cell) == std::pair(2.0, -2.0));
+  CHECK(factors(dirichlet, neumann, Centering::node) == std::pair(-4.0, -4.0));
+  CHECK(factors(neumann, dirichlet, Centering::cell) == std::pair(2.0, -8.0));
+  CHECK(factors(periodic, periodic, Centering::node) == std::pair(0.0, 0.0));
+}
+
+TEST_CASE("no sides, no change") {
+  const Axis axis{3, 1.0, Condition::dirichlet, Condition::neumann, Centering::node};
+  const LiftCase c{Grid(plain(axis), {axis, axis, 0.0}), false};
+  Matrix<double> f = Matrix<double>(3, 9).fill_random(1);
+  const Matrix<double> before = f, nothing = none();
+  cpu::lift<double>(c.slab(0, 3), f.inout(), nothing.in(), nothing.in(), nothing.in(), c.grid.rows.in());
+  CHECK(f == before);
+}
+#ifdef ASTERISM_WITH_CUDA
+
+namespace {
+
+const Hints on_gpu{.where = Where::cuda};
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("gpu: lifted values", T, float, double) {
+  Runtime runtime;
+  for_gpu_grids([&](const Grid& grid) {
+    const LiftCase c{grid, true};
+    const Matrix<T> f = Matrix<T>(grid.m(), grid.plane()).fill_random(1);
+    const Matrix<double> x = c.x_sides(), y = c.y_sides(), z = c.z_sides();
+    const bool solid = y.cols() > 1;
+    for (const auto& [first, planes] : gpu_slabs(grid)) {
+      const LiftedSlab slab = c.slab(first, planes);
+      const Matrix<double> x_part = planes_of(x, first, planes),
+                           y_part = solid ? planes_of(y, first, planes) : y,
+                           axis_part = planes_of(grid.rows, first, planes);
+      Matrix<T> expected = planes_of(f, first, planes);
+      const Tile<T> f_tile = upload(runtime, expected);
+      const Tile<double> x_tile = upload(runtime, x_part), y_tile = upload(runtime, y_part),
+                         z_tile = upload(runtime, z), axis = upload(runtime, axis_part);
+      codelets::lift<T>(slab, f_tile, x_tile, y_tile, z_tile, axis, on_gpu);
+      runtime.wait();
+      cpu::lift<T>(slab, expected.inout(), x_part.in(), y_part.in(), z.in(), axis_part.in());
+      const auto [worst, largest] = compare(download(f_tile), expected);
+      CHECK(worst <= 2.0 * std::numeric_limits<T>::epsilon() * largest);
+    }
+  });
+}
+
+#endif

@@ -1,0 +1,256 @@
+// Tridiagonal systems in segments that are joined, against dense matrices in long double.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "tridiagonal_lines.hpp"
+
+#ifdef ASTERISM_WITH_CUDA
+#include "../support/tiles.hpp"
+#endif
+
+using namespace asterism;
+using namespace asterism::kernels;
+using namespace asterism::test;
+
+namespace {
+
+Boundary boundary_of(const Line& line, Index first, Index rows, double mu, const Column& f) {
+  Boundary b;
+  for (Index i = first; i < first + rows; ++i) {
+    const AxisRow& row = line.rows[at(i)];
+    b.append({row.before, row.after, row.width}, mu, row.width * static_cast<double>(f[at(i)]));
+  }
+  return b;
+}
+
+}  // namespace
+
+TEST_CASE("a segment without rows passes on what lies on its other side") {
+  const Boundary b{0.5, -0.25, {{0.6, 0.3, 0.1}, {0.2, 0.7, 0.1}}};
+  for (const Boundary& joined : {join(Boundary{}, b), join(b, Boundary{})}) {
+    CHECK(joined.y_first == doctest::Approx(b.y_first));
+    CHECK(joined.y_last == doctest::Approx(b.y_last));
+    check_near(joined.response, b.response, 1e-15);
+  }
+  const Prefix prefix = eliminate({3.0, 0.5, 0.5}, Boundary{});
+  CHECK(prefix.alpha == 3.0);
+  CHECK(prefix.beta == 0.5);
+  CHECK(prefix.gamma == 0.5);
+  const Neighbours neighbours =
+      substitute({3.0, 0.5, 0.5}, first_after({3.0, 0.5, 0.5}, 0.0, Response{}.first), 2.0);
+  CHECK(neighbours.first == 2.0);
+  CHECK(neighbours.before == 4.0);
+}
+
+TEST_CASE("joining segments is associative and gives the boundary of the whole") {
+  for (const Line& line : all_lines(90)) {
+    CAPTURE(line.name);
+    const Matrix<double> mu = mixed_modes(line, 6);
+    std::mt19937_64 engine(5);
+    Column f;
+    for (Index i = 0; i < 90; ++i) f.push_back(std::uniform_real_distribution<double>(-1, -0.5)(engine));
+    for (Index k = 0; k < 6; ++k) {
+      CAPTURE(mu(0, k));
+      const auto segment = [&](Index first, Index rows) {
+        return boundary_of(line, first, rows, mu(0, k), f);
+      };
+      const Boundary whole = segment(0, 90), a = segment(0, 1), b = segment(1, 40), c = segment(41, 49);
+      for (const Boundary& joined : {join(join(a, b), c), join(a, join(b, c))}) {
+        CHECK(joined.y_first == doctest::Approx(whole.y_first).epsilon(1e-13));
+        CHECK(joined.y_last == doctest::Approx(whole.y_last).epsilon(1e-13));
+        check_near(joined.response, whole.response, 1e-13);
+      }
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("any cut into segments gives the solution of the whole", T, float, double) {
+  for (const Index s : {1, 2, 3, 5, 33, 97})
+    for (const Line& line : all_lines(s)) {
+      const Matrix<double> mu = mixed_modes(line);
+      const Matrix<T> f = Matrix<T>(s, columns).fill_random(7);
+      for (const std::vector<Index>& cuts : some_partitions(s)) {
+        CAPTURE(cuts.size());
+        Matrix<T> v = f;
+        solve_in_segments(v, line, systems_without_waves(line, mu), 2.5, cuts);
+        check_solution(v, line, f, mu, 2.5, zeros(1, columns), zeros(1, columns), 16 * epsilon);
+        CHECK(v.guarded());
+      }
+    }
+}
+
+TEST_CASE("what is constant between Neumann ends, or around a period, is right to almost all digits") {
+  for (const Index s : {2, 3, 33, 97})
+    for (const Line& line : all_lines(s)) {
+      if (!line.singular) continue;
+      CAPTURE(line.name);
+      CAPTURE(s);
+      constexpr double modes[] = {1e-30, 1e-12, 4e-9, 1e-3, 4.0, 1e6};
+      const Matrix<double> mu = Matrix<double>(1, 6).fill([&](Index, Index k) { return modes[k]; });
+      for (const std::vector<Index>& cuts : some_partitions(s)) {
+        CAPTURE(cuts.size());
+        Matrix<double> v = Matrix<double>(s, 6).fill([](Index, Index) { return 3; });
+        solve_in_segments(v, line, systems_without_waves(line, mu), 0.5, cuts);
+        for (Index k = 0; k < 6; ++k) {
+          CAPTURE(mu(0, k));
+          double worst = 0;
+          for (Index i = 0; i < s; ++i) take_in(worst, std::abs(v(i, k) * mu(0, k) / 1.5 + 1));
+          CHECK(worst <= 1e-13);
+        }
+      }
+    }
+}
+
+TEST_CASE("indefinite systems are solved as long as no pivot vanishes") {
+  constexpr double modes[] = {-1e-3, -0.11, -0.7, -3.3, -17.0};
+  const Matrix<double> mu = Matrix<double>(1, 5).fill([&](Index, Index k) { return modes[k]; });
+  for (const Index s : {1, 2, 3, 5, 33})
+    for (const Line& line : all_lines(s)) {
+      const Matrix<double> f = random(s, 5, 17);
+      for (const std::vector<Index>& cuts : some_partitions(s)) {
+        CAPTURE(cuts.size());
+        Matrix<double> v = f;
+        solve_in_segments(v, line, systems_without_waves(line, mu), 2.5, cuts);
+        check_solution(v, line, f, mu, 2.5, zeros(1, 5), zeros(1, 5), 1e-11);
+      }
+    }
+}
+
+TEST_CASE("the smoothest modes of 49,151 rows of float32 in slabs are solved to float32 accuracy") {
+  constexpr Index s = 49'151, slab = 512;
+  const Line line = make_line(s, Condition::dirichlet, Condition::dirichlet, Centering::node, Spacing::equal);
+  const Matrix<double> mu = Matrix<double>(1, 3).fill([](Index, Index k) { return k == 0 ? 0.0 : 4e-9; });
+  Matrix<float> f(s, 3);
+  f.fill_random(8);
+  for (Index i = 0; i < s; ++i)
+    f(i, 0) = f(i, 1) = static_cast<float>(std::sin(3.14159265358979 * static_cast<double>(i + 1) / (s + 1)));
+  Matrix<float> v = f;
+  std::vector<Index> cuts;
+  for (Index i = 0; i < s; i += slab) cuts.push_back(i);
+  solve_in_segments(v, line, systems_without_waves(line, mu), 1e-3, cuts);
+  for (Index k = 0; k < 3; ++k) {
+    // The algorithm of Thomas.
+    Column exact = System{line, mu(0, k)}.right_hand_side(f, k, 1e-3, 0, 0),
+           diagonal(at(s), -2 - Real{mu(0, k)});
+    for (std::size_t i = 1; i < at(s); ++i) {
+      diagonal[i] -= 1 / diagonal[i - 1];
+      exact[i] -= exact[i - 1] / diagonal[i - 1];
+    }
+    exact.back() /= diagonal.back();
+    for (std::size_t i = at(s) - 1; i-- > 0;) exact[i] = (exact[i] - exact[i + 1]) / diagonal[i];
+    Real largest = 0;
+    for (const Real x : exact) largest = std::max(largest, std::abs(x));
+    Index wrong = 0;
+    for (Index i = 0; i < s; ++i) {
+      const Real x = exact[at(i)];
+      if (!(std::abs(static_cast<Real>(v(i, k)) - x) <= 0x1p-24L * std::abs(x) + 1e-9L * largest)) ++wrong;
+    }
+    CHECK(wrong == 0);
+  }
+}
+
+#ifdef ASTERISM_WITH_CUDA
+
+namespace {
+
+/// Whether there are segments before this one.
+enum class Before { none, some };
+
+void gpu_interface(Stream stream, const Before& known, In<double> shown, In<double> response,
+                   In<double> prefix_before, In<double> before_start, In<double> after,
+                   Out<double> prefix_after, Out<double> first, Out<double> before) {
+  if (known == Before::none) prefix_before = nothing;
+  cuda::eliminate(stream, shown, response, prefix_before, prefix_after);
+  cuda::substitute(stream, shown, response, prefix_before, before_start, after, first, before);
+}
+
+void gpu_close(Stream stream, const int&, In<double> joined, Out<double> before_start,
+               Out<double> after_end) {
+  cuda::close(stream, joined, before_start, after_end);
+}
+
+/// As of a segment between others: a mode that is damped, one that hardly is, one that does not get through.
+Matrix<double> some_responses(Index n) {
+  constexpr double of_mode[3][response_rows] = {{0.6, 0.3, 0.1, 0.2, 0.7, 0.1},
+                                                {0.875, 0.0625, 0.0625, 0.125, 0.8125, 0.0625},
+                                                {0.5, 0, 0.5, 0, 0.25, 0.75}};
+  return Matrix<double>(response_rows, n).fill([&](Index i, Index k) { return of_mode[k % 3][i]; });
+}
+
+/// Prefixes of `rows` rows before such a segment.
+Matrix<double> some_prefixes(Index rows, Index n) {
+  Matrix<double> prefixes = random(rows, n, 15);
+  const Matrix<double> responses = some_responses(n);
+  for (Index k = 0; k < n; ++k) {
+    if (rows == prefix_rows) {
+      prefixes(beta_row, k) = 0.625;
+      prefixes(gamma_row, k) = 0.375;
+    } else {
+      for (Index i = 0; i < response_rows; ++i)
+        prefixes(joined_response_row + i, k) = responses(i, (k + 1) % n);
+    }
+  }
+  return prefixes;
+}
+
+void check_near(const Matrix<double>& a, const Matrix<double>& b, double bound = 1e-14) {
+  double worst = 0;
+  for (Index i = 0; i < b.rows(); ++i)
+    for (Index k = 0; k < b.cols(); ++k)
+      take_in(worst, std::abs(a(i, k) - b(i, k)) / (1 + std::abs(b(i, k))));
+  CHECK(worst <= bound);
+}
+
+}  // namespace
+
+TEST_CASE("gpu: the interface system of slabs") {
+  static const Codelet<Before, In<double>, In<double>, In<double>, In<double>, In<double>, Out<double>,
+                       Out<double>, Out<double>>
+      interface {
+    "test_interface", nullptr, gpu_interface
+  };
+  static const Codelet<int, In<double>, Out<double>, Out<double>> close{"test_close", nullptr, gpu_close};
+  Runtime runtime;
+  for (const Index n : gpu_widths)
+    for (const Index carried : {Index{prefix_rows}, Index{joined_rows}})
+      for (const Before known : {Before::none, Before::some}) {
+        CAPTURE(n);
+        CAPTURE(carried);
+        const Matrix<double> shown = random(shown_rows, n, 14), response = some_responses(n),
+                             prefix_before = some_prefixes(carried, n), before_start = random(1, n, 16),
+                             after = random(1, n, 17);
+        Matrix<double> prefix_after(carried, n), first(1, n), before(1, n);
+        const In<double> prefix = known == Before::some ? prefix_before.in() : nothing;
+        cpu::eliminate(shown.in(), response.in(), prefix, prefix_after.out());
+        cpu::substitute(shown.in(), response.in(), prefix, before_start.in(), after.in(), first.out(),
+                        before.out());
+
+        const Tile<double> shown_tile = upload(runtime, shown), response_tile = upload(runtime, response),
+                           prefix_tile = upload(runtime, prefix_before),
+                           start_tile = upload(runtime, before_start), after_tile = upload(runtime, after);
+        const Tile<double> prefix_after_tile(runtime, carried, n), first_tile(runtime, 1, n),
+            before_tile(runtime, 1, n);
+        interface(known, shown_tile, response_tile, prefix_tile, start_tile, after_tile, prefix_after_tile,
+                  first_tile, before_tile);
+        runtime.wait();
+        check_near(download(prefix_after_tile), prefix_after);
+        check_near(download(first_tile), first);
+        check_near(download(before_tile), before);
+        if (carried != joined_rows) continue;
+        Matrix<double> closed_before(1, n), closed_after(1, n);
+        cpu::close(prefix_before.in(), closed_before.out(), closed_after.out());
+        const Tile<double> before_start_tile(runtime, 1, n), after_end_tile(runtime, 1, n);
+        close(0, prefix_tile, before_start_tile, after_end_tile);
+        runtime.wait();
+        check_near(download(before_start_tile), closed_before);
+        check_near(download(after_end_tile), closed_after);
+      }
+}
+
+#endif

@@ -1,0 +1,294 @@
+/// \file
+/// Lines of an axis to be solved along, and dense matrices in long double: for tests of the tridiagonal
+/// kernels.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../support/matrix.hpp"
+#include "codelets/poisson/tridiagonal.hpp"
+
+namespace asterism::test {
+
+using namespace asterism::kernels;
+
+using Real = long double;
+using Column = std::vector<Real>;
+
+constexpr Index columns = 70;  // one strip of the kernel and a part of one; all modes several times
+constexpr Index sizes[] = {1, 2, 3, 5, 31, 32, 33, 64, 97, 1000};
+constexpr Index gpu_widths[] = {1, 33, 130};  ///< columns on the device
+constexpr Index largest_dense = 40;
+
+inline std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+
+/// Equal spacings of 1, or spacings that grow and shrink by 1.1 from one to the next.
+enum class Spacing { equal, stretched };
+
+/// The rows of an axis, to be solved along.
+struct Line {
+  std::string name;
+  std::vector<AxisRow> rows;
+  bool periodic, singular;  ///< for mu = 0
+
+  [[nodiscard]] Index size() const { return static_cast<Index>(rows.size()); }
+  [[nodiscard]] Matrix<double> tile() const {
+    return Matrix<double>(size(), axis_columns).fill([&](Index i, Index j) {
+      const AxisRow& row = rows[at(i)];
+      return j == link_before    ? row.before
+             : j == link_after   ? row.after
+             : j == width_column ? row.width
+                                 : row.position;
+    });
+  }
+};
+
+inline Line make_line(Index n, Condition lower, Condition upper, Centering centering, Spacing spacing) {
+  Axis axis{n, 1.0, lower, upper, centering};
+  const auto name = [](Condition c) {
+    return std::string(c == Condition::dirichlet ? "D" : c == Condition::neumann ? "N" : "P");
+  };
+  Line line{name(lower) + name(upper) + (centering == Centering::node ? " nodes" : " cells"),
+            {},
+            axis.periodic(),
+            axis.periodic() || (lower == Condition::neumann && upper == Condition::neumann)};
+  axis.length = static_cast<double>(axis.cells());
+  if (spacing == Spacing::equal) {
+    line.rows = axis_rows(axis);
+  } else {
+    std::vector<double> x{0};
+    for (Index i = 0; i < axis.cells(); ++i)
+      x.push_back(x.back() + std::pow(1.1, static_cast<double>(std::abs(i % 97 - 48))));
+    line.rows = axis_rows(axis, x);
+    line.name += " stretched";
+  }
+  return line;
+}
+
+inline std::vector<Line> all_lines(Index n) {
+  using enum Condition;
+  std::vector<Line> lines;
+  for (const Spacing spacing : {Spacing::equal, Spacing::stretched})
+    for (const Centering centering : {Centering::node, Centering::cell}) {
+      lines.push_back(make_line(n, periodic, periodic, centering, spacing));
+      for (const Condition lower : {dirichlet, neumann})
+        for (const Condition upper : {dirichlet, neumann})
+          if (Axis{n, 1.0, lower, upper, centering}.cells() > 0)
+            lines.push_back(make_line(n, lower, upper, centering, spacing));
+    }
+  return lines;
+}
+
+inline Matrix<double> mixed_modes(const Line& line, Index n = columns) {
+  constexpr double modes[] = {0.0, 4e-9, 1e-3, 4.0, 1e6, 1e12};
+  return Matrix<double>(1, n).fill(
+      [&](Index, Index k) { return k % 6 == 0 && line.singular ? 1e-12 : modes[k % 6]; });
+}
+
+/// One column's system (S1) by definition, and by its elements.
+struct System {
+  const Line& line;
+  Real mu;
+
+  [[nodiscard]] const AxisRow& row(Index i) const { return line.rows[at(i)]; }
+  [[nodiscard]] Real diagonal(Index i) const {
+    return -(Real{row(i).before} + Real{row(i).after} + Real{row(i).width} * mu);
+  }
+  /// width scale f, less what lies around the line; or with `absolute` the sum of the sizes of these.
+  template <class T>
+  [[nodiscard]] Column right_hand_side(const Matrix<T>& f, Index k, double scale, Real before, Real after,
+                                       bool absolute = false) const {
+    Column rhs;
+    const auto take = [&](Real term) { return absolute ? std::abs(term) : term; };
+    for (Index i = 0; i < line.size(); ++i)
+      rhs.push_back(take(Real{row(i).width} * Real{scale} * static_cast<Real>(f(i, k))));
+    if (!line.periodic) {
+      rhs.front() += take(-Real{row(0).before} * before);
+      rhs.back() += take(-Real{row(line.size() - 1).after} * after);
+    }
+    return rhs;
+  }
+  /// (A v)_i, or with `absolute` (|A| |v|)_i.
+  [[nodiscard]] Real apply(const Column& v, Index i, bool absolute = false) const {
+    const Index n = line.size();
+    const auto term = [&](Real a, Index j) {
+      const bool inside = j >= 0 && j < n;
+      if (!inside && !line.periodic) return Real{0};
+      const Real product = a * v[at((j + n) % n)];
+      return absolute ? std::abs(product) : product;
+    };
+    return term(Real{row(i).before}, i - 1) + term(diagonal(i), i) + term(Real{row(i).after}, i + 1);
+  }
+};
+
+using Dense = std::vector<Column>;
+
+/// The inverse of a system's matrix by Gaussian elimination with pivoting.
+inline Dense inverse_of(const System& system) {
+  const Index n = system.line.size();
+  Dense a(at(n), Column(at(n), 0)), inverse = a;
+  for (Index i = 0; i < n; ++i) {
+    inverse[at(i)][at(i)] = 1;
+    for (Index j = 0; j < n; ++j) {
+      Column unit(at(n), 0);
+      unit[at(j)] = 1;
+      a[at(i)][at(j)] = system.apply(unit, i);
+    }
+  }
+  for (Index i = 0; i < n; ++i) {
+    Index pivot = i;
+    for (Index j = i + 1; j < n; ++j)
+      if (std::abs(a[at(j)][at(i)]) > std::abs(a[at(pivot)][at(i)])) pivot = j;
+    std::swap(a[at(i)], a[at(pivot)]);
+    std::swap(inverse[at(i)], inverse[at(pivot)]);
+    const Real divisor = a[at(i)][at(i)];
+    for (Index k = 0; k < n; ++k) {
+      a[at(i)][at(k)] /= divisor;
+      inverse[at(i)][at(k)] /= divisor;
+    }
+    for (Index j = 0; j < n; ++j) {
+      const Real factor = a[at(j)][at(i)];
+      if (j == i || factor == 0) continue;
+      for (Index k = 0; k < n; ++k) {
+        a[at(j)][at(k)] -= factor * a[at(i)][at(k)];
+        inverse[at(j)][at(k)] -= factor * inverse[at(i)][at(k)];
+      }
+    }
+  }
+  return inverse;
+}
+
+/// The largest number, or NaN if there is one.
+inline void take_in(double& worst, Real value) {
+  const auto v = static_cast<double>(value);
+  if (v > worst || std::isnan(v)) worst = v;
+}
+
+constexpr double epsilon = std::numeric_limits<double>::epsilon();
+
+/// Checks every column of `solved`: the equations are fulfilled to `rounding` of their terms, and the
+/// solution is as near to that of the dense matrix as this implies.
+template <class T>
+void check_solution(const Matrix<T>& solved, const Line& line, const Matrix<T>& f, const Matrix<double>& mu,
+                    double scale, const Matrix<double>& before, const Matrix<double>& after,
+                    double rounding = 8 * epsilon) {
+  CAPTURE(line.name);
+  CAPTURE(line.size());
+  if (sizeof(T) == 4) rounding += 0x1.01p-24;
+  std::map<double, Dense> inverses;
+  for (Index k = 0; k < f.cols(); ++k) {
+    CAPTURE(mu(0, k));
+    const System system{line, mu(0, k)};
+    const Column rhs = system.right_hand_side(f, k, scale, before(0, k), after(0, k));
+    const Column terms = system.right_hand_side(f, k, scale, before(0, k), after(0, k), true);
+    Column v, allowed;
+    for (Index i = 0; i < line.size(); ++i) v.push_back(static_cast<Real>(solved(i, k)));
+    double worst = 0;
+    for (Index i = 0; i < line.size(); ++i) {
+      allowed.push_back(Real{rounding} * (system.apply(v, i, true) + terms[at(i)]) + 1e-300L);
+      take_in(worst, std::abs(system.apply(v, i) - rhs[at(i)]) / allowed.back());
+    }
+    CHECK(worst <= 1.0);
+
+    if (line.size() > largest_dense) continue;
+    if (inverses.find(mu(0, k)) == inverses.end()) inverses[mu(0, k)] = inverse_of(system);
+    const Dense& inverse = inverses[mu(0, k)];
+    worst = 0;
+    for (Index i = 0; i < line.size(); ++i) {
+      Real exact = 0, bound = 0;
+      for (Index j = 0; j < line.size(); ++j) {
+        exact += inverse[at(i)][at(j)] * rhs[at(j)];
+        bound += std::abs(inverse[at(i)][at(j)]) * allowed[at(j)];
+      }
+      take_in(worst, std::abs(v[at(i)] - exact) / bound);
+    }
+    CHECK(worst <= 1.0);
+  }
+}
+
+inline Matrix<double> zeros(Index rows, Index n) {
+  return Matrix<double>(rows, n).fill([](Index, Index) { return 0; });
+}
+inline Matrix<double> random(Index rows, Index n, unsigned seed) {
+  return Matrix<double>(rows, n).fill_random(seed);
+}
+
+/// The systems of some modes on a line: what Solver keeps of them in tiles.
+struct Systems {
+  const InterfaceRows& rows;
+  Matrix<double> mu, before_axis, after_axis;
+};
+
+inline Systems systems_without_waves(const Line& line, const Matrix<double>& mu) {
+  const Index prefix = line.periodic ? Index{joined_rows} : Index{prefix_rows};
+  const auto zeros = [&](Index rows) { return Matrix<double>(rows, mu.cols()).fill([](Index, Index) { return 0; }); };
+  return {rows_without_waves, mu, zeros(prefix), zeros(1)};
+}
+
+/// Solves whole lines from segments that begin at the rows `cuts` (the first is 0).
+template <class T>
+void solve_in_segments(Matrix<T>& lines, const Line& line, const Systems& systems, double scale,
+                       const std::vector<Index>& cuts) {
+  const Index n = lines.cols();
+  const std::size_t segments = cuts.size();
+  const auto rows = [&](std::size_t c) { return (c + 1 < segments ? cuts[c + 1] : lines.rows()) - cuts[c]; };
+  const Matrix<double> axis = line.tile(), &mu = systems.mu;
+  const InterfaceRows& tiles = systems.rows;
+  const Index carried = line.periodic ? tiles.joined : tiles.prefix;
+  std::vector<Matrix<double>> states(segments, Matrix<double>(tiles.state, n)),
+      responses(segments, Matrix<double>(tiles.response, n)), prefixes(segments, Matrix<double>(carried, n));
+  const auto before = [&](std::size_t c) { return c > 0 ? prefixes[c - 1].in() : systems.before_axis.in(); };
+  for (std::size_t c = 0; c < segments; ++c) {
+    cpu::respond(axis.in(cuts[c], rows(c)), mu.in(), responses[c].out());
+    cpu::reduce<T>(lines.in(cuts[c], rows(c)), axis.in(cuts[c], rows(c)), mu.in(), scale, states[c].inout(),
+                   Segment::start);
+    cpu::eliminate(states[c].in(), responses[c].in(), before(c), prefixes[c].out());
+  }
+  Matrix<double> before_start = systems.after_axis, after_end = systems.after_axis;
+  if (line.periodic) cpu::close(prefixes.back().in(), before_start.out(), after_end.out());
+  Matrix<double> next(tiles.beside, n), first(tiles.beside, n), previous(tiles.beside, n);
+  for (std::size_t c = segments; c-- > 0;) {
+    const In<double> after = c + 1 < segments ? next.in() : after_end.in();
+    cpu::substitute(states[c].in(0, tiles.shown), responses[c].in(), before(c), before_start.in(), after,
+                    first.out(), previous.out());
+    cpu::solve<T>(lines.inout(cuts[c], rows(c)), axis.in(cuts[c], rows(c)), mu.in(), scale, previous.in(),
+                  after);
+    std::swap(next, first);
+  }
+}
+
+/// The whole; single rows; one row and the rest; at random.
+inline std::vector<std::vector<Index>> some_partitions(Index s) {
+  static std::mt19937 engine(6);
+  std::vector<std::vector<Index>> partitions(4, {0});
+  for (Index i = 1; i < s; ++i) {
+    partitions[1].push_back(i);
+    if (i == 1) partitions[2].push_back(i);
+    if (engine() % 4 == 0) partitions[3].push_back(i);
+  }
+  return partitions;
+}
+
+inline const In<double> nothing{nullptr, 0, 0, 0};
+
+inline void check_near(const Shares& a, const Shares& b, double relative) {
+  for (double Shares::*share : {&Shares::before, &Shares::after, &Shares::lost}) {
+    const double bound = relative * std::abs(b.*share) + 1e-300;
+    CHECK(std::abs(a.*share - b.*share) <= bound);
+  }
+}
+inline void check_near(const Response& a, const Response& b, double relative) {
+  check_near(a.first, b.first, relative);
+  check_near(a.last, b.last, relative);
+}
+
+}  // namespace asterism::test

@@ -1,0 +1,130 @@
+// Folding and unfolding around a DFT, which is here the sum that defines it.
+
+#include <doctest/doctest.h>
+
+#include <complex>
+#include <limits>
+#include <numbers>
+#include <string>
+#include <vector>
+
+#include "../support/lines.hpp"
+#include "codelets/transforms/fold.hpp"
+
+using namespace asterism;
+using namespace asterism::test;
+
+namespace {
+
+/// What the CUDA kernels do, with a slow DFT.
+template <Transform kind>
+std::vector<double> by_folding(const std::vector<double>& x) {
+  using kernels::FftKind;
+  using Number = std::complex<long double>;
+  const auto n = static_cast<Index>(x.size()), N = kernels::fft_length(kind, n);
+  const Index numbers = kernels::fft_numbers(kind, n);
+  const auto at = [](const auto& table, Index i) { return table[static_cast<std::size_t>(i)]; };
+  const auto rotation = [&](const auto& table, Index p) {
+    return table.empty() ? kernels::Complex<double>{} : at(table, p);
+  };
+
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> sequence(static_cast<std::size_t>(2 * numbers),
+                               nan);  // parts of complex numbers, or reals
+  const auto put = [&](Index i, auto value) {
+    if (i == kernels::nowhere) return;
+    if constexpr (kernels::folds_to_real(kind)) {
+      sequence.at(static_cast<std::size_t>(i)) = value;
+    } else {
+      sequence.at(static_cast<std::size_t>(2 * i)) = value.re;
+      sequence.at(static_cast<std::size_t>(2 * i + 1)) = value.im;
+    }
+  };
+  const auto fold_rotations = kernels::fold_rotations<double>(kind, n);
+  for (Index p = 0; p < kernels::fold_pairs(kind, n); ++p) {
+    const auto from = kernels::fold_from(kind, n, p), to = kernels::fold_to(kind, n, p);
+    const auto point = [&](Index i) { return i == kernels::nowhere ? 0 : x.at(static_cast<std::size_t>(i)); };
+    const auto pair =
+        kernels::fold<kind, double>(n, p, point(from.first), point(from.second), rotation(fold_rotations, p));
+    put(to.first, pair.first);
+    put(to.second, pair.second);
+  }
+
+  const auto unit = [&](Index m) {
+    return std::polar(1.0L, 2 * std::numbers::pi_v<long double> * static_cast<long double>(m % N) /
+                                static_cast<long double>(N));
+  };
+  std::vector<double> spectrum(sequence.size(), nan);
+  const auto complex_at = [&](Index i) { return Number(at(sequence, 2 * i), at(sequence, 2 * i + 1)); };
+  if (kernels::fft_kind(kind) == FftKind::to_real) {
+    for (Index j = 0; j < N; ++j) {
+      long double sum = at(sequence, 0);  // whose imaginary part does not count
+      for (Index k = 1; 2 * k <= N; ++k)
+        sum += (2 * k == N ? 1.0L : 2.0L) * (complex_at(k) * unit(j * k)).real();
+      spectrum[static_cast<std::size_t>(j)] = static_cast<double>(sum);
+    }
+  } else {
+    for (Index k = 0; k < numbers; ++k) {
+      Number sum = 0;
+      for (Index j = 0; j < N; ++j)
+        sum +=
+            (kernels::folds_to_real(kind) ? Number(at(sequence, j)) : complex_at(j)) * std::conj(unit(j * k));
+      if (N == 1 && kernels::folds_to_real(kind)) sum.imag(at(sequence, 1));  // no FFT then
+      spectrum[static_cast<std::size_t>(2 * k)] = static_cast<double>(sum.real());
+      spectrum[static_cast<std::size_t>(2 * k + 1)] = static_cast<double>(sum.imag());
+    }
+  }
+
+  std::vector<double> y(x.size(), nan);
+  const auto unfold_rotations = kernels::unfold_rotations<double>(kind, n);
+  for (Index p = 0; p < kernels::unfold_pairs(kind, n); ++p) {
+    const auto from = kernels::unfold_from(kind, n, p), to = kernels::unfold_to(kind, n, p);
+    const auto number = [&](Index i) {
+      if constexpr (kernels::unfolds_real(kind)) {
+        return i == kernels::nowhere ? 0 : spectrum.at(static_cast<std::size_t>(i));
+      } else {
+        if (i == kernels::nowhere) return kernels::Complex<double>{0, 0};
+        return kernels::Complex<double>{spectrum.at(static_cast<std::size_t>(2 * i)),
+                                        spectrum.at(static_cast<std::size_t>(2 * i + 1))};
+      }
+    };
+    const auto pair = kernels::unfold<kind>(number(from.first), number(from.second),
+                                            rotation(unfold_rotations, p), rotation(unfold_rotations, p + 1));
+    if (to.first != kernels::nowhere) y.at(static_cast<std::size_t>(to.first)) = pair.first;
+    if (to.second != kernels::nowhere) y.at(static_cast<std::size_t>(to.second)) = pair.second;
+  }
+  return y;
+}
+
+template <Transform kind>
+void check_folding() {
+  CAPTURE(std::string(kernels::name(kind)));
+  for (Index n = kind == Transform::dct1 ? 2 : 1; n < 40; ++n) {
+    CAPTURE(n);
+    const auto lines = random_rows<double>(1, n);
+    const std::vector<double> x(lines.data.begin() + LineArray<double>::margin,
+                                lines.data.begin() + LineArray<double>::margin + n);
+    const auto y = by_folding<kind>(x);
+    const Definition definition(kind, n);
+    RelativeError error;
+    for (Index k = 0; k < n; ++k)
+      error.add(static_cast<long double>(y[static_cast<std::size_t>(k)]),
+                definition.output([&](Index j) { return x[static_cast<std::size_t>(j)]; }, k));
+    CHECK(error.value() < 2e-15);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("transforms: folding, a DFT and unfolding make them") {
+  check_folding<Transform::dst1>();
+  check_folding<Transform::dst2>();
+  check_folding<Transform::dst3>();
+  check_folding<Transform::dst4>();
+  check_folding<Transform::dct1>();
+  check_folding<Transform::dct2>();
+  check_folding<Transform::dct3>();
+  check_folding<Transform::dct4>();
+  check_folding<Transform::dft>();
+  check_folding<Transform::idft>();
+}

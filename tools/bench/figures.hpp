@@ -1,0 +1,40 @@
+/// \file
+/// What a benchmark measured.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "../../runtime/bandwidth.hpp"
+#include "../cli/options.hpp"
+
+namespace asterism::tools {
+
+/// Wall time that the body takes.
+double seconds_of(const std::function<void()>& body);
+
+/// Figures for people (line by line) or for programs (one object at the end); from rank 0 only.
+class Figures {
+ public:
+  Figures(const Runtime& runtime, const CommonOptions& options)
+      : json_(options.json), silent_(runtime.rank() > 0) {}
+  void add(const std::string& key, const std::string& what, double value, const std::string& unit);
+  void note(const std::string& key, const nlohmann::ordered_json& value) { figures_[key] = value; }
+  void finish() const;
+
+ private:
+  bool json_, silent_;
+  nlohmann::ordered_json figures_;
+};
+
+/// --repeats, and the options of every benchmark on tasks: those of the machine, --json, --trace.
+/// @param what how the repeats count, the default included
+void add_bench_options(CLI::App& app, CommonOptions& common, int& repeats, const std::string& what);
+
+/// What the machine itself can do, measured by one rank after the other: ranks of one node share its links.
+Bandwidth measure_ceilings(Runtime& runtime);
+
+void add_ceilings(Figures& figures, const Bandwidth& raw);
+
+}  // namespace asterism::tools

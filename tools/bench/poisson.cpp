@@ -1,0 +1,151 @@
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "../../algorithms/poisson/gemm_solver.hpp"
+#include "../../algorithms/poisson/solver.hpp"
+#include "../cli/commands.hpp"
+#include "../cli/solver_run.hpp"
+#include "../poisson/report.hpp"
+#include "../poisson/slabs.hpp"
+#include "figures.hpp"
+
+namespace asterism::tools {
+namespace {
+
+struct PoissonBenchOptions {
+  CommonOptions common;
+  ProblemOptions problem;
+  MethodOptions method;
+  bool resident = false;
+  int repeats = 3;
+};
+
+/// Bytes that crossed links, in grids.
+void add_traffic(Figures& figures, const Traffic& traffic, double grid_bytes) {
+  const auto add = [&](const char* key, const char* what, std::int64_t bytes) {
+    figures.add(key, what, static_cast<double>(bytes) / grid_bytes, "");
+  };
+  if (traffic.to_device + traffic.from_device > 0) {
+    add("bytes_to_device", "moved to GPUs, in grids", traffic.to_device);
+    add("bytes_from_device", "moved back, in grids", traffic.from_device);
+  }
+  if (traffic.to_disk + traffic.from_disk > 0) {
+    add("bytes_to_disk", "moved to disk, in grids", traffic.to_disk);
+    add("bytes_from_disk", "moved back from disk, in grids", traffic.from_disk);
+  }
+  if (traffic.between_ranks > 0)
+    add("bytes_between_ranks", "moved between ranks, in grids", traffic.between_ranks);
+}
+
+/// What a solve that streams through GPUs could do at best.
+/// @param bytes of the grid, those of this rank
+void add_link_bounds(Figures& figures, const Bandwidth& raw, double bytes, double solve) {
+  const double bound = 2 * bytes / raw.to_device;
+  figures.add(
+      "bound_seconds",
+      raw.gpus > 1 ? "bound 2 N / link (to the first GPU alone)" : "bound 2 N / link (to the GPU alone)",
+      bound, "s");
+  figures.add("times_bound", "solve time over that bound", solve / bound, "");
+  const double pipeline = bytes / raw.all_to_device + bytes / raw.all_both_ways;
+  figures.add("pipeline_seconds", "raw CUDA pipeline: N up, then N up and down at once", pipeline, "s");
+  figures.add("pipeline_share", "that pipeline's time over the solve's", pipeline / solve, "");
+}
+
+template <template <class> class Solver, class T>
+int bench_solver(Runtime& runtime, const PoissonBenchOptions& o, const StatedProblem& stated) {
+  const poisson::Problem& problem = stated.problem;
+  Figures figures(runtime, o.common);
+  poisson::Settings settings = o.method.settings;
+  settings.fetch_result = !o.resident;
+  require_room<T>(runtime, problem);
+  const Bandwidth raw = measure_ceilings(runtime);
+  Solver<T> solver(runtime, problem, settings);
+  warn_of_unused_mean(solver, settings);
+  const poisson::Layout& layout = solver.layout();
+  std::optional<Slabs<T>> slabs;
+  const double allocate = seconds_of([&] { slabs.emplace(runtime, solver); });
+  const typename Solver<T>::Known known{kernels::Model::random, o.common.seed};
+  const auto rhs = [&](Index slab, Tile<T>& f) { solver.fill(slab, f, known); };
+
+  double best = std::numeric_limits<double>::infinity();
+  Report report;
+  for (int i = 0; i < o.repeats; ++i) {
+    if (o.resident)
+      slabs->each(rhs);
+    else
+      slabs->fill(rhs);
+    runtime.wait();
+    runtime.barrier();
+    const Report r = solver.solve(slabs->tiles());
+    if (r.seconds.at("solve") < best) report = r, best = r.seconds.at("solve");
+  }
+  const poisson::Check check =
+      solver.check(slabs->tiles(), rhs, stated.model_is_exact ? std::optional(known) : std::nullopt);
+
+  constexpr Precision precision = precision_of<T>;
+  const double cells = static_cast<double>(count_unknowns(problem));
+  const double grid_bytes = cells * sizeof(T);
+  const nlohmann::ordered_json stated_problem = as_json(stated, o.common.seed);
+  for (const auto& [key, value] : stated_problem.items()) figures.note(key, value);
+  figures.note("precision", to_string(precision));
+  figures.note("method", name(o.method.method));
+  figures.note("mode", name(layout.mode));
+  figures.note("slabs", solver.slab_count());
+  figures.note("slab_planes", layout.slab_planes);
+  add_ceilings(figures, raw);
+  figures.add("allocate_seconds", "allocation of the grid in main memory", allocate, "s");
+  figures.add("solve_seconds",
+              fmt::format("solve {}{}, {}, {}, {}, {} slabs, best of {}",
+                          problem.batch > 1 ? fmt::format("{} problems of ", problem.batch) : "",
+                          poisson::to_string(problem.shape), to_string(precision), name(o.method.method),
+                          name(layout.mode), solver.slab_count(), o.repeats),
+              best, "s");
+  figures.add("gcells_per_second", "speed", cells / best / 1e9, "Gcell/s");
+  add_traffic(figures, traffic_of_all_ranks(runtime, report.traffic), grid_bytes);
+  if (layout.where == Where::cuda && !o.resident) {
+    add_link_bounds(figures, raw, grid_bytes / runtime.ranks(), best);
+  } else {
+    const double copy = layout.where == Where::cuda ? raw.device_copy : raw.host_copy;
+    figures.add("bytes_per_cell", "bytes per cell that plain copying moves in that time", copy * best / cells,
+                "");
+  }
+  figures.add("scaled_residual_eps", "scaled residual", check.scaled_residual / roundoff(precision), "eps");
+  figures.finish();
+  return 0;
+}
+
+template <class T>
+int bench_poisson(Runtime& runtime, const PoissonBenchOptions& o, const StatedProblem& stated) {
+  return o.method.method == Method::gemm ? bench_solver<poisson::GemmSolver, T>(runtime, o, stated)
+                                         : bench_solver<poisson::Solver, T>(runtime, o, stated);
+}
+
+int run(const CLI::App& app, const PoissonBenchOptions& o) {
+  const StatedProblem stated = state_problem(o.problem, "");
+  warn_of_unused(app, o.problem, stated);
+  return with_runtime(o.common.runtime, [&](Runtime& runtime) {
+    return o.common.precision.value_or(Precision::f64) == Precision::f32
+               ? bench_poisson<float>(runtime, o, stated)
+               : bench_poisson<double>(runtime, o, stated);
+  });
+}
+
+}  // namespace
+
+Command add_bench_poisson(CLI::App& bench) {
+  auto options = std::make_shared<PoissonBenchOptions>();
+  options->problem.model = kernels::Model::random;
+  CLI::App* app = bench.add_subcommand("poisson", "a fast Poisson solver beside what link or memory allow");
+  add_poisson_options(*app, options->problem);
+  add_problem_options(*app, options->common);
+  add_method_options(*app, options->method);
+  app->add_flag("--resident", options->resident,
+                "f and u stay in the workers' memory: time per solve without transfers")
+      ->group("Method");
+  add_bench_options(*app, options->common, options->repeats,
+                    "solves, of which the fastest counts; default: 3");
+  return {app, [app, options] { return run(*app, *options); }};
+}
+
+}  // namespace asterism::tools

@@ -1,0 +1,230 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <map>
+
+#include "../cli/commands.hpp"
+#include "../wavefront/tile_costs.hpp"
+#include "figures.hpp"
+
+namespace asterism::tools {
+namespace {
+
+struct TileModelBenchOptions {
+  CommonOptions common;
+  int layouts = 100, repeats = 3;
+  bool anew = false, samples = false;
+};
+
+struct SizedProblem {
+  std::vector<Index> grid;
+  Index sweeps;
+};
+
+/// As the paper: 1D, 2D and 3D, four sizes each. Large enough to occupy a GPU, small enough to run in
+/// milliseconds.
+const std::vector<SizedProblem> problems{
+    {{16384}, 16384},      {{32768}, 16384},      {{65536}, 32768},      {{131072}, 32768},
+    {{1024, 1024}, 128},   {{2048, 2048}, 128},   {{4096, 4096}, 128},   {{4096, 4096}, 256},
+    {{128, 128, 128}, 64}, {{192, 192, 192}, 64}, {{256, 256, 256}, 64}, {{320, 320, 320}, 64},
+};
+
+kernels::WavefrontArgs args_of(const SizedProblem& problem) {
+  kernels::WavefrontArgs args;
+  args.dimensions = static_cast<int>(problem.grid.size());
+  std::copy(problem.grid.begin(), problem.grid.end(), args.nodes.end() - args.dimensions);
+  args.along.fill(0.5 / args.dimensions);
+  args.sweeps = problem.sweeps;
+  return args;
+}
+
+/// A layout's time by the model and by the kernel.
+struct Sample {
+  kernels::WavefrontLayout layout;
+  double predicted, measured;
+  [[nodiscard]] double error() const { return std::abs(predicted - measured) / measured; }
+};
+
+struct Judged {
+  SizedProblem problem;
+  std::vector<Sample> samples;
+  Sample chosen;
+  double search_seconds;
+  Index layouts;
+
+  [[nodiscard]] std::vector<double> errors() const {
+    std::vector<double> errors;
+    for (const Sample& s : samples) errors.push_back(s.error());
+    std::sort(errors.begin(), errors.end());
+    return errors;
+  }
+  [[nodiscard]] double median_error() const {
+    const auto e = errors();
+    return e.empty() ? std::numeric_limits<double>::infinity() : e[e.size() / 2];
+  }
+  [[nodiscard]] double largest_error() const { return samples.empty() ? median_error() : errors().back(); }
+  [[nodiscard]] double best_seconds() const {
+    double best = std::numeric_limits<double>::infinity();
+    for (const Sample& s : samples) best = std::min(best, s.measured);
+    return best;
+  }
+  /// How much longer the chosen layout takes than the best of the samples; negative: less long.
+  [[nodiscard]] double gap() const {
+    return samples.empty() ? std::numeric_limits<double>::infinity() : chosen.measured / best_seconds() - 1;
+  }
+};
+
+template <class T>
+Judged judge(const tile_model::Probe<T>& probe, const tile_model::Costs& costs, const SizedProblem& problem,
+             const TileModelBenchOptions& o) {
+  kernels::WavefrontArgs args = args_of(problem);
+  const tile_model::Space space = tile_model::space_of(args);
+  Judged judged{.problem = problem, .samples = {}, .chosen = {}, .search_seconds = 0, .layouts = 0};
+  tile_model::Choice choice;
+  judged.search_seconds = seconds_of([&] { choice = tile_model::search(costs, probe.gpu(), args, space); });
+  judged.layouts = choice.layouts;
+  auto layouts = tile_model::random_layouts(costs, probe.gpu(), args, space,
+                                            static_cast<std::size_t>(o.layouts), o.common.seed);
+  layouts.push_back(choice.layout);
+  const std::vector<double> seconds = probe.run(args, layouts, o.repeats);
+  for (std::size_t k = 0; k < layouts.size(); ++k) {
+    args.layout = layouts[k];
+    if (std::isfinite(seconds[k]))
+      judged.samples.push_back(
+          {layouts[k], tile_model::predicted_seconds(costs, probe.gpu().multiprocessors, args), seconds[k]});
+  }
+  judged.chosen = {choice.layout, choice.seconds, seconds.back()};
+  if (std::isfinite(seconds.back())) judged.samples.pop_back();
+  return judged;
+}
+
+std::string text_of(const SizedProblem& p) {
+  return fmt::format("{} x {}", p.sweeps, fmt::join(p.grid, " x "));
+}
+
+std::string text_of(const kernels::WavefrontLayout& layout, std::size_t dimensions) {
+  const auto& m = layout.tile.points;
+  return fmt::format("{} x {}; {} x {}", layout.tile.sweeps,
+                     fmt::join(m.end() - static_cast<std::ptrdiff_t>(dimensions), m.end(), " x "),
+                     layout.blocks, layout.threads);
+}
+
+nlohmann::ordered_json as_json(const Sample& s, std::size_t dimensions) {
+  const auto& m = s.layout.tile.points;
+  return {{"sweeps", s.layout.tile.sweeps},
+          {"points", std::vector<Index>(m.end() - static_cast<std::ptrdiff_t>(dimensions), m.end())},
+          {"threads", s.layout.threads},
+          {"blocks", s.layout.blocks},
+          {"predicted_seconds", s.predicted},
+          {"measured_seconds", s.measured}};
+}
+
+nlohmann::ordered_json as_json(const Judged& j, bool samples) {
+  const std::size_t dimensions = j.problem.grid.size();
+  nlohmann::ordered_json result{{"grid", j.problem.grid},
+                                {"sweeps", j.problem.sweeps},
+                                {"layouts", j.samples.size()},
+                                {"median_error", j.median_error()},
+                                {"largest_error", j.largest_error()},
+                                {"best_seconds", j.best_seconds()},
+                                {"chosen", as_json(j.chosen, dimensions)},
+                                {"gap", j.gap()},
+                                {"search_seconds", j.search_seconds},
+                                {"search_layouts", j.layouts}};
+  if (samples) {
+    auto list = nlohmann::ordered_json::array();
+    for (const Sample& s : j.samples) list.push_back(as_json(s, dimensions));
+    result["samples"] = list;
+  }
+  return result;
+}
+
+template <class T>
+int bench_tile_model(Runtime& runtime, const TileModelBenchOptions& o) {
+  const bool table = !o.common.json;
+  std::vector<Judged> all;
+  nlohmann::ordered_json measured;
+  std::optional<tile_model::Probe<T>> probe;
+  KnownCosts known;
+  for (const SizedProblem& problem : problems) {
+    const int dimensions = static_cast<int>(problem.grid.size());
+    if (!probe || probe->dimensions() != dimensions) {
+      probe.emplace(runtime, dimensions, false);
+      known = costs_of(*probe, o.anew ? Remembering::anew : Remembering::as_kept);
+      measured.push_back(
+          {{"dimensions", dimensions}, {"seconds", known.seconds}, {"file", known.file.string()}});
+      if (o.samples) measured.back()["costs"] = costs_as_json(known.costs);
+      if (table && dimensions == 1)
+        fmt::print(
+            "wavefront SOR in {} on {}, {} random layouts for each problem; tiles: sweeps x points; blocks x "
+            "threads\n"
+            "{:<22} {:>7} {:>7} {:>10} {:>10} {:>7} {:>7}  {}\n",
+            to_string(precision_of<T>), probe->gpu().name, o.layouts, "sweeps x grid", "median", "largest",
+            "best, ms", "chosen, ms", "gap", "search", "chosen layout");
+    }
+    const Judged& j = all.emplace_back(judge(*probe, known.costs, problem, o));
+    if (!table) continue;
+    fmt::print("{:<22} {:>5.1f} % {:>5.0f} % {:>10.3f} {:>10.3f} {:>5.1f} % {:>5.2f} s  {}\n",
+               text_of(problem), 100 * j.median_error(), 100 * j.largest_error(), 1e3 * j.best_seconds(),
+               1e3 * j.chosen.measured, 100 * j.gap(), j.search_seconds,
+               text_of(j.chosen.layout, problem.grid.size()));
+    std::fflush(stdout);
+  }
+  const auto worst = [&](auto figure) {
+    double most = -std::numeric_limits<double>::infinity();
+    for (const Judged& j : all) most = std::max(most, figure(j));
+    return most;
+  };
+  Figures figures(runtime, o.common);
+  figures.note("precision", to_string(precision_of<T>));
+  figures.note("gpu", probe->gpu().name);
+  figures.note("costs", measured);
+  auto list = nlohmann::ordered_json::array();
+  for (const Judged& j : all) list.push_back(as_json(j, o.samples));
+  figures.note("problems", list);
+  figures.add("worst_median_error", "median relative error of the predicted time, worst problem",
+              100 * worst([](const Judged& j) { return j.median_error(); }), "%");
+  figures.add("worst_gap", "chosen layout over the best sampled, worst problem",
+              100 * worst([](const Judged& j) { return j.gap(); }), "%");
+  figures.add("longest_search_seconds", "search, longest",
+              worst([](const Judged& j) { return j.search_seconds; }), "s");
+  figures.finish();
+  return 0;
+}
+
+int run(const TileModelBenchOptions& o) {
+  return with_runtime(o.common.runtime, [&](Runtime& runtime) {
+    if (runtime.ranks() > 1)
+      throw Error(fmt::format("bench tile-model: there are {} ranks; it takes one", runtime.ranks()));
+    return o.common.precision.value_or(Precision::f64) == Precision::f32
+               ? bench_tile_model<float>(runtime, o)
+               : bench_tile_model<double>(runtime, o);
+  });
+}
+
+}  // namespace
+
+Command add_bench_tile_model(CLI::App& bench) {
+  auto options = std::make_shared<TileModelBenchOptions>();
+  CLI::App* app = bench.add_subcommand("tile-model",
+                                       "what `tune wavefront` predicts, against runs of random tile layouts");
+  add_parsed_option(
+      *app, "--layouts", options->layouts, [](const std::string& text) { return parse_whole<int>(text, 1); },
+      "random tile layouts of each of the 12 problems; default: 100")
+      ->type_name("N")
+      ->group("Method");
+  app->add_flag("--anew", options->anew, "measure the GPU's costs again though they are kept")
+      ->group("Method");
+  app->add_flag("--samples", options->samples, "with --json: all layouts with their times, and the costs")
+      ->group("Output");
+  add_problem_options(*app, options->common);
+  add_bench_options(*app, options->common, options->repeats,
+                    "runs of each layout, of which the median counts; default: 3");
+  return {app, [options] { return run(*options); }};
+}
+
+}  // namespace asterism::tools

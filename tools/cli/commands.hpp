@@ -1,0 +1,36 @@
+/// \file
+/// The subcommands of the program.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+#include "../../runtime/runtime.hpp"
+#include "options.hpp"
+
+namespace asterism::tools {
+
+/// A subcommand that was added to the program: `run` returns the exit status, once the command line was
+/// parsed.
+struct Command {
+  CLI::App* app;
+  std::function<int()> run;
+};
+
+Command add_poisson(CLI::App& program);
+Command add_relax(CLI::App& program);
+Command add_info(CLI::App& program);
+Command add_bench(CLI::App& program);
+Command add_tune(CLI::App& program);
+Command add_bench_methods(CLI::App& bench);     ///< `bench methods`
+Command add_bench_mlssor(CLI::App& bench);      ///< `bench mlssor`
+Command add_bench_poisson(CLI::App& bench);     ///< `bench poisson`
+Command add_bench_jacobi(CLI::App& bench);      ///< `bench jacobi`
+Command add_bench_relax(CLI::App& bench);       ///< `bench relax`
+Command add_bench_tile_model(CLI::App& bench);  ///< `bench tile-model`
+
+/// Runs `body` with a Runtime, on ranks that were all asked for the same. After a Stall on a single rank the program
+/// ends here: unwinding would wait for ever. @throw Error; of several ranks, only what they all throw.
+int with_runtime(const Options& options, const std::function<int(Runtime&)>& body);
+
+}  // namespace asterism::tools
