@@ -13,6 +13,7 @@
 #include "algorithms/poisson_gemm.hpp"
 #include "random_problems.hpp"
 #include "separable_oracle.hpp"
+#include "worst.hpp"
 
 namespace asterism::test {
 namespace {
@@ -293,16 +294,16 @@ Solution solve(Runtime& runtime, const Solve& s) {
 
 /// ||u - exact|| / ||exact||, the largest of those of the problems of a batch.
 Real relative_error(const Reals& u, const Reals& exact, std::size_t unknowns) {
-  Real worst = 0;
+  Worst worst;
   for (std::size_t first = 0; first < u.size(); first += unknowns) {
     const auto part = [&](const Reals& all) {
       const auto begin = all.begin() + static_cast<std::ptrdiff_t>(first);
       return Reals(begin, begin + static_cast<std::ptrdiff_t>(unknowns));
     };
     const Real error = norm2(difference(part(u), part(exact))), size = norm2(part(exact));
-    if (!(error == 0)) worst = error / size > worst || std::isnan(error) ? error / size : worst;
+    if (!(error == 0)) worst.take_in(error / size);
   }
-  return worst;
+  return worst.value();
 }
 
 Findings check(Runtime& runtime, const Solve& s) {
