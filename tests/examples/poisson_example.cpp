@@ -1,5 +1,4 @@
 // u_xx + u_yy = -2 pi^2 sin(pi x) sin(pi y) on the unit square, u = 0 on its border: u = sin(pi x) sin(pi y).
-#include <algorithm>
 #include <asterism/algorithms/poisson/solver.hpp>
 #include <cmath>
 #include <cstdio>
@@ -14,7 +13,8 @@ int main() {
   for (const double e : exact) u.push_back(-2 * M_PI * M_PI * e);  // f, which the solver replaces by u
   const asterism::Report report = asterism::poisson::solve(runtime, problem, u.data());
   double error = 0;
-  for (std::size_t k = 0; k < u.size(); ++k) error = std::max(error, std::abs(u[k] - exact[k]));
+  for (std::size_t k = 0; k < u.size(); ++k)
+    if (const double here = std::abs(u[k] - exact[k]); here > error || std::isnan(here)) error = here;
   std::printf("largest error %.1e, solved in %.3f s\n", error, report.seconds.at("solve"));
   return error < 1e-5 ? 0 : 1;
 }

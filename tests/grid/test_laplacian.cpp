@@ -5,7 +5,6 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -13,6 +12,7 @@
 
 #include "../support/grid.hpp"
 #include "../support/square_sums.hpp"
+#include "../support/worst.hpp"
 
 #ifdef ASTERISM_WITH_CUDA
 #include "../support/tiles.hpp"
@@ -310,16 +310,16 @@ TEST_CASE(
   const auto residual_at = [](const Axis& slow, const Axis& y, const Axis& x, bool stretch) {
     const Grid grid(stretch ? stretched(slow) : plain(slow), {y, x, -1.0});
     const Matrix<double> u = solution_of<double>(grid, Model::sine), f = rhs_of<double>(grid, Model::sine, 3);
-    Real worst = 0, largest = 0;
+    Worst worst, largest;
     const auto inside = [](const Axis& axis, Index i) { return axis.n == 1 || (i > 0 && i < axis.n - 1); };
     for (Index i = 0; i < grid.m(); ++i)
       for (Index j = 0; j < grid.plane(); ++j) {
-        largest = std::max(largest, std::abs(static_cast<Real>(f(i, j))));
+        largest.take_in(f(i, j));
         if (inside(slow, i) && inside(y, j / x.n) && inside(x, j % x.n))
-          worst = std::max(worst, std::abs(static_cast<Real>(f(i, j)) - grid.apply(u, i, j)));
+          worst.take_in(static_cast<Real>(f(i, j)) - grid.apply(u, i, j));
       }
     CHECK(residual_of(grid, slab_of(grid, Model::sine), u, f, grid.m())[error2] <= 1e-28);
-    return static_cast<double>(worst / largest);
+    return static_cast<double>(worst.value() / largest.value());
   };
   // Axes of 16 or so and twice as many cells.
   const auto refined = [](Axis axis) {
@@ -353,7 +353,7 @@ TEST_CASE("the norm is that of the dense matrix") {
     for (const double lambda : {0.0, -2.0, 3.0, 1e3}) {
       grid.a.lambda = lambda;
       const Index ny = grid.a.y.n, nx = grid.a.x.n;
-      Real largest = 0;
+      Worst largest;
       for (Index i = 0; i < grid.m(); ++i)
         for (Index y = 0; y < ny; ++y)
           for (Index x = 0; x < nx; ++x) {
@@ -365,10 +365,10 @@ TEST_CASE("the norm is that of the dense matrix") {
             beside(dz, i);
             beside(dy, y);
             beside(dx, x);
-            largest = std::max(largest, sum);
+            largest.take_in(sum);
           }
       CHECK(operator_norm(grid.a, grid.slow.axis, grid.axis_rows()) ==
-            doctest::Approx(static_cast<double>(largest)).epsilon(1e-14));
+            doctest::Approx(static_cast<double>(largest.value())).epsilon(1e-14));
     }
   };
   for_all_grids(check);

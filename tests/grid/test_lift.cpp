@@ -4,13 +4,13 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include "../support/grid.hpp"
+#include "../support/worst.hpp"
 
 #ifdef ASTERISM_WITH_CUDA
 #include "../support/tiles.hpp"
@@ -181,14 +181,14 @@ TEST_CASE("lifted values: solutions converge with second order, whatever the con
       a(i - 1, i - 1) -= factor * a(i, i - 1);
       u[static_cast<std::size_t>(i - 1)] -= factor * u[static_cast<std::size_t>(i)];
     }
-    Real worst = 0;
+    Worst worst;
     for (Index i = 0; i < n; ++i) {
       auto& value = u[static_cast<std::size_t>(i)];
       if (i > 0) value -= a(i, i - 1) * u[static_cast<std::size_t>(i - 1)];
       value /= a(i, i);
-      worst = std::max(worst, std::abs(value - exact(i)));
+      worst.take_in(value - exact(i));
     }
-    return static_cast<double>(worst);
+    return static_cast<double>(worst.value());
   };
   for (const Axis& axis : all_axes(20, 1.25)) {
     if (axis.periodic()) continue;

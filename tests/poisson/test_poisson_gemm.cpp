@@ -17,6 +17,7 @@
 
 #include "../support/matrix.hpp"
 #include "../support/tiles.hpp"
+#include "../support/worst.hpp"
 #include "poisson_solves.hpp"
 
 using namespace asterism;
@@ -83,7 +84,7 @@ long double by_definition(Transform kind, Index n, Index j, Index k) {
 TEST_CASE("entries of all transforms are those of their definitions, to the last digits of a double") {
   for (const Transform kind : kinds)
     for (const Index n : {1, 2, 3, 4, 5, 6, 7, 8, 13, 16, 31, 64}) {
-      double worst = 0;
+      Worst worst;
       for (Index j = 0; j < n; ++j)
         for (Index k = 0; k < n; ++k) {
           const long double expected = by_definition(kind, n, j, k), magnitude = std::abs(expected);
@@ -91,11 +92,11 @@ TEST_CASE("entries of all transforms are those of their definitions, to the last
           if (magnitude < 1e-17)  // the zeros, which long double misses
             CHECK(entry == 0);
           else
-            worst = std::max(worst, static_cast<double>(std::abs(entry - expected) / magnitude));
+            worst.take_in((entry - expected) / magnitude);
         }
       CAPTURE(std::string(kernels::name(kind)));
       CAPTURE(n);
-      CHECK(worst <= 3 * eps<double>);
+      CHECK(worst.value() <= 3 * eps<double>);
     }
 }
 
@@ -146,7 +147,7 @@ long double product_at(const Matrix<T>& a, Index i, const Matrix<T>& b, Index j)
 template <class T>
 double product_error(const Product& p, const Matrix<T>& a, const Matrix<T>& b, const Matrix<T>& before,
                      const Matrix<T>& c) {
-  double worst = 0;
+  Worst worst;
   for (Index i = 0; i < c.rows(); ++i)
     for (Index j = 0; j < c.cols(); ++j) {
       if (i < p.to || i >= p.to + p.rows) {  // whatever it was
@@ -162,11 +163,9 @@ double product_error(const Product& p, const Matrix<T>& a, const Matrix<T>& b, c
         expected += before(i, j);
         magnitude += std::abs(before(i, j));
       }
-      const auto error = static_cast<double>(std::abs(c(i, j) - expected) /
-                                             (static_cast<long double>(b.rows() + 1) * magnitude));
-      if (!(error <= worst)) worst = error;  // NaN too
+      worst.take_in((c(i, j) - expected) / (static_cast<long double>(b.rows() + 1) * magnitude));
     }
-  return worst / eps<T>;
+  return static_cast<double>(worst.value()) / eps<T>;
 }
 
 struct Sizes {
@@ -242,15 +241,13 @@ TEST_CASE_TEMPLATE("there and back in blocks is the round trip's factor", T, flo
             part_of<T>(kernels::inverse(kind), n, first, 0, modes, n).in(), sum.inout());
       }
       const double factor = kernels::round_trip(kind, n);
-      double worst = 0;
+      Worst worst;
       for (Index i = 0; i < n; ++i)
-        for (Index j = 0; j < n; ++j) {
-          const double error = std::abs(static_cast<double>(sum(i, j)) / factor - (i == j ? 1 : 0));
-          if (!(error <= worst)) worst = error;
-        }
+        for (Index j = 0; j < n; ++j)
+          worst.take_in(static_cast<double>(sum(i, j)) / factor - (i == j ? 1 : 0));
       CAPTURE(std::string(kernels::name(kind)));
       CAPTURE(n);
-      CHECK(worst <= (2 + std::sqrt(static_cast<double>(n))) * eps<T>);
+      CHECK(worst.value() <= (2 + std::sqrt(static_cast<double>(n))) * eps<T>);
     }
 }
 
@@ -498,16 +495,9 @@ TEST_CASE_TEMPLATE("gpu: parts of transforms' matrices are the CPU's", T, float,
       codelets::transform_matrix<T>({kind, n, n - rows, n - cols}, tile, {.where = Where::cuda});
       runtime.wait();
       const Matrix<T> made = download(tile), expected = part_of<T>(kind, n, n - rows, n - cols, rows, cols);
-      double worst = 0;
-      for (Index i = 0; i < rows; ++i)
-        for (Index j = 0; j < cols; ++j) {
-          const double error =
-              std::abs(static_cast<double>(made(i, j)) - static_cast<double>(expected(i, j)));
-          if (!(error <= worst)) worst = error;
-        }
       CAPTURE(std::string(kernels::name(kind)));
       CAPTURE(n);
-      CHECK(worst <= 4 * eps<T>);
+      CHECK(largest_difference(made, expected) <= 4 * eps<T>);
     }
 }
 

@@ -2,12 +2,12 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <random>
 #include <utility>
 #include <vector>
 
+#include "../support/worst.hpp"
 #include "tridiagonal_lines.hpp"
 
 #ifdef ASTERISM_WITH_CUDA
@@ -99,9 +99,9 @@ TEST_CASE("what is constant between Neumann ends, or around a period, is right t
         solve_in_segments(v, line, systems_without_waves(line, mu), 0.5, cuts);
         for (Index k = 0; k < 6; ++k) {
           CAPTURE(mu(0, k));
-          double worst = 0;
-          for (Index i = 0; i < s; ++i) take_in(worst, std::abs(v(i, k) * mu(0, k) / 1.5 + 1));
-          CHECK(worst <= 1e-13);
+          Worst worst;
+          for (Index i = 0; i < s; ++i) worst.take_in(v(i, k) * mu(0, k) / 1.5 + 1);
+          CHECK(worst.value() <= 1e-13);
         }
       }
     }
@@ -144,12 +144,13 @@ TEST_CASE("the smoothest modes of 49,151 rows of float32 in slabs are solved to 
     }
     exact.back() /= diagonal.back();
     for (std::size_t i = at(s) - 1; i-- > 0;) exact[i] = (exact[i] - exact[i + 1]) / diagonal[i];
-    Real largest = 0;
-    for (const Real x : exact) largest = std::max(largest, std::abs(x));
+    Worst largest;
+    for (const Real x : exact) largest.take_in(x);
     Index wrong = 0;
     for (Index i = 0; i < s; ++i) {
       const Real x = exact[at(i)];
-      if (!(std::abs(static_cast<Real>(v(i, k)) - x) <= 0x1p-24L * std::abs(x) + 1e-9L * largest)) ++wrong;
+      if (!(std::abs(static_cast<Real>(v(i, k)) - x) <= 0x1p-24L * std::abs(x) + 1e-9L * largest.value()))
+        ++wrong;
     }
     CHECK(wrong == 0);
   }
@@ -200,11 +201,10 @@ Matrix<double> some_prefixes(Index rows, Index n) {
 }
 
 void check_near(const Matrix<double>& a, const Matrix<double>& b, double bound = 1e-14) {
-  double worst = 0;
+  Worst worst;
   for (Index i = 0; i < b.rows(); ++i)
-    for (Index k = 0; k < b.cols(); ++k)
-      take_in(worst, std::abs(a(i, k) - b(i, k)) / (1 + std::abs(b(i, k))));
-  CHECK(worst <= bound);
+    for (Index k = 0; k < b.cols(); ++k) worst.take_in((a(i, k) - b(i, k)) / (1 + std::abs(b(i, k))));
+  CHECK(worst.value() <= bound);
 }
 
 }  // namespace

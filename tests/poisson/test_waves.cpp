@@ -7,6 +7,7 @@
 #include <numbers>
 #include <vector>
 
+#include "../support/worst.hpp"
 #include "tridiagonal_lines.hpp"
 
 #ifdef ASTERISM_WITH_CUDA
@@ -58,9 +59,9 @@ Systems systems_of(const Line& line, const Matrix<double>& modes, double detuned
 }
 
 Real largest(const Column& v) {
-  Real most = 0;
-  for (const Real x : v) most = std::max(most, std::abs(x));
-  return most;
+  Worst most;
+  for (const Real x : v) most.take_in(x);
+  return most.value();
 }
 
 /// Checks every column: the residual is `rounding` of the largest terms, and the error what that implies.
@@ -81,22 +82,22 @@ void check_waves(const Matrix<T>& solved, const Line& line, const Matrix<T>& f, 
       terms.push_back((2 * (row.before + row.after) + row.width * std::abs(modes(0, k))) * largest(v) + std::abs(rhs[at(i)]));
     }
     const Real allowed = Real{rounding} * largest(terms);
-    double worst = 0;
-    for (Index i = 0; i < line.size(); ++i) take_in(worst, std::abs(system.apply(v, i) - rhs[at(i)]) / allowed);
-    CHECK(worst <= 1.0);
+    Worst residual;
+    for (Index i = 0; i < line.size(); ++i) residual.take_in((system.apply(v, i) - rhs[at(i)]) / allowed);
+    CHECK(residual.value() <= 1.0);
 
     if (line.size() > largest_dense || k > 15) continue;
     const Dense inverse = inverse_of(system);
-    worst = 0;
+    Worst error;
     for (Index i = 0; i < line.size(); ++i) {
       Real exact = 0, bound = 0;
       for (Index j = 0; j < line.size(); ++j) {
         exact += inverse[at(i)][at(j)] * rhs[at(j)];
         bound += std::abs(inverse[at(i)][at(j)]) * allowed;
       }
-      take_in(worst, std::abs(v[at(i)] - exact) / bound);
+      error.take_in((v[at(i)] - exact) / bound);
     }
-    CHECK(worst <= 1.0);
+    CHECK(error.value() <= 1.0);
   }
 }
 
@@ -257,11 +258,12 @@ TEST_CASE("gpu: what segments of waves show, and how they respond") {
         for (Index k = 0; k < n; ++k) {
           CAPTURE(systems.mu(mu_row, k));
           const bool wave = systems.mu(mu_row, k) < 0;
-          double size = 1e-12;
+          Worst size;
+          size.take_in(1e-12);
           for (Index row = 0; row < (wave ? wave_shown_rows : Index{shown_rows}); ++row)
-            size = std::max(size, std::abs(state(row, k)));
+            size.take_in(state(row, k));
           for (Index row = 0; row < (wave ? wave_shown_rows : Index{shown_rows}); ++row)
-            CHECK(std::abs(found(row, k) - state(row, k)) <= 1e-9 * size);
+            CHECK(std::abs(found(row, k) - state(row, k)) <= 1e-9 * size.value());
           CHECK(responds(wave_response_rows - 1, k) == expected(wave_response_rows - 1, k));
           for (Index row = 0; row < wave_response_rows - 1; ++row)
             CHECK(std::abs(responds(row, k) - expected(row, k)) <= 1e-9);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "../support/matrix.hpp"
+#include "../support/worst.hpp"
 #include "codelets/poisson/tridiagonal.hpp"
 
 namespace asterism::test {
@@ -167,12 +168,6 @@ inline Dense inverse_of(const System& system) {
   return inverse;
 }
 
-/// The largest number, or NaN if there is one.
-inline void take_in(double& worst, Real value) {
-  const auto v = static_cast<double>(value);
-  if (v > worst || std::isnan(v)) worst = v;
-}
-
 constexpr double epsilon = std::numeric_limits<double>::epsilon();
 
 /// Checks every column of `solved`: the equations are fulfilled to `rounding` of their terms, and the
@@ -192,26 +187,26 @@ void check_solution(const Matrix<T>& solved, const Line& line, const Matrix<T>& 
     const Column terms = system.right_hand_side(f, k, scale, before(0, k), after(0, k), true);
     Column v, allowed;
     for (Index i = 0; i < line.size(); ++i) v.push_back(static_cast<Real>(solved(i, k)));
-    double worst = 0;
+    Worst residual;
     for (Index i = 0; i < line.size(); ++i) {
       allowed.push_back(Real{rounding} * (system.apply(v, i, true) + terms[at(i)]) + 1e-300L);
-      take_in(worst, std::abs(system.apply(v, i) - rhs[at(i)]) / allowed.back());
+      residual.take_in((system.apply(v, i) - rhs[at(i)]) / allowed.back());
     }
-    CHECK(worst <= 1.0);
+    CHECK(residual.value() <= 1.0);
 
     if (line.size() > largest_dense) continue;
     if (inverses.find(mu(0, k)) == inverses.end()) inverses[mu(0, k)] = inverse_of(system);
     const Dense& inverse = inverses[mu(0, k)];
-    worst = 0;
+    Worst error;
     for (Index i = 0; i < line.size(); ++i) {
       Real exact = 0, bound = 0;
       for (Index j = 0; j < line.size(); ++j) {
         exact += inverse[at(i)][at(j)] * rhs[at(j)];
         bound += std::abs(inverse[at(i)][at(j)]) * allowed[at(j)];
       }
-      take_in(worst, std::abs(v[at(i)] - exact) / bound);
+      error.take_in((v[at(i)] - exact) / bound);
     }
-    CHECK(worst <= 1.0);
+    CHECK(error.value() <= 1.0);
   }
 }
 

@@ -10,6 +10,7 @@
 #include <random>
 
 #include "../relaxation/mlssor_twin.hpp"
+#include "../support/worst.hpp"
 #include "algorithms/relaxation/mlssor.hpp"
 #include "algorithms/relaxation/solver.hpp"
 #include "algorithms/wavefront/solver.hpp"
@@ -180,7 +181,7 @@ class SlowGrid {
 
   [[nodiscard]] std::vector<Real> values() const;
   /// The largest number that was ever there.
-  [[nodiscard]] Real largest() const { return largest_; }
+  [[nodiscard]] Real largest() const { return largest_.value(); }
   /// ||b - A v|| / (||A||_inf ||v|| + ||b||), [Czapinski 2014] (4.13), of some values.
   [[nodiscard]] Real scaled_residual(const std::vector<Real>& values) const;
 
@@ -211,7 +212,8 @@ class SlowGrid {
 
   std::array<Index, 3> n_{1, 1, 1};
   std::array<Real, 3> weight_{};  // 1 / h^2; 0 where there is no axis
-  Real diagonal_ = 0, largest_ = 0;
+  Real diagonal_ = 0;
+  Worst largest_;
   std::vector<Real> v_, f_;  // with the frame
 };
 
@@ -243,8 +245,8 @@ SlowGrid::SlowGrid(const Relaxation& r) {
           for (Index x = begin[2]; x < end[2]; ++x)
             v_[place(z, y, x)] = r.rounded(side.values.empty() ? side.value : side.values[along++]);
     }
-  for (std::size_t i = 0; i < v_.size(); ++i)
-    largest_ = std::max({largest_, std::abs(v_[i]), std::abs(f_[i]) / diagonal_});
+  for (const Real v : v_) largest_.take_in(v);
+  for (const Real f : f_) largest_.take_in(f / diagonal_);
 }
 
 void SlowGrid::sweep_layers(const mlssor::Settings& settings, Real omega, kernels::Direction direction) {
@@ -293,7 +295,7 @@ void SlowGrid::sweep(const Relaxation& r, Real omega, Index number) {
       break;
     }
   }
-  for (const Real v : v_) largest_ = std::max(largest_, std::abs(v));
+  for (const Real v : v_) largest_.take_in(v);
 }
 
 std::vector<Real> SlowGrid::values() const {
@@ -386,14 +388,11 @@ Findings check(Runtime& runtime, Relaxation r) {
 
   const double eps = r.f32 ? 0x1p-24 : 0x1p-53;
   const std::vector<Real> expected = grid.values();
-  Real worst = 0;
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    const Real difference = std::abs(result.u[i] - expected[i]);
-    worst = difference > worst || std::isnan(difference) ? difference : worst;
-  }
-  findings.expect("difference / (eps size sweeps)",
-                  static_cast<double>(worst / (eps * grid.largest())) / static_cast<double>(iterations + 1),
-                  16);
+  Worst worst;
+  for (std::size_t i = 0; i < expected.size(); ++i) worst.take_in(result.u[i] - expected[i]);
+  findings.expect(
+      "difference / (eps size sweeps)",
+      static_cast<double>(worst.value() / (eps * grid.largest())) / static_cast<double>(iterations + 1), 16);
 
   const auto residual = static_cast<double>(grid.scaled_residual(result.u));
   const double told = result.report.residual_history.empty() ? NAN : result.report.residual_history.back();

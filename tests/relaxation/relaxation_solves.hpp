@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "../support/worst.hpp"
 #include "algorithms/relaxation/solver.hpp"
 
 namespace asterism::test {
@@ -60,16 +61,6 @@ inline double norm(const std::vector<double>& v) {
   double sum = 0;
   for (const double x : v) sum += x * x;
   return std::sqrt(sum);
-}
-
-template <class T>
-double largest_difference(const std::vector<T>& a, const std::vector<T>& b) {
-  double largest = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const double difference = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
-    largest = difference <= largest ? largest : difference;  // NaN counts
-  }
-  return largest;
 }
 
 template <class T, class Settings = relaxation::Settings>

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "../support/matrix.hpp"
+#include "../support/worst.hpp"
 #include "codelets/relaxation/sweeps.hpp"
 
 #ifdef ASTERISM_WITH_CUDA
@@ -143,22 +144,19 @@ struct Plain {
     relax(Colour::red, omega);
   }
   [[nodiscard]] Real largest() const {
-    Real largest = 0;
+    Worst largest;
     for (Index i = 0; i < m; ++i)
-      for (Index j = 0; j < n; ++j) largest = std::max(largest, std::abs(v(i + 1, j + 1)));
-    return largest;
+      for (Index j = 0; j < n; ++j) largest.take_in(v(i + 1, j + 1));
+    return largest.value();
   }
 };
 
 template <class T>
 Real distance(const Plain& plain, const Matrix<T>& v) {
-  Real worst = 0;
+  Worst worst;
   for (Index i = 0; i < plain.m; ++i)
-    for (Index j = 0; j < plain.n; ++j) {
-      const Real difference = std::abs(plain.v(i + 1, j + 1) - v(i, j));
-      worst = difference <= worst ? worst : difference;  // NaN stays
-    }
-  return worst;
+    for (Index j = 0; j < plain.n; ++j) worst.take_in(plain.v(i + 1, j + 1) - v(i, j));
+  return worst.value();
 }
 
 // --- Stripes, driven by hand -------------------------------------------------------------------------------
@@ -429,11 +427,12 @@ bool close(const Stripe& stripe, Index begin, const Matrix<T>& made, Index made_
 
 template <class T>
 T largest_in(const Stripe& stripe, const Matrix<T>& tile) {
-  T largest = 1;
+  Worst largest;
+  largest.take_in(1);
   for (Index i = 0; i < stripe.rows; ++i)
     for (Index c = 1; c <= stripe.nodes; ++c)
-      largest = std::max(largest, std::abs(tile(stripe.halo + i, column_of(stripe, stripe.halo + i, c))));
-  return largest;
+      largest.take_in(tile(stripe.halo + i, column_of(stripe, stripe.halo + i, c)));
+  return static_cast<T>(largest.value());
 }
 
 /// Checks what a task on the device left of a stripe against the CPU's.

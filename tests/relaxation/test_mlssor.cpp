@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <random>
 #include <string>
 #include <utility>
@@ -11,6 +10,7 @@
 
 #include "../support/matrix.hpp"
 #include "../support/tiles.hpp"
+#include "../support/worst.hpp"
 #include "mlssor_twin.hpp"
 
 using namespace asterism;
@@ -186,17 +186,13 @@ void compare_sweeps(const std::string& name, SweepsKernel<T> kernel, const std::
         runtime.wait();
         cpu::mlssor_sweeps<T>(args, expected.inout(), g.in());
         const Matrix<T> found = download(u);
-        double worst = 0, largest = 0;
-        for (Index i = 0; i < found.rows(); ++i)
-          for (Index j = 0; j < found.cols(); ++j) {
-            const double difference =
-                std::abs(static_cast<double>(found(i, j)) - static_cast<double>(expected(i, j)));
-            worst = difference <= worst ? worst : difference;
-            largest = std::max(largest, std::abs(static_cast<double>(expected(i, j))));
-          }
+        Worst largest;
+        for (Index i = 0; i < expected.rows(); ++i)
+          for (Index j = 0; j < expected.cols(); ++j) largest.take_in(expected(i, j));
         CAPTURE(name);
         INFO(c);
-        REQUIRE(worst <= 64 * static_cast<double>(c.layers) * (sizeof(T) == 4 ? 0x1p-24 : 0x1p-53) * largest);
+        REQUIRE(largest_difference(found, expected) <=
+                64 * static_cast<double>(c.layers) * (sizeof(T) == 4 ? 0x1p-24 : 0x1p-53) * largest.value());
       }
 }
 

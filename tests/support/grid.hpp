@@ -10,6 +10,7 @@
 
 #include "codelets/grid/laplacian.hpp"
 #include "matrix.hpp"
+#include "worst.hpp"
 
 namespace asterism::test {
 
@@ -274,15 +275,14 @@ void for_gpu_grids(Check check) {
 /// The largest difference and the largest value.
 template <class T>
 std::pair<double, double> compare(const Matrix<T>& made, const Matrix<T>& expected) {
-  double worst = 0, largest = 0;
+  Worst worst, largest;
   for (Index i = 0; i < made.rows(); ++i)
     for (Index j = 0; j < made.cols(); ++j) {
       const auto value = static_cast<double>(expected(i, j));
-      const double error = std::abs(static_cast<double>(made(i, j)) - value);
-      largest = std::max(largest, std::abs(value));
-      worst = error > worst || std::isnan(error) ? error : worst;
+      worst.take_in(static_cast<double>(made(i, j)) - value);
+      largest.take_in(value);
     }
-  return {worst, largest};
+  return {static_cast<double>(worst.value()), static_cast<double>(largest.value())};
 }
 
 }  // namespace asterism::test

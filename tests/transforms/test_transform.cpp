@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "../support/lines.hpp"
+#include "../support/worst.hpp"
 #include "codelets/transforms/transform.hpp"
 
 #ifdef ASTERISM_WITH_CUDA
@@ -79,7 +80,7 @@ TEST_CASE_TEMPLATE("transforms: by hand", T, float, double) {
 }
 
 TEST_CASE_TEMPLATE("transforms: equal the sums that define them", T, float, double) {
-  double worst = 0;  // over the tolerance
+  Worst worst;  // over the tolerance
   for (const Transform kind : kinds) {
     CAPTURE(std::string(kernels::name(kind)));
     for (const Index n : lengths)
@@ -92,10 +93,10 @@ TEST_CASE_TEMPLATE("transforms: equal the sums that define them", T, float, doub
         const double error = error_by_definition(kind, y, x) / tolerance<T>(n);
         CHECK(error < 1);
         CHECK(y.padding_is_untouched());
-        worst = std::max(worst, error);
+        worst.take_in(error);
       }
   }
-  MESSAGE("largest error: ", worst, " of the tolerance");
+  MESSAGE("largest error: ", worst.value(), " of the tolerance");
 }
 
 TEST_CASE_TEMPLATE("transforms: there and back is a multiple of the identity", T, float, double) {
@@ -264,7 +265,7 @@ class Gpu {
 
 TEST_CASE_TEMPLATE("gpu: transforms equal the sums that define them", T, float, double) {
   Gpu<T> gpu;
-  double worst = 0;  // over the tolerance
+  Worst worst;  // over the tolerance
   for (const Transform kind : kinds) {
     CAPTURE(std::string(kernels::name(kind)));
     for (const Index n : lengths)
@@ -279,11 +280,11 @@ TEST_CASE_TEMPLATE("gpu: transforms equal the sums that define them", T, float, 
           const double error = error_by_definition(kind, y, x) / tolerance<T>(n);
           CHECK(error < 1);
           CHECK(y.padding_is_untouched());
-          worst = std::max(worst, error);
+          worst.take_in(error);
         }
       }
   }
-  MESSAGE("largest error: ", worst, " of the tolerance");
+  MESSAGE("largest error: ", worst.value(), " of the tolerance");
 }
 
 TEST_CASE_TEMPLATE("gpu: transforms of many short and of long lines equal the CPU's", T, float, double) {

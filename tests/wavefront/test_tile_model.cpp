@@ -466,6 +466,7 @@ TEST_CASE("gpu: predictions against runs of random layouts, the choice against t
     REQUIRE(std::isfinite(seconds[k]));
     args.layout = layouts[k];
     errors.push_back(std::abs(predicted_seconds(costs, probe.gpu().multiprocessors, args) / seconds[k] - 1));
+    REQUIRE(std::isfinite(errors.back()));
   }
   std::sort(errors.begin(), errors.end());
   CAPTURE(errors.back());

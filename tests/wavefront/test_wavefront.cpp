@@ -14,6 +14,7 @@
 #include "../support/matrix.hpp"
 #include "../support/square_sums.hpp"
 #include "../support/tiles.hpp"
+#include "../support/worst.hpp"
 #include "codelets/wavefront/schedule.hpp"
 #include "codelets/wavefront/sweeps.hpp"
 #include "wavefront_counts.hpp"
@@ -243,11 +244,7 @@ TEST_CASE_TEMPLATE("the sequential loop is (W1)", T, float, double) {
         const Matrix<T> u = swept(args, data);
         const Matrix<long double> expected = by_definition(args, data);
         CHECK(u.guarded());
-        double worst = 0;
-        for (Index i = 0; i < u.rows(); ++i)
-          for (Index j = 0; j < u.cols(); ++j)
-            worst = std::max(worst, std::abs(static_cast<double>(u(i, j) - expected(i, j))));
-        CHECK(worst < 40 * std::numeric_limits<T>::epsilon());
+        CHECK(largest_difference(u, expected) < 40 * std::numeric_limits<T>::epsilon());
       }
 }
 
@@ -317,13 +314,7 @@ WavefrontLayout random_layout(const WavefrontArgs& args, std::mt19937_64& engine
 template <class T>
 bool agree(const Matrix<T>& a, const Matrix<T>& b) {
   if (same_bits) return a == b;
-  double worst = 0;
-  for (Index i = 0; i < a.rows(); ++i)
-    for (Index j = 0; j < a.cols(); ++j) {
-      const double difference = std::abs(static_cast<double>(a(i, j)) - static_cast<double>(b(i, j)));
-      if (!(difference <= worst)) worst = difference;
-    }
-  return worst < 1000 * std::numeric_limits<T>::epsilon();
+  return largest_difference(a, b) < 1000 * std::numeric_limits<T>::epsilon();
 }
 
 template <class T>

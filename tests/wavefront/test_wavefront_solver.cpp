@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "../relaxation/sequential_sweeps.hpp"
+#include "../support/worst.hpp"
 #include "algorithms/wavefront/solver.hpp"
 
 using namespace asterism;
@@ -50,16 +51,6 @@ struct Sine {
     for (const double value : u) f.push_back(eigenvalue * value);
   }
 };
-
-template <class T>
-double largest_difference(const std::vector<T>& a, const std::vector<T>& b) {
-  double worst = 0;
-  for (std::size_t k = 0; k < a.size(); ++k) {
-    const double difference = std::abs(static_cast<double>(a[k]) - static_cast<double>(b[k]));
-    if (!(difference <= worst)) worst = difference;
-  }
-  return worst;
-}
 
 template <class T>
 bool agree(const std::vector<T>& a, const std::vector<T>& b, bool on_gpu) {
