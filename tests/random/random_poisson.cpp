@@ -319,9 +319,10 @@ Findings check(Runtime& runtime, const Solve& s) {
   const auto condition = static_cast<double>(oracle.condition());
   const bool nearly_singular = lambda > 0 && oracle.smallest_eigenvalue() <= 1e-3 * lambda;
   const double residual = scaled_residual(solution.u), told = solution.told_residual;
-  // The coefficient of a single unknown is all there is of the matrix, and in float64 it has the rounding of the links and of
+  // The coefficient of a single unknown is all there is of the matrix; in float64 it has the rounding of the links and of
   // lambda, of which it is the difference.
-  const double unit = oracle.unknowns() > 1 ? eps : eps + 0x1p-52 * std::max(lambda, 0.0) / static_cast<double>(oracle.norm());
+  const double cancelled = oracle.unknowns() > 1 ? 0 : std::max(lambda, 0.0) / static_cast<double>(oracle.norm());
+  const double unit = eps + 0x1p-52 * cancelled;
 
   Findings findings;
   if (solution.reason != Reason::solved)
