@@ -37,7 +37,7 @@ __device__ Complex<U> spread(Complex<U> number) {
 
 /// What a pair's folding makes, into its row.
 template <Transform kind, class U>
-__device__ void put_folded(const Rows<U>& rows, Index line, Index n, const Places& there,
+__device__ void put_folded(const Rows<U>& rows, Index line, Index n, const PairPlaces& there,
                            const Pair<Folded<kind, U>>& pair) {
   if (rows.packing == Packing::tight) {
     auto* const row = row_of<Folded<kind, U>>(rows, line);
@@ -74,7 +74,7 @@ __global__ void fold_alone(Lines<const T> from, Round round, const Complex<U>* _
                            Rows<U> to) {
   const Index n = from.length, p = global_x(), step = threads_y();
   if (p >= fold_pairs(kind, n)) return;
-  const Places here = fold_from(kind, n, p), there = fold_to(kind, n, p);
+  const PairPlaces here = fold_from(kind, n, p), there = fold_to(kind, n, p);
   const Complex<U> r = rotation(rotations, p);
   for (Index first = global_y(); first < round.count; first += rows_per_thread * step) {
     T x[rows_per_thread] = {}, y[rows_per_thread] = {};
@@ -103,7 +103,7 @@ __global__ void unfold_alone(Rows<U> from, const Complex<U>* __restrict__ rotati
   using Number = Unfolded<kind, U>;
   const Index n = to.length, p = global_x(), step = threads_y();
   if (p >= unfold_pairs(kind, n)) return;
-  const Places here = unfold_from(kind, n, p), there = unfold_to(kind, n, p);
+  const PairPlaces here = unfold_from(kind, n, p), there = unfold_to(kind, n, p);
   const Complex<U> r = rotation(rotations, p), next = rotation(rotations, p + 1);
   for (Index first = global_y(); first < round.count; first += rows_per_thread * step) {
     Number u[rows_per_thread] = {}, v[rows_per_thread] = {};
@@ -145,7 +145,7 @@ __global__ void fold_side_by_side(Lines<const T> from, Round round, const Comple
     for (int i = threadIdx.y; i < tile; i += tile_step) {
       const Index p = first_pair + i;
       if (p >= pairs) break;
-      const Places here = fold_from(kind, n, p);
+      const PairPlaces here = fold_from(kind, n, p);
       x[i][threadIdx.x] = here.first != nowhere ? points[here.first * from.stride] : T{};
       y[i][threadIdx.x] = here.second != nowhere ? points[here.second * from.stride] : T{};
     }
@@ -154,7 +154,7 @@ __global__ void fold_side_by_side(Lines<const T> from, Round round, const Comple
 
   const Index p = first_pair + threadIdx.x;
   if (p >= pairs) return;
-  const Places there = fold_to(kind, n, p);
+  const PairPlaces there = fold_to(kind, n, p);
   const Complex<U> r = rotation(rotations, p);
 #pragma unroll
   for (int i = threadIdx.y; i < tile; i += tile_step) {
@@ -172,7 +172,7 @@ __global__ void unfold_side_by_side(Rows<U> from, const Complex<U>* __restrict__
               first_line = Index{blockIdx.y} * tile;
 
   if (const Index p = first_pair + threadIdx.x; p < pairs) {
-    const Places here = unfold_from(kind, n, p);
+    const PairPlaces here = unfold_from(kind, n, p);
     const Complex<U> r = rotation(rotations, p), next = rotation(rotations, p + 1);
 #pragma unroll
     for (int i = threadIdx.y; i < tile; i += tile_step) {
@@ -193,7 +193,7 @@ __global__ void unfold_side_by_side(Rows<U> from, const Complex<U>* __restrict__
   for (int i = threadIdx.y; i < tile; i += tile_step) {
     const Index p = first_pair + i;
     if (p >= pairs) break;
-    const Places there = unfold_to(kind, n, p);
+    const PairPlaces there = unfold_to(kind, n, p);
     points[there.first * to.stride] = x[threadIdx.x][i];
     if (there.second != nowhere) points[there.second * to.stride] = y[threadIdx.x][i];
   }

@@ -36,7 +36,7 @@ struct Pair {
 };
 
 /// Where a pair's numbers are; `nowhere` where there is none.
-using Places = Pair<Index>;
+using PairPlaces = Pair<Index>;
 constexpr Index nowhere = -1;
 
 /// Where a pair is among the others: inside, neither first nor last, it has every place that its kind has at
@@ -113,13 +113,13 @@ ASTERISM_HOST_DEVICE constexpr Index fold_pairs(Transform kind, Index n) {
 }
 
 /// The points of the line that pair p takes.
-ASTERISM_HOST_DEVICE constexpr Places fold_from(Transform kind, Index n, Index p,
+ASTERISM_HOST_DEVICE constexpr PairPlaces fold_from(Transform kind, Index n, Index p,
                                                 Position position = Position::anywhere) {
   const bool inside = position == Position::inside;
   const Index mirror = n - 1 - p;
   switch (kind) {
     case Transform::dst1:
-      return inside || p > 0 ? Places{p - 1, n - p} : Places{nowhere, nowhere};  // x_0 = 0
+      return inside || p > 0 ? PairPlaces{p - 1, n - p} : PairPlaces{nowhere, nowhere};  // x_0 = 0
     case Transform::dct1:
       return {p, mirror};
     case Transform::dct2:
@@ -137,7 +137,7 @@ ASTERISM_HOST_DEVICE constexpr Places fold_from(Transform kind, Index n, Index p
 }
 
 /// The elements of the sequence that pair p makes.
-ASTERISM_HOST_DEVICE constexpr Places fold_to(Transform kind, Index n, Index p,
+ASTERISM_HOST_DEVICE constexpr PairPlaces fold_to(Transform kind, Index n, Index p,
                                               Position position = Position::anywhere) {
   const bool inside = position == Position::inside;
   const Index mirror = n - 1 - p, N = fft_length(kind, n);
@@ -202,7 +202,7 @@ ASTERISM_HOST_DEVICE constexpr Index unfold_pairs(Transform kind, Index n) {
 }
 
 /// The numbers of the spectrum that pair p takes, complex or as unfolds_real() says.
-ASTERISM_HOST_DEVICE constexpr Places unfold_from(Transform kind, Index n, Index p,
+ASTERISM_HOST_DEVICE constexpr PairPlaces unfold_from(Transform kind, Index n, Index p,
                                                   Position position = Position::anywhere) {
   const bool inside = position == Position::inside;
   const Index mirror = n - 1 - p, N = fft_length(kind, n);
@@ -221,7 +221,7 @@ ASTERISM_HOST_DEVICE constexpr Places unfold_from(Transform kind, Index n, Index
 }
 
 /// The outputs that pair p makes.
-ASTERISM_HOST_DEVICE constexpr Places unfold_to(Transform kind, Index n, Index p,
+ASTERISM_HOST_DEVICE constexpr PairPlaces unfold_to(Transform kind, Index n, Index p,
                                                 Position position = Position::anywhere) {
   const bool inside = position == Position::inside;
   const Index mirror = n - 1 - p;

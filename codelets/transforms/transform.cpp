@@ -138,7 +138,7 @@ class Direct {
     const Complex<U>* const rotations = fold_.data();
     const auto rotation = [=](Index p) { return turns_folding ? rotations[p] : Complex<U>{}; };
     const auto at_end = [=](Index p) {
-      const Places here = fold_from(kind, n, p), there = fold_to(kind, n, p);
+      const PairPlaces here = fold_from(kind, n, p), there = fold_to(kind, n, p);
       const auto point = [=](Index j) { return j != nowhere ? static_cast<U>(line[j]) : U{0}; };
       const auto pair = fold<kind, U>(n, p, point(here.first), point(here.second), rotation(p));
       to[there.first] = pair.first;
@@ -146,7 +146,7 @@ class Direct {
     };
     at_end(0);
     for (Index p = 1; p < pairs - 1; ++p) {
-      const Places here = fold_from(kind, n, p, Position::inside),
+      const PairPlaces here = fold_from(kind, n, p, Position::inside),
                    there = fold_to(kind, n, p, Position::inside);
       const auto pair = fold<kind, U>(n, p, line[here.first], line[here.second], rotation(p));
       to[there.first] = pair.first;
@@ -161,7 +161,7 @@ class Direct {
     const Complex<U>* const rotations = unfold_.data();
     const auto rotation = [=](Index p) { return turns_unfolding ? rotations[p] : Complex<U>{}; };
     const auto at_end = [=](Index p) {
-      const Places here = unfold_from(kind, n, p), there = unfold_to(kind, n, p);
+      const PairPlaces here = unfold_from(kind, n, p), there = unfold_to(kind, n, p);
       const Spectrum second = here.second != nowhere ? from[here.second] : Spectrum{};
       const Pair<U> pair = unfold<kind>(from[here.first], second, rotation(p), rotation(p + 1));
       line[there.first] = static_cast<T>(pair.first);
@@ -169,7 +169,7 @@ class Direct {
     };
     at_end(0);
     for (Index p = 1; p < pairs - 1; ++p) {
-      const Places here = unfold_from(kind, n, p, Position::inside),
+      const PairPlaces here = unfold_from(kind, n, p, Position::inside),
                    there = unfold_to(kind, n, p, Position::inside);
       const Spectrum second = unfolds_from_two ? from[here.second] : Spectrum{};
       const Pair<U> pair = unfold<kind>(from[here.first], second, rotation(p), rotation(p + 1));
