@@ -35,6 +35,13 @@ struct Options {
   std::size_t window = 2000;          ///< tasks submitted and not finished at a time; submission waits beyond
 };
 
+/// Whether this is a build with CUDA: `if constexpr (built_with_cuda)` in templates keeps what needs it out of others.
+#ifdef ASTERISM_WITH_CUDA
+inline constexpr bool built_with_cuda = true;
+#else
+inline constexpr bool built_with_cuda = false;
+#endif
+
 enum class WorkerKind { cpu, cuda };
 enum class MemoryKind { main, gpu, disk };
 

@@ -100,10 +100,9 @@ GemmSolver<T>::GemmSolver(Runtime& runtime, const Problem& problem, const Settin
            }),
       kind_(kernels::transform_to_modes(grid_.a.x)),
       scale_(1 / kernels::round_trip(kind_, grid_.a.x.n)) {
-#ifdef ASTERISM_WITH_CUDA
-  if (layout_.where == Where::cuda)
-    runtime.on_each_worker(WorkerKind::cuda, [] { kernels::cuda::plan_multiply(); });
-#endif
+  if constexpr (built_with_cuda)
+    if (layout_.where == Where::cuda)
+      runtime.on_each_worker(WorkerKind::cuda, [] { kernels::cuda::plan_multiply(); });
   make_blocks();
   make_places();
   make_modes();

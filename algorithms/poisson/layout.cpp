@@ -111,15 +111,14 @@ void choose_working_memory(const Resources& r, kernels::SlabArgs args, Layout& l
     args.planes_at_once = layout.planes_at_once;
     layout.scratch = kernels::cpu::slab_scratch<T>(args, layout.slab_planes);
   }
-#ifdef ASTERISM_WITH_CUDA
-  if (r.where == Where::cuda) {
+  if constexpr (built_with_cuda) {
+    if (r.where != Where::cuda) return;
     // Whole blocks of the tridiagonal kernels, as reduce_slab hands them on group by group.
     constexpr Index block = kernels::cuda::block_rows;
     layout.planes_at_once = std::min(std::max(block, 64 * mebibyte / r.plane / block * block), layout.slab_planes);
     args.planes_at_once = layout.planes_at_once;
     layout.scratch = kernels::cuda::slab_scratch<T>(args, layout.slab_planes);
   }
-#endif
 }
 
 /// @throw Error when not even two slabs (one, where there is but one) and their working memory fit.

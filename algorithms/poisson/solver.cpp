@@ -21,10 +21,9 @@ Solver<T>::Solver(Runtime& runtime, const Problem& problem, const Settings& sett
   args_.planes_at_once = layout_.planes_at_once;
   equally_spaced_ = problem.coordinates.empty();
   if (layout_.where == Where::cpu) kernels::cpu::plan_slabs<T>(args_);
-#ifdef ASTERISM_WITH_CUDA
-  if (layout_.where == Where::cuda)
-    runtime.on_each_worker(WorkerKind::cuda, [&] { kernels::cuda::plan_slabs<T>(args_); });
-#endif
+  if constexpr (built_with_cuda)
+    if (layout_.where == Where::cuda)
+      runtime.on_each_worker(WorkerKind::cuda, [&] { kernels::cuda::plan_slabs<T>(args_); });
   make_tables();
   make_responses();
 }

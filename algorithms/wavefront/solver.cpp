@@ -158,7 +158,6 @@ const Hints on_first_gpu = [] {
   return hints;
 }();
 
-#ifdef ASTERISM_WITH_CUDA
 /// Blocks of a layout that the GPU can have at once; 0: none.
 template <class T>
 int most_blocks(const WavefrontArgs& grid, const WavefrontLayout& layout) {
@@ -208,7 +207,6 @@ void require_sound(const WavefrontLayout& layout, int dimensions) {
     throw Error(
         fmt::format("blocks of {} threads: a multiple of 32 from 32 to 1024 is wanted", layout.threads));
 }
-#endif
 
 }  // namespace
 
@@ -254,8 +252,14 @@ Solver<T>::Solver(Runtime& runtime, const Problem& problem, const Settings& sett
 
 template <class T>
 void Solver<T>::choose_layout(const Machine& machine) {
-  if (on_gpu_) {
-#ifdef ASTERISM_WITH_CUDA
+  on_gpu_ ? choose_blocks() : choose_slices(machine);
+  grid_.layout = *settings_.layout;
+}
+
+/// On a GPU: tiles, threads and blocks.
+template <class T>
+void Solver<T>::choose_blocks() {
+  if constexpr (built_with_cuda) {
     WavefrontLayout layout = settings_.layout.value_or(WavefrontLayout{untuned_tile(grid_)});
     if (layout.threads == 0) layout.threads = untuned_threads;
     require_sound(layout, grid_.dimensions);
@@ -281,24 +285,26 @@ void Solver<T>::choose_layout(const Machine& machine) {
           most_blocks_[0]));
     settings_.layout = layout;
     height_ = kernels::cpu::wavefront_slices(grid_);
-#endif
-  } else {
-    const Index most = most_slices(machine, grid_, sizeof(T));
-    tasks_in_memory_ = relaxation::tasks_in_memory(machine);
-    if (!settings_.layout)
-      settings_.layout = choose_cpu_layout(grid_, sizeof(T), machine.count(WorkerKind::cpu), most);
-    const kernels::WavefrontTile& tile = settings_.layout->tile;
-    height_ = tile.points[static_cast<std::size_t>(3 - grid_.dimensions)];
-    if (tile.sweeps < 1 || height_ < tile.sweeps)
-      throw Error(fmt::format(
-          "tiles of {} sweep{} x {} slice{} along the slowest axis (--tile): on CPUs a tile has at "
-          "least 1 sweep and no more sweeps than slices",
-          tile.sweeps, tile.sweeps == 1 ? "" : "s", height_, height_ == 1 ? "" : "s"));
-    height_ = std::min(height_, most);
-    settings_.layout->tile.points[static_cast<std::size_t>(3 - grid_.dimensions)] = height_;
-    settings_.layout->tile.sweeps = std::min({tile.sweeps, height_, grid_.sweeps});
   }
-  grid_.layout = *settings_.layout;
+}
+
+/// On CPUs: tiles of so many slices along the slowest axis.
+template <class T>
+void Solver<T>::choose_slices(const Machine& machine) {
+  const Index most = most_slices(machine, grid_, sizeof(T));
+  tasks_in_memory_ = relaxation::tasks_in_memory(machine);
+  if (!settings_.layout)
+    settings_.layout = choose_cpu_layout(grid_, sizeof(T), machine.count(WorkerKind::cpu), most);
+  const kernels::WavefrontTile& tile = settings_.layout->tile;
+  height_ = tile.points[static_cast<std::size_t>(3 - grid_.dimensions)];
+  if (tile.sweeps < 1 || height_ < tile.sweeps)
+    throw Error(fmt::format(
+        "tiles of {} sweep{} x {} slice{} along the slowest axis (--tile): on CPUs a tile has at "
+        "least 1 sweep and no more sweeps than slices",
+        tile.sweeps, tile.sweeps == 1 ? "" : "s", height_, height_ == 1 ? "" : "s"));
+  height_ = std::min(height_, most);
+  settings_.layout->tile.points[static_cast<std::size_t>(3 - grid_.dimensions)] = height_;
+  settings_.layout->tile.sweeps = std::min({tile.sweeps, height_, grid_.sweeps});
 }
 
 template <class T>
@@ -318,10 +324,8 @@ void Solver<T>::make_tiles() {
     HostView<T>(tile, HostView<T>::Access::write)(0, 0) = 0;
   }
   if (!on_gpu_) return;
-#ifdef ASTERISM_WITH_CUDA
   meeting_ = Tile<unsigned>(runtime_, 1, kernels::cuda::wavefront_scratch);
   work_ = Tile<kernels::SquareSum>(runtime_, 1, kernels::cuda::wavefront_residual_scratch);
-#endif
 }
 
 /// Calls visit(row, first, count, z, y): parts of the rows of a grid's blocks, which begin with number

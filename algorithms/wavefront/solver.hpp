@@ -78,6 +78,8 @@ class Solver {
 
  private:
   void choose_layout(const Machine& machine);
+  void choose_blocks();
+  void choose_slices(const Machine& machine);
   void make_tiles();
   template <class Visit>
   void for_rows(const Tiles<T>& grid, detail::HostAccess access, const Visit& visit) const;
