@@ -53,9 +53,7 @@ int cpus_within_reason(const Options& options) {
 
 /// GPUs that StarPU may find.
 int gpus_within_reach(const Options& options) {
-  if (options.gpus >= 0) return options.gpus;
-  const char* const value = std::getenv("STARPU_NCUDA");
-  return value != nullptr ? std::atoi(value) : gpus_installed();
+  return options.gpus >= 0 ? options.gpus : first_number({"STARPU_NCUDA"}, gpus_installed());
 }
 
 /// Hands the options to StarPU: those that were set beat its environment variables, the others leave them alone.

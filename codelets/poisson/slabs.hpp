@@ -2,8 +2,8 @@
 /// The slab kernels of the fast Poisson solver: transforms within the planes, tridiagonal systems across them.
 ///
 /// A slab is a tile of consecutive planes of the grid, each a row of the tile: ny * nx numbers, x contiguous. In two
-/// dimensions a plane is a line, ny = 1. Transformed along x and y (transforms/transform.hpp), column k of a slab is a segment of the
-/// tridiagonal system of mode k (tridiagonal.hpp).
+/// dimensions a plane is a line, ny = 1. Transformed along x and y (transforms/transform.hpp), column k of a slab is a
+/// segment of the tridiagonal system of mode k (tridiagonal.hpp).
 #pragma once
 
 #include <algorithm>

@@ -75,6 +75,12 @@ int cores_allowed() {
   return known ? CPU_COUNT(&allowed) : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
 }
 
+int first_number(std::initializer_list<const char*> variables, int otherwise) {
+  for (const char* variable : variables)
+    if (const char* value = std::getenv(variable)) return std::atoi(value);
+  return otherwise;
+}
+
 int gpus_installed() {
   int gpus = 0;
 #ifdef ASTERISM_WITH_CUDA

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdlib>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string>
@@ -38,6 +39,9 @@ class Environment {
  private:
   std::map<std::string, std::optional<std::string>> former_;
 };
+
+/// The number in the first of these environment variables that is set.
+int first_number(std::initializer_list<const char*> variables, int otherwise);
 
 /// How many cores this process may run on.
 int cores_allowed();

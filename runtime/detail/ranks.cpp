@@ -28,12 +28,6 @@ namespace asterism {
 namespace ranks {
 namespace {
 
-int first_number(std::initializer_list<const char*> variables, int otherwise) {
-  for (const char* variable : variables)
-    if (const char* value = std::getenv(variable)) return std::atoi(value);
-  return otherwise;
-}
-
 /// MPI can be started once per process, so it lives as long as the process.
 struct Session {
   Session() {
@@ -91,8 +85,8 @@ void take_gpus(Environment& environment) {
   if (place.ranks == 1 || wanted == 0) return;
   for (const char* chosen : {"STARPU_WORKERS_CUDAID", "CUDA_VISIBLE_DEVICES"})
     if (std::getenv(chosen) != nullptr) return;
-  int gpus = 0;
-  if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0) return;  // no driver: CPUs do
+  const int gpus = gpus_installed();
+  if (gpus == 0) return;  // CPUs do
   const GpuShare share = share_of_gpus(place.rank, place.ranks, gpus, wanted);
   std::string numbers;
   for (int i = 0; i < share.count; ++i) numbers += fmt::format(" {}", (share.first + i) % gpus);
@@ -353,7 +347,7 @@ bool submit(starpu_task* task, std::int64_t& received, int& status) {
 }  // namespace ranks
 
 int launched_rank() {
-  return ranks::first_number({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"}, 0);
+  return first_number({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"}, 0);
 }
 
 void end_all_ranks(int status) {
