@@ -72,9 +72,9 @@ struct Grid {
   }
   /// The sum of the cell's sizes, in the units in which moments are taken.
   [[nodiscard]] double measure() const;
-  /// ||A||_inf
+  /// ||A|| = ||D||_inf + |lambda| (kernels::operator_norm)
   [[nodiscard]] double operator_norm() const;
-  /// ||A||_inf over the smallest of A's eigenvalues' sizes, where lambda > 0: so many times the residual's size the
+  /// ||A|| over the smallest of A's eigenvalues' sizes, where lambda > 0: so many times the residual's size the
   /// error of u may have. Otherwise nothing: it is large where lines are long, but does not depend on lambda's luck.
   [[nodiscard]] std::optional<double> condition() const;
 };

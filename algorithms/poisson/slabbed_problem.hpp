@@ -24,7 +24,7 @@ constexpr double most_eps = 64;
 
 /// How good a solution is.
 struct Check {
-  /// ||f - A u||_2 / (||A||_inf ||u||_2 + ||f||_2), f with the given values lifted into it
+  /// ||f - A u||_2 / (||A|| ||u||_2 + ||f||_2), f with the given values lifted into it
   double scaled_residual = 0;
   /// not_finite; inaccurate: the scaled residual is above most_eps roundings to T; solved
   Reason reason = Reason::solved;

@@ -1,7 +1,7 @@
 #include "laplacian.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -10,45 +10,31 @@
 namespace asterism::kernels {
 namespace {
 
-/// One line of a matrix: how much the diagonal subtracts, and the sum of what stands beside it.
-struct Line {
-  double diagonal, beside;
-};
-
-/// The line of (A1) at node i of n. A neighbour outside is no column; the only node of a periodic axis is its
-/// own neighbour, which takes nothing away from it.
-Line line_of(Index n, bool periodic, Index i, const Weights& w) {
-  if (periodic && n == 1) return {0.0, 0.0};
+/// The sum of magnitudes in the line of (A1) at node i of n. A neighbour outside is no column; the only node of a
+/// periodic axis is its own neighbour, which takes nothing away from it.
+double line_sum(Index n, bool periodic, Index i, const Weights& w) {
+  if (periodic && n == 1) return 0.0;
   const bool has_before = i > 0 || periodic, has_after = i + 1 < n || periodic;
-  return {w.before + w.after, (has_before ? w.before : 0.0) + (has_after ? w.after : 0.0)};
+  return (w.before + w.after) + (has_before ? w.before : 0.0) + (has_after ? w.after : 0.0);
 }
 
-/// The largest values of beside + diagonal and of beside - diagonal along an axis.
-struct Extremes {
-  double sum = 0.0, difference = -std::numeric_limits<double>::infinity();
-
-  void take(const Line& line) {
-    sum = std::max(sum, line.beside + line.diagonal);
-    difference = std::max(difference, line.beside - line.diagonal);
-  }
-};
-
-Extremes extremes(const Axis& axis) {
-  Extremes result;
+/// ||D||_inf of one axis
+double norm(const Axis& axis) {
+  double largest = 0.0;
   const double h = axis.spacing();
   for (Index i = 0; i < axis.n; ++i)
-    result.take(line_of(axis.n, axis.periodic(), i, weights(axis, 1 / (h * h), i)));
-  return result;
+    largest = std::max(largest, line_sum(axis.n, axis.periodic(), i, weights(axis, 1 / (h * h), i)));
+  return largest;
 }
 
-Extremes extremes(const Axis& axis, const std::vector<AxisRow>& rows) {
-  Extremes result;
+double norm(const Axis& axis, const std::vector<AxisRow>& rows) {
+  double largest = 0.0;
   const auto n = static_cast<Index>(rows.size());
   for (Index i = 0; i < n; ++i) {
     const AxisRow& row = rows[static_cast<std::size_t>(i)];
-    result.take(line_of(n, axis.periodic(), i, {row.before / row.width, row.after / row.width}));
+    largest = std::max(largest, line_sum(n, axis.periodic(), i, {row.before / row.width, row.after / row.width}));
   }
-  return result;
+  return largest;
 }
 
 double relative_length(const Axis& axis) {
@@ -59,12 +45,9 @@ double relative_length(const Axis& axis) {
 
 }  // namespace
 
-// In every line of A stand |lambda - diagonal| + beside, each of them a sum over the axes. Either sign of the
-// magnitude leaves sums of which every axis has its own largest part, and all of these parts meet at one
-// node.
+// Every axis has a node where its own sum is largest, and one node of the grid has all of these.
 double operator_norm(const Operator& a, const Axis& slow, const std::vector<AxisRow>& rows) {
-  const Extremes z = extremes(slow, rows), y = extremes(a.y), x = extremes(a.x);
-  return std::max(z.sum + y.sum + x.sum - a.lambda, z.difference + y.difference + x.difference + a.lambda);
+  return norm(slow, rows) + norm(a.y) + norm(a.x) + std::abs(a.lambda);
 }
 
 double measure(const Operator& a, const std::vector<AxisRow>& rows) {

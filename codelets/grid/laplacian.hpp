@@ -38,7 +38,9 @@ struct Operator {
   [[nodiscard]] ASTERISM_HOST_DEVICE Index plane() const { return y.n * x.n; }
 };
 
-/// ||A||_inf, the largest sum of magnitudes in a row of the matrix A.
+/// ||A||, by which residuals are judged: ||D||_inf + |lambda|, that of the discrete Laplacian and of lambda. For lambda <= 0
+/// it is ||A||_inf. lambda > 0 takes away from the diagonal, all of it where there is a single unknown; but A u is formed of
+/// both parts, each of which is known and multiplied with rounding.
 /// @param slow the slowest axis: its conditions
 /// @param rows all of its nodes
 double operator_norm(const Operator& a, const Axis& slow, const std::vector<AxisRow>& rows);

@@ -319,10 +319,6 @@ Findings check(Runtime& runtime, const Solve& s) {
   const auto condition = static_cast<double>(oracle.condition());
   const bool nearly_singular = lambda > 0 && oracle.smallest_eigenvalue() <= 1e-3 * lambda;
   const double residual = scaled_residual(solution.u), told = solution.told_residual;
-  // The coefficient of a single unknown is all there is of the matrix; in float64 it has the rounding of the links and of
-  // lambda, of which it is the difference.
-  const double cancelled = oracle.unknowns() > 1 ? 0 : std::max(lambda, 0.0) / static_cast<double>(oracle.norm());
-  const double unit = eps + 0x1p-52 * cancelled;
 
   Findings findings;
   if (solution.reason != Reason::solved)
@@ -331,10 +327,10 @@ Findings check(Runtime& runtime, const Solve& s) {
   findings.expect(
       "error / (eps cond)",
       static_cast<double>(relative_error(solution.u, exact, oracle.unknowns())) / (eps * condition), 100);
-  findings.expect(nearly_singular ? "residual / eps near an eigenvalue" : "residual / eps", residual / unit,
+  findings.expect(nearly_singular ? "residual / eps near an eigenvalue" : "residual / eps", residual / eps,
                   nearly_singular ? 64 : 4);
   findings.expect("told residual's error / (residual or eps)",
-                  std::abs(told - residual) / std::max(unit, std::min(told, residual)), 1);
+                  std::abs(told - residual) / std::max(eps, std::min(told, residual)), 1);
   return findings;
 }
 

@@ -109,21 +109,17 @@ Oracle::Oracle(const Problem& problem) : problem_(problem), eigenvalues_{0}, vol
 }
 
 Real Oracle::norm() const {
-  // A row's sum of magnitudes, off the diagonal and on it, is the larger of off + on and off - on.
-  const Real lambda = problem_.lambda;
-  Real plus = lambda, minus = -lambda;
+  Real norm = std::abs(static_cast<Real>(problem_.lambda));
   for (const OracleAxis& axis : axes_) {
-    Real largest_plus = -INFINITY, largest_minus = 0;
+    Real largest = 0;
     for (std::size_t i = 0; i < axis.size(); ++i) {
       Real off = 0, on = 0;
       axis.for_weights(i, [&](std::size_t, Real weight) { (weight < 0 ? on : off) += weight; });
-      largest_plus = std::max(largest_plus, off + on);
-      largest_minus = std::max(largest_minus, off - on);
+      largest = std::max(largest, off - on);
     }
-    plus += largest_plus;
-    minus += largest_minus;
+    norm += largest;
   }
-  return std::max(plus, minus);
+  return norm;
 }
 
 Real Oracle::smallest_eigenvalue() const {

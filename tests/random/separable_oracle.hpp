@@ -72,7 +72,7 @@ class Oracle {
   [[nodiscard]] const Reals& laplacian_eigenvalues() const { return eigenvalues_; }
   /// Whether constants solve the homogeneous problem.
   [[nodiscard]] bool singular() const { return floats_ && problem_.lambda == 0; }
-  /// ||A||_inf
+  /// ||D||_inf + |lambda|, D the discrete Laplacian
   [[nodiscard]] Real norm() const;
   /// The magnitude of the eigenvalue next to zero; of those that are not zero, where the problem is singular.
   [[nodiscard]] Real smallest_eigenvalue() const;

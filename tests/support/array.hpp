@@ -129,7 +129,7 @@ class Nodes {
 
 /// What a problem's residual and its mean are.
 struct Residual {
-  double scaled;  ///< ||f - A u||_2 / (||A||_inf ||u||_2 + ||f||_2)
+  double scaled;  ///< ||f - A u||_2 / (||A|| ||u||_2 + ||f||_2)
   double mean_f;  ///< by the cells' sizes
   double mean_u;
 };
