@@ -85,11 +85,12 @@ std::vector<AxisRow> axis_rows(const Axis& axis, const std::vector<double>& coor
     const double position = x[first + i] - x.front() + (cell_centred ? intervals[i] / 2 : 0.0);
     rows[i] = {link(unit, distances[i]), link(unit, distances[i + 1]), width * unit, position};
   }
+  if (axis.periodic() && n == 1) rows[0].before = rows[0].after = 0;  // as in weights
   return rows;
 }
 
 double largest_link(const std::vector<AxisRow>& rows) {
-  double largest = 1;
+  double largest = 0;
   for (const AxisRow& row : rows) largest = std::max({largest, row.before, row.after});
   return largest;
 }

@@ -63,8 +63,10 @@ struct Weights {
 /// A node that has no axis around it: what the second axis of a plane is in two dimensions.
 constexpr Axis no_axis{};
 
+/// The only node of a periodic axis is its own neighbour: nothing flows between them.
 /// @param per_h2 1 / h^2
 ASTERISM_HOST_DEVICE inline Weights weights(const Axis& axis, double per_h2, Index i) {
+  if (axis.n == 1 && axis.periodic()) return {0.0, 0.0};
   Weights w{per_h2, per_h2};
   const bool first = i == 0, last = i == axis.n - 1;
   if (axis.centering == Centering::node) {

@@ -61,10 +61,10 @@ ASTERISM_HOST_DEVICE inline Wave inverse(const Wave& a) {
 /// i s a
 ASTERISM_HOST_DEVICE inline Wave turned(double s, const Wave& a) { return {-s * a.im, s * a.re}; }
 
-/// The impedance for a mode of that mu (W4), 0 where it is no wave.
+/// The impedance for a mode of that mu (W4), 0 where it is no wave: there is none without links either.
 /// @param unit h  @param length of the axis. A wave that is longer has the impedance of one of this length.
 inline double impedance(double mu, double largest_link, double unit, double length) {
-  if (mu >= 0) return 0.0;
+  if (mu >= 0 || largest_link == 0) return 0.0;
   const double wave = unit * std::max(std::sqrt(-mu), 1 / length);
   return largest_link * std::sqrt(std::sqrt(wave / largest_link));
 }

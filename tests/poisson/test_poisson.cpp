@@ -485,6 +485,26 @@ TEST_CASE("waves longer than the axis, from a rough f: the residual is rounding"
       for (const double lambda : {45.0, 0.01}) check(rows, all_ends[3], lambda, slab_planes);
 }
 
+// The node's links to itself once counted, and cancelled in rounding only: 29 eps.
+TEST_CASE("a single node that is its own neighbour: u = f / lambda") {
+  if (shape_is("disk")) return;
+  Runtime runtime;
+  const auto seven = from_values<double>([](Index, Index) { return 7.0; });
+  for (const Centering centering : {Centering::node, Centering::cell})
+    for (const double lambda : {-2.5, -1e-9, 0.00336697389872501, 1e-9, 3e3})
+      for (const std::vector<double>& coordinates : std::vector<std::vector<double>>{{}, {-3.7, -2.511934478223592}}) {
+        const Problem problem{.shape = {1, 1},
+                              .centering = centering,
+                              .ends = {all_ends[3], all_ends[3]},
+                              .lambda = lambda,
+                              .coordinates = coordinates};
+        CAPTURE(description(problem));
+        const Solved<double> solved = solve_from<double>(runtime, problem, {}, seven);
+        CHECK(solved.u.size() == (runtime.rank() == 0 ? 1 : 0));
+        for (const double u : solved.u) CHECK(u == doctest::Approx(7 / lambda).epsilon(4 * eps<double>));
+      }
+}
+
 TEST_CASE("the condition of an indefinite problem is that of its nearest eigenvalue") {
   // On two nodes with spacings of 1/3 the second difference has the eigenvalues 9 and 27, on one node 8.
   Problem problem{.shape = {2, 1}, .lambda = 18};
