@@ -350,9 +350,7 @@ typename SlabbedProblem<T>::ModeTiles SlabbedProblem<T>::mode_tiles(int rank, co
                   {*runtime_, rows.beside, count, rank}};
   const auto mode = [&](Index k) { return mu[static_cast<std::size_t>(first + k)]; };
   const double largest_link = kernels::largest_link(grid_.rows);
-  const auto impedance = [&](Index k) {
-    return kernels::impedance(mode(k), largest_link, grid_.slow.spacing(), grid_.slow.length);
-  };
+  const auto impedance = [&](Index k) { return kernels::impedance(mode(k), largest_link); };
   set(*runtime_, tiles.mu,
       [&](Index row, Index k) { return row == kernels::mu_row ? mode(k) : impedance(k); });
   // Zeros, but for waves, where it matters with what an end answers: a value of zero at the end of a link, or no flux.

@@ -34,15 +34,25 @@ __device__ Index rows_of(Index rows, Index b) {
   return left < block_rows ? left : block_rows;
 }
 
+/// Block b of a segment with the rows `axis`. @param f f(i): the right-hand side of row i
+template <class RightHandSide>
+__device__ Emitter emitter_of(const In<double>& axis, Index b, const In<double>& mu, Index k, RightHandSide f) {
+  Emitter e;
+  const Index first = b * block_rows, end = first + rows_of(axis.rows, b);
+  for (Index i = first; i < end; ++i) e.append(rung_at(axis, i, mu, k, f(i)));
+  return e;
+}
+
 __global__ void __launch_bounds__(threads) respond_kernel(In<double> axis, In<double> mu, Out<double> response) {
   const Index k = place(mu.cols).column;
   if (is_idle(mu, k)) {
     if (k < mu.cols) response.row(wave_response_rows - 1)[k] = 0.0;
     return;
   }
-  Emitter e;
-  for (Index i = 0; i < axis.rows; ++i) e.append(rung_at(axis, i, mu, k, 0.0));
-  put(response, 0, k, e.scattering, mu.row(impedance_row)[k]);
+  Emitter whole;
+  for (Index b = 0; b < blocks_of(axis.rows); ++b)
+    whole = join(whole, emitter_of(axis, b, mu, k, [](Index) { return 0.0; }));
+  put(response, 0, k, whole.scattering, mu.row(impedance_row)[k]);
 }
 
 template <class T>
@@ -50,10 +60,8 @@ __global__ void __launch_bounds__(threads)
     reduce_kernel(In<T> lines, Index first_block, In<double> axis, In<double> mu, double scale, Blocks blocks) {
   const auto [k, b] = place(lines.cols);
   if (is_idle(mu, k)) return;
-  Emitter e;
-  const Index first = b * block_rows, end = first + rows_of(lines.rows, b);
-  for (Index i = first; i < end; ++i)
-    e.append(rung_at(axis, i, mu, k, scale * static_cast<double>(lines.row(i)[k])));
+  const Emitter e =
+      emitter_of(axis, b, mu, k, [&](Index i) { return scale * static_cast<double>(lines.row(i)[k]); });
   put(block_at<Out<double>>(blocks, k, first_block + b), 0, e, 1.0);
 }
 

@@ -22,18 +22,19 @@
 /// does not resolve included; nothing in it grows, and only a system that is nearly singular itself has small divisors
 /// where all segments have been joined.
 ///
-/// All that holds for any z, which decides what rounding does. Amplitudes are about |v| + |F| / z, and rounding them breaks
-/// links by after (|v| + |F| / z) eps, shunts by (z |v| + |F|) eps. A wave has |F| = w |v|, w = h sqrt(-mu), h the unit of
-/// length of (A2), but next to an end that is held, or where f is rough, |F| comes up to after |v|. With z = w, by which
-/// waves pass nearly unreflected, links are broken there by after / w times what rounding v itself does to them, which is
-/// as many as there are rows where a wave is as long as the axis: far too much for the residual. With z = after both
-/// are as small as can be, but shunts are broken by after / w times what rounding the flux of a wave does to them, and
-/// long waves lose as much. Their systems are ill-conditioned, so that errors have more room than residuals. Hence, with the
-/// largest link of the axis,
+/// All that holds for any z, which decides what rounding does. Amplitudes are about |v| + |F| / z, and rounding them at a
+/// cut breaks its link by after (|v| + |F| / z) eps and its shunt by (z |v| + |F|) eps. |F| comes up to after |v|, next to
+/// an end that is held or where f is rough. So with
 ///
-///     z = (link^3 w)^(1/4),                                                                              (W4)
+///     z = the largest link of the axis                                                                    (W4)
 ///
-/// links are broken (link / w)^(1/4) times, which is 12 for 20,000 rows, but only at cuts; shunts (link / w)^(3/4) times.
+/// both are within what rounding v itself does to the residual. Waves that are long next to the grid's spacing pass without
+/// reflection at z = w = h sqrt(-mu) only, h the unit of length of (A2); but there the link is broken by after / w times as
+/// much, which is as many as there are rows where a wave is as long as the axis, and z = sqrt(after w) still leaves residuals
+/// that grow with the root of it. What z takes from the error of long waves is little to the condition of their systems.
+///
+/// Two ways of rounding (W3) of one segment do not agree: who joins blocks to what a segment emits has to join the same
+/// blocks to its response, or the segment's ends do not fit its inside.
 #pragma once
 
 #include <algorithm>
@@ -62,11 +63,8 @@ ASTERISM_HOST_DEVICE inline Wave inverse(const Wave& a) {
 ASTERISM_HOST_DEVICE inline Wave turned(double s, const Wave& a) { return {-s * a.im, s * a.re}; }
 
 /// The impedance for a mode of that mu (W4), 0 where it is no wave: there is none without links either.
-/// @param unit h  @param length of the axis. A wave that is longer has the impedance of one of this length.
-inline double impedance(double mu, double largest_link, double unit, double length) {
-  if (mu >= 0 || largest_link == 0) return 0.0;
-  const double wave = unit * std::max(std::sqrt(-mu), 1 / length);
-  return largest_link * std::sqrt(std::sqrt(wave / largest_link));
+inline double impedance(double mu, double largest_link) {
+  return mu < 0 ? largest_link : 0.0;
 }
 
 /// One row of (W1) in units of the impedance: width mu / z, z / after (0 where there is no link), width f / z.

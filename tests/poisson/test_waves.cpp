@@ -35,15 +35,10 @@ Matrix<double> waves(Index n) {
   return Matrix<double>(1, n).fill([&](Index, Index k) { return modes[static_cast<std::size_t>(k) % std::size(modes)]; });
 }
 
-/// @param detuned what the impedance is larger by than the one that suits
+/// @param detuned what the impedance is larger by than (W4)
 Systems systems_of(const Line& line, const Matrix<double>& modes, double detuned = 1) {
   const Index n = modes.cols(), carried = line.periodic ? wave_joined_rows : beyond_rows;
-  double area = 0;  // the axis' length times the unit of length
-  for (const AxisRow& row : line.rows) area += row.width;
-  const double unit = std::sqrt(area / static_cast<double>(line.size()));
-  const auto impedance = [&](Index k) {
-    return detuned * kernels::impedance(modes(0, k), largest_link(line.rows), unit, area / unit);
-  };
+  const auto impedance = [&](Index k) { return detuned * kernels::impedance(modes(0, k), largest_link(line.rows)); };
   Systems systems{rows_with_waves, Matrix<double>(wave_mu_rows, n), Matrix<double>(carried, n),
                   Matrix<double>(beyond_rows, n)};
   systems.mu.fill([&](Index row, Index k) { return row == mu_row ? modes(0, k) : impedance(k); });
@@ -257,7 +252,7 @@ TEST_CASE("gpu: what segments of waves show, and how they respond") {
         CAPTURE(s);
         for (Index k = 0; k < n; ++k) {
           CAPTURE(systems.mu(mu_row, k));
-          const bool wave = systems.mu(mu_row, k) < 0;
+          const bool wave = systems.mu(impedance_row, k) != 0;
           Worst size;
           size.take_in(1e-12);
           for (Index row = 0; row < (wave ? wave_shown_rows : Index{shown_rows}); ++row)
