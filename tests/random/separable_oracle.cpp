@@ -132,7 +132,8 @@ Real Oracle::smallest_eigenvalue() const {
 Real Oracle::condition() const {
   Real largest = 0;
   for (const Real mu : eigenvalues_) largest = std::max(largest, std::abs(mu));
-  return (largest + std::abs(static_cast<Real>(problem_.lambda))) / smallest_eigenvalue();
+  // Where the mean is all there is, no eigenvalue is left to divide by.
+  return std::max(Real{1}, (largest + std::abs(static_cast<Real>(problem_.lambda))) / smallest_eigenvalue());
 }
 
 Oracle::Lines Oracle::lines(std::size_t a) const {
