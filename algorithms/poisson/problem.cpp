@@ -152,9 +152,24 @@ std::optional<double> Grid::condition() const {
   return a.lambda > 0 ? std::optional(operator_norm() / distance_from_spectrum) : std::nullopt;
 }
 
-Grid discretise(const Problem& problem) {
-  require_sound_sizes(problem);
-  const std::size_t axes = problem.shape.size();
+Problem with_planes_to_cut(Problem problem) {
+  const auto longer = std::find_if(problem.shape.begin(), problem.shape.end(), [](Index n) { return n > 1; });
+  if (!problem.coordinates.empty() || longer == problem.shape.end()) return problem;
+  const auto first = longer - problem.shape.begin();
+  const auto bring_forward = [first](auto& of_axes) {
+    if (!of_axes.empty()) std::rotate(of_axes.begin(), of_axes.begin() + first, of_axes.begin() + first + 1);
+  };
+  bring_forward(problem.shape);
+  bring_forward(problem.lengths);
+  bring_forward(problem.ends);
+  return problem;
+}
+
+Grid discretise(const Problem& given) {
+  require_sound_sizes(given);
+  const std::size_t axes = given.shape.size();
+  for (std::size_t a = 0; a < axes; ++a) axis_of(given, a);  // refused by the names of the axes as they were given
+  const Problem problem = with_planes_to_cut(given);
   Grid grid;
   grid.batch = problem.batch;
   grid.planes = problem.shape[0];

@@ -35,7 +35,8 @@ struct Ends {
 
 /// A problem. Only `shape` has to be given: the rest makes it (P1) on a unit square or cube, u = 0 on its border, lambda = 0.
 struct Problem {
-  /// Unknowns along each axis, 2 or 3 of them: {rows, columns} or {planes, rows, columns}.
+  /// Unknowns along each axis, 2 or 3 of them: {rows, columns} or {planes, rows, columns}. Leading
+  /// extents of 1 cannot be cut: such a problem is solved as with_planes_to_cut() says.
   std::vector<Index> shape;
   /// Of the box, along each axis; empty: 1. In any unit of length; lambda and f are in its inverse square times u's unit.
   std::vector<double> lengths = {};
@@ -83,6 +84,11 @@ struct Grid {
 /// @throw Error: conditions or values at its ends that are not sound or do not go together
 kernels::Axis axis_of(const Problem& problem, std::size_t a);
 
+/// The same numbers in the same memory, in planes along an axis that has something to cut: leading extents of 1 go behind
+/// the first axis that is longer (1 x n becomes n x 1). Where the slowest axis has coordinates, it stays.
+Problem with_planes_to_cut(Problem problem);
+
+/// The grid of with_planes_to_cut(problem).
 /// @throw Error: extents, lengths, conditions or values that are not sound or do not go together; lambda at an eigenvalue.
 Grid discretise(const Problem& problem);
 

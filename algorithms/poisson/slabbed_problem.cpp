@@ -145,7 +145,7 @@ SlabbedProblem<T>::SlabbedProblem(Runtime& runtime, const Problem& problem, cons
     set_axis_rows(runtime, axis_[number], grid_, number % layout_.slabs * layout_.slab_planes);
   front_ = Tiles<T>(runtime, slab_count(), n, 1, n, owner_of);
   back_ = Tiles<T>(runtime, slab_count(), n, 1, n, owner_of);
-  make_side_values(problem);
+  make_side_values(with_planes_to_cut(problem));
 }
 
 template <class T>

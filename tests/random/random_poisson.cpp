@@ -114,7 +114,7 @@ Problem draw_problem(Draw& draw, bool waves) {
   if (draw.chance(0.4)) draw_given_values(draw, problem);
   if (nodes_of(problem) > 5000) return problem;
   if (draw.chance(0.3)) {
-    const Index steps = poisson::discretise(problem).slow.cells();
+    const Index steps = poisson::axis_of(problem, 0).cells();
     problem.coordinates = draw_coordinates(draw, steps, problem.lengths[0]);
     problem.lengths.clear();
   }
@@ -184,7 +184,7 @@ void settle_mean(Draw& draw, Solve& s, const Oracle& oracle) {
 }
 
 void draw_settings(Draw& draw, Solve& s) {
-  const Index planes = s.problem.shape[0];
+  const Index planes = poisson::with_planes_to_cut(s.problem).shape[0];
   s.gemm = s.problem.shape.size() == 2 && draw.chance(0.3);
   s.settings.mode = draw.pick<Mode>({Mode::automatic, Mode::incore, Mode::streaming});
   if (s.gemm && s.settings.mode == Mode::streaming) s.settings.mode = Mode::automatic;
