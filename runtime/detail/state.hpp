@@ -103,7 +103,7 @@ struct Runtime::State {
   Options options;
   std::optional<ModelFolder> models;  // outlives StarPU
   std::optional<OwnFolder> spill;   // outlives StarPU
-  std::optional<Rest> rest;          // of the cores beside GPUs
+  std::optional<Rest> rest;          // of cores that have nothing to do
   int rank = 0, ranks = 1;
   std::int64_t next_tag = 0;  // MPI tag of the next tile: the same on every rank, as every rank makes the same tiles
 
