@@ -18,8 +18,8 @@ TEST_CASE("both models, both precisions: the documented report and nothing else"
     for (const std::string precision : {"f32", "f64"}) {
       CAPTURE(model);
       CAPTURE(precision);
-      const json j = report_of(on_all_cores(
-          {"poisson", "--json", "--model", model, "--precision", precision, "--grid", "61x83"}));
+      const json j = report_of(
+          on_all_cores({"poisson", "--json", "--model", model, "--precision", precision, "--grid", "61x83"}));
       std::vector<std::string> documented{"solver",    "method",     "mode",      "dimensions",      "grid",
                                           "lengths",   "conditions", "centering", "lambda",          "model",
                                           "precision", "unknowns",   "seconds",   "scaled_residual", "error",
@@ -301,7 +301,8 @@ TEST_CASE("bad input: an exit status, a message, no output touched") {
 TEST_CASE("a GPU where there is none: an exit status, a message, no output touched" *
           SkipUnless(!fs::exists("/dev/nvidia0"), "this machine has a GPU")) {
   const BadInputs bad;
-  bad.refused(one_process({"poisson", "-o", bad / "old.npy", "--gpus", "1"}), 3, {"1 GPU asked for, none found"});
+  bad.refused(one_process({"poisson", "-o", bad / "old.npy", "--gpus", "1"}), 3,
+              {"1 GPU asked for, none found"});
 }
 
 TEST_CASE("bad input under mpirun: all ranks end") {

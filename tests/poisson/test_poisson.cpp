@@ -71,8 +71,9 @@ std::vector<double> stretched(const Problem& problem, double length) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("every combination of conditions, centering and dimension: the residual is rounding" * quick_enough(), T,
-                   float, double) {
+TEST_CASE_TEMPLATE("every combination of conditions, centering and dimension: the residual is rounding" *
+                       quick_enough(),
+                   T, float, double) {
   Runtime runtime;
   int cases = 0;
   for (const std::vector<Index>& shape : {std::vector<Index>{13, 9}, {7, 6, 5}, {6, 9, 8}})
@@ -234,7 +235,8 @@ TEST_CASE("given values as constants: linear functions are exact") {
     }
 }
 
-TEST_CASE_TEMPLATE("scaled residual of both models, any extents, any slabs, both modes" * quick_enough(), T, float, double) {
+TEST_CASE_TEMPLATE("scaled residual of both models, any extents, any slabs, both modes" * quick_enough(), T,
+                   float, double) {
   Runtime runtime;
   const std::vector<Index> grids[] = {{1, 1},   {1, 2},   {2, 1},   {1, 31},  {31, 1},   {37, 31},   {64, 63}, {97, 101},
                                       {101, 256}, {127, 508}, {1, 1, 1}, {1, 5, 1}, {2, 1, 3}, {5, 1, 1}, {33, 7, 16}, {40, 31, 33}};
@@ -527,7 +529,8 @@ TEST_CASE("the condition of an indefinite problem is that of its nearest eigenva
 
 // In float32 the smooth modes of a long line have d_k = 2 + 4e-9, which float32 cannot tell from 2: a solver that
 // forms d_k there returns them wrong by a factor while its residual looks perfect.
-TEST_CASE("float32 keeps the smooth modes of very long lines" * doctest::skip(shape_is("disk")) * quick_enough()) {
+TEST_CASE("float32 keeps the smooth modes of very long lines" * doctest::skip(shape_is("disk")) *
+          quick_enough()) {
   Runtime runtime;
   const Problem problem{.shape = {500, 49151}};
   const poisson::Grid grid = poisson::discretise(problem);

@@ -24,7 +24,8 @@ int aio_read(aiocb* request) noexcept {
   return note(request, ::pread(request->aio_fildes, data(request), request->aio_nbytes, request->aio_offset));
 }
 int aio_write(aiocb* request) noexcept {
-  return note(request, ::pwrite(request->aio_fildes, data(request), request->aio_nbytes, request->aio_offset));
+  return note(request,
+              ::pwrite(request->aio_fildes, data(request), request->aio_nbytes, request->aio_offset));
 }
 int aio_error(const aiocb* request) noexcept { return request->__error_code; }
 ssize_t aio_return(aiocb* request) noexcept { return request->__return_value; }
