@@ -183,7 +183,7 @@ void start(Runtime::State& state, bool& running) {
                 Blame::machine);
   running = true;
   require_gpus(options.gpus);
-  if (starpu_cuda_worker_get_count() > 0) state.rest.emplace();
+  state.rest.emplace();
   if (!options.spill.empty()) register_spill_disk(state);
   starpu_profiling_status_set(options.trace.empty() ? STARPU_PROFILING_DISABLE : STARPU_PROFILING_ENABLE);
 }

@@ -209,6 +209,9 @@ void release(const HeldTile& held) noexcept {
   TileState& t = *held.tile;
   if (t.runtime == nullptr) return;  // it ended, and the view with it
   --t.host_views;
+  // What the host did comes before what the next tasks do: they read this number first. StarPU's own locks order them too,
+  // but not for those who cannot look into StarPU, like the thread sanitizer.
+  ++t.runtime->progress;
   // Not starpu_data_release, which means a tile's home: for one that a GPU keeps that is the GPU.
   if (!t.runtime->stalled) starpu_data_release_on_node(t.handle, STARPU_MAIN_RAM);
 }

@@ -103,7 +103,7 @@ struct Runtime::State {
   Options options;
   std::optional<ModelFolder> models;  // outlives StarPU
   std::optional<OwnFolder> spill;   // outlives StarPU
-  std::optional<Rest> rest;          // of the cores beside GPUs
+  std::optional<Rest> rest;         // of cores that have nothing to do
   int rank = 0, ranks = 1;
   std::int64_t next_tag = 0;  // MPI tag of the next tile: the same on every rank, as every rank makes the same tiles
 
@@ -117,7 +117,7 @@ struct Runtime::State {
   std::unordered_set<detail::TileState*> tiles;  // all that live
   std::size_t streaming = 0;  // those of them that Runtime::wait_for_room counts
   std::atomic<long> executing = 0;  // tasks whose kernels were called and that have not ended: they have all their data
-  std::atomic<std::uint64_t> progress = 0;  // grows whenever a task starts or ends
+  std::atomic<std::uint64_t> progress = 0;        // grows whenever a task starts or ends, or a view ends
   std::atomic<const Failure*> failure = nullptr;  // the first one since the last wait()
   std::list<Failure> failures;                    // all of them: tiles refer to those that they were lost by
   std::uint64_t period = 1;                       // between two calls of wait()

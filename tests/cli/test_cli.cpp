@@ -1,13 +1,13 @@
 // The command-line program as its users meet it: options, reports, exit statuses, and what it leaves behind.
 
 #include <doctest/doctest.h>
-#include <sys/mount.h>
 
 #include <algorithm>
 #include <cmath>
 #include <sstream>
 
 #include "../support/command_line.hpp"
+#include "../support/small_disk.hpp"
 
 using namespace asterism;
 using namespace asterism::test;
@@ -18,7 +18,8 @@ TEST_CASE("both models, both precisions: the documented report and nothing else"
     for (const std::string precision : {"f32", "f64"}) {
       CAPTURE(model);
       CAPTURE(precision);
-      const json j = poisson({"--model", model, "--precision", precision, "--grid", "61x83"});
+      const json j = report_of(
+          on_all_cores({"poisson", "--json", "--model", model, "--precision", precision, "--grid", "61x83"}));
       std::vector<std::string> documented{"solver",    "method",     "mode",      "dimensions",      "grid",
                                           "lengths",   "conditions", "centering", "lambda",          "model",
                                           "precision", "unknowns",   "seconds",   "scaled_residual", "error",
@@ -295,8 +296,13 @@ TEST_CASE("bad input: an exit status, a message, no output touched") {
   CHECK(fs::is_empty(disk));
   bad.refused(one_process(poisson({bad / "nan.npy", "--json"})), 2, {"[33, 7]"});
   bad.refused(one_process(poisson({"--grid", "0x5", "--json", "--quiet"})), 2, {"0 x 5"});
-  if (!fs::exists("/dev/nvidia0"))
-    bad.refused(one_process(poisson({"--gpus", "1"})), 3, {"1 GPU asked for, none found"});
+}
+
+TEST_CASE("a GPU where there is none: an exit status, a message, no output touched" *
+          SkipUnless(!fs::exists("/dev/nvidia0"), "this machine has a GPU")) {
+  const BadInputs bad;
+  bad.refused(one_process({"poisson", "-o", bad / "old.npy", "--gpus", "1"}), 3,
+              {"1 GPU asked for, none found"});
 }
 
 TEST_CASE("bad input under mpirun: all ranks end") {
@@ -392,42 +398,9 @@ TEST_CASE("an interrupted run leaves nothing of what it spilled") {
   }
 }
 
-namespace {
-
-/// A file system of its own, in main memory.
-class SmallDisk {
- public:
-  explicit SmallDisk(const std::string& size)
-      : mounted_(::mount("tmpfs", folder_.c_str(), "tmpfs", 0, ("size=" + size).c_str()) == 0) {}
-  SmallDisk(const SmallDisk&) = delete;
-  SmallDisk& operator=(const SmallDisk&) = delete;
-  ~SmallDisk() {
-    if (mounted_) ::umount2(folder_.c_str(), MNT_DETACH);
-  }
-
-  [[nodiscard]] bool is_there() const {
-    if (!mounted_) MESSAGE("not checked: only root may mount a small disk");
-    return mounted_;
-  }
-  [[nodiscard]] std::string folder() const { return folder_.string(); }
-  /// Takes all room that is left.
-  void fill() const {
-    std::ofstream file(folder_ / "full", std::ios::binary);
-    const std::string block(4096, 'x');
-    while (file.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {
-    }
-  }
-
- private:
-  fs::path folder_ = fresh_folder("small-disk");
-  bool mounted_;
-};
-
-}  // namespace
-
-TEST_CASE("a spill disk that others fill while tiles are evicted to it is told, and nothing is left") {
-  const SmallDisk disk("120M");
-  if (!disk.is_there()) return;
+TEST_CASE("a spill disk that others fill while tiles are evicted to it is told, and nothing is left" *
+          disks_can_be_mounted()) {
+  const SmallDisk disk("size=120M");
   const BadInputs bad;
   Process process(one_process({"poisson", "--grid", "3000x3000", "--model", "random", "--memory", "32M",
                                "--spill", disk.folder(), "-o", bad / "old.npy"}));
@@ -450,16 +423,20 @@ TEST_CASE("a trace that cannot be written is the machine's fault, found before s
   const BadInputs bad;
   const Words solve{"poisson", "--grid", "99x99", "-o", bad / "old.npy", "--trace"};
   bad.refused(one_process(solve + Words{"/proc"}), 3, {"asterism: trace folder /proc: cannot be written: "});
-  const SmallDisk disk("4M");
-  if (!disk.is_there()) return;
+}
+
+TEST_CASE("a full disk for the trace is found before solving" * disks_can_be_mounted()) {
+  const BadInputs bad;
+  const Words solve{"poisson", "--grid", "99x99", "-o", bad / "old.npy", "--trace"};
+  const SmallDisk disk("size=4M");
   disk.fill();
   bad.refused(one_process(solve + Words{disk.folder()}), 3,
               {"trace folder " + disk.folder(), "No space left"});
 }
 
-TEST_CASE("a disk that the trace fills is told in the status, and the result is written all the same") {
-  const SmallDisk disk("160K");
-  if (!disk.is_there()) return;
+TEST_CASE("a disk that the trace fills is told in the status, and the result is written all the same" *
+          disks_can_be_mounted()) {
+  const SmallDisk disk("size=160K");
   const fs::path folder = fresh_folder("traced");
   const Result result = run(one_process({"poisson", "--grid", "999x999", "--quiet", "-o",
                                          (folder / "u.npy").string(), "--trace", disk.folder()}));
@@ -499,7 +476,7 @@ TEST_CASE("the output may be the input, which is told") {
 }
 
 TEST_CASE("info shows the machine") {
-  const json j = report_of(one_process({"info", "--json"}));
+  const json j = report_of(on_all_cores({"info", "--json"}));
   CHECK(keys(j) == sorted({"host", "features", "workers", "memories", "links", "scheduler", "schedulers"}));
   CHECK(!j["workers"].empty());
   CHECK(j["workers"][0]["kind"] == "cpu");

@@ -6,24 +6,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <functional>
 #include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "../support/skip.hpp"
 #include "algorithms/poisson/solver.hpp"
 
 namespace asterism::test {
 
 template <class T>
 constexpr double eps = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
-
-inline bool shape_is(const std::string& name) {
-  const char* shape = std::getenv("ASTERISM_SHAPE");
-  return shape != nullptr && std::string(shape).starts_with(name);
-}
 
 template <class T>
 using Known = typename poisson::SlabbedProblem<T>::Known;

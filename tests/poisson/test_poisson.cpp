@@ -71,7 +71,9 @@ std::vector<double> stretched(const Problem& problem, double length) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("every combination of conditions, centering and dimension: the residual is rounding", T, float, double) {
+TEST_CASE_TEMPLATE("every combination of conditions, centering and dimension: the residual is rounding" *
+                       quick_enough(),
+                   T, float, double) {
   Runtime runtime;
   int cases = 0;
   for (const std::vector<Index>& shape : {std::vector<Index>{13, 9}, {7, 6, 5}, {6, 9, 8}})
@@ -184,7 +186,7 @@ double error_of(Runtime& runtime, Problem problem, const Exponential& exact) {
 
 }  // namespace
 
-TEST_CASE("given values on all sides, as arrays: second order") {
+TEST_CASE("given values on all sides, as arrays: second order" * quick_enough()) {
   Runtime runtime;
   for (const std::size_t axes : {2, 3})
     for (const bool is_stretched : {false, true})
@@ -233,7 +235,8 @@ TEST_CASE("given values as constants: linear functions are exact") {
     }
 }
 
-TEST_CASE_TEMPLATE("scaled residual of both models, any extents, any slabs, both modes", T, float, double) {
+TEST_CASE_TEMPLATE("scaled residual of both models, any extents, any slabs, both modes" * quick_enough(), T,
+                   float, double) {
   Runtime runtime;
   const std::vector<Index> grids[] = {{1, 1},   {1, 2},   {2, 1},   {1, 31},  {31, 1},   {37, 31},   {64, 63}, {97, 101},
                                       {101, 256}, {127, 508}, {1, 1, 1}, {1, 5, 1}, {2, 1, 3}, {5, 1, 1}, {33, 7, 16}, {40, 31, 33}};
@@ -355,10 +358,10 @@ TEST_CASE("ranks share the planes, and every plane once") {
     }
 }
 
-TEST_CASE("ranks with unlike cores and memories agree on the slabs") {
+TEST_CASE("ranks with unlike cores and memories agree on the slabs" * doctest::skip(!shape_is("mpi"))) {
   const char* const size = std::getenv("OMPI_COMM_WORLD_SIZE");
   const int launched = size != nullptr ? std::atoi(size) : 1;
-  if (launched == 1) return;
+  REQUIRE(launched > 1);
   const bool last = launched_rank() == launched - 1;
   Options options;
   options.cpus = last ? 2 : 1;
@@ -503,8 +506,7 @@ TEST_CASE("waves longer than the axis, from a rough f: the residual is rounding"
 }
 
 // The node's links to itself once counted, and cancelled in rounding only: 29 eps.
-TEST_CASE("a single node that is its own neighbour: u = f / lambda") {
-  if (shape_is("disk")) return;
+TEST_CASE("a single node that is its own neighbour: u = f / lambda" * doctest::skip(shape_is("disk"))) {
   Runtime runtime;
   const auto seven = from_values<double>([](Index, Index) { return 7.0; });
   for (const Centering centering : {Centering::node, Centering::cell})
@@ -540,8 +542,8 @@ TEST_CASE("the condition of an indefinite problem is that of its nearest eigenva
 
 // In float32 the smooth modes of a long line have d_k = 2 + 4e-9, which float32 cannot tell from 2: a solver that
 // forms d_k there returns them wrong by a factor while its residual looks perfect.
-TEST_CASE("float32 keeps the smooth modes of very long lines") {
-  if (shape_is("disk")) return;
+TEST_CASE("float32 keeps the smooth modes of very long lines" * doctest::skip(shape_is("disk")) *
+          quick_enough()) {
   Runtime runtime;
   const Problem problem{.shape = {500, 49151}};
   const poisson::Grid grid = poisson::discretise(problem);
@@ -561,8 +563,7 @@ TEST_CASE("float32 keeps the smooth modes of very long lines") {
   CHECK(std::sqrt(error / norm) < 1e-6);
 }
 
-TEST_CASE("one solver, many right-hand sides: linear, and zero for zero") {
-  if (shape_is("disk")) return;
+TEST_CASE("one solver, many right-hand sides: linear, and zero for zero" * doctest::skip(shape_is("disk"))) {
   check_many_right_hand_sides<poisson::Solver>({.shape = {50, 40}, .lengths = {2, 1}});
 }
 
@@ -616,9 +617,8 @@ TEST_CASE("the scale of f is of no account") {
 
 TEST_CASE_TEMPLATE("a solve is judged by its residual", T, float, double) { check_judgement<T, poisson::Solver>(); }
 
-TEST_CASE("what crosses between ranks is what the slabs show") {
+TEST_CASE("what crosses between ranks is what the slabs show" * doctest::skip(!shape_is("mpi"))) {
   Runtime runtime;
-  if (runtime.ranks() == 1) return;
   const Problem problem{.shape = {256, 16, 16}};
   const Solved<double> solved = solve_model<double>(runtime, problem, Model::random, {.slab_planes = 16});
   double bytes[] = {static_cast<double>(solved.report.traffic.between_ranks)};
@@ -662,15 +662,14 @@ TEST_CASE("what cannot be is said before anything runs") {
   CHECK(message({.shape = {3, 5}, .coordinates = {0, 1, 3, 2, 4}}).find("increase") != std::string::npos);
 }
 
-TEST_CASE("a slab that cannot fit in the limited memory is refused") {
-  if (!shape_is("disk")) return;
+TEST_CASE("a slab that cannot fit in the limited memory is refused" * doctest::skip(!shape_is("disk"))) {
   Runtime runtime;
   CHECK_THROWS_WITH_AS(poisson::Solver<double>(runtime, {.shape = {4000, 4000}}, {.slab_planes = 2000}),
                        doctest::Contains("do not fit in"), Error);
 }
 
-TEST_CASE("a grid four times as large as main memory streams through it to the disk") {
-  if (!shape_is("disk")) return;
+TEST_CASE("a grid four times as large as main memory streams through it to the disk" *
+          doctest::skip(!shape_is("disk"))) {
   Runtime runtime;  // 48 MiB of main memory; the grids have 200 MiB
   for (const std::vector<Index>& shape : {std::vector<Index>{5119, 5119}, {1023, 160, 160}}) {
     const Solved<double> solved = solve_model<double>(runtime, {.shape = shape}, Model::random);

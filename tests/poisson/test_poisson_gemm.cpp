@@ -424,9 +424,9 @@ TEST_CASE("every worker has a block of modes, unless there are fewer modes") {
   }
 }
 
-TEST_CASE_TEMPLATE("what crosses between ranks: f to every rank, and the modes to those of their rows", T,
-                   float, double) {
-  if (!shape_is("mpi")) return;
+TEST_CASE_TEMPLATE("what crosses between ranks: f to every rank, and the modes to those of their rows" *
+                       doctest::skip(!shape_is("mpi")),
+                   T, float, double) {
   Runtime runtime;
   const Index ranks = runtime.ranks(), m = 16 * ranks, n = 12 * ranks;  // one worker each
   const auto bytes = [&](Index batch, Index slab, bool floats) {

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <numbers>
 #include <random>
 #include <string>
 #include <type_traits>
 #include <vector>
 
+#include "../support/skip.hpp"
 #include "../support/worst.hpp"
 #include "algorithms/relaxation/solver.hpp"
 
@@ -28,11 +28,6 @@ constexpr Method all_methods[] = {Method::jacobi, Method::gauss_seidel, Method::
 
 template <class T>
 constexpr double eps = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
-
-inline bool shape_is(const std::string& name) {
-  const char* shape = std::getenv("ASTERISM_SHAPE");
-  return shape != nullptr && std::string(shape).starts_with(name);
-}
 
 template <class T>
 std::vector<T> random_numbers(Index count, unsigned seed, double from = -1) {

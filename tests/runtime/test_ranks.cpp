@@ -180,12 +180,12 @@ TEST_CASE("ranks: what one of them has its workers do concerns nobody else") {
   CHECK(ranks == runtime.ranks());
 }
 
-TEST_CASE("ranks: what they were given is compared, and what differs is said to all") {
+TEST_CASE("ranks: what they were given is compared, and what differs is said to all" *
+          doctest::skip(!shape_is("mpi"))) {
   Runtime runtime;
   const int last = runtime.ranks() - 1;
   runtime.require_alike("grid: 3 x 5\nlambda: 0\n");
   const std::string mine = runtime.rank() == last ? "grid: 3 x 5\nlambda: 1\n" : "grid: 3 x 5\nlambda: 0\n";
-  if (last == 0) return;
   const std::string who = "rank " + std::to_string(last) + " was given other things than rank 0: ";
   CHECK_THROWS_WITH_AS(runtime.require_alike(mine),
                        (who + "\"lambda: 1\" for \"lambda: 0\"; start all ranks alike").c_str(), Error);
@@ -221,9 +221,9 @@ TEST_CASE("ranks: tiles may outlive the Runtime that sent them") {
   CHECK_THROWS_AS(copy({}, here, there), Error);
 }
 
-TEST_CASE("ranks: rows too long to be sent are refused before MPI counts them") {
+TEST_CASE("ranks: rows too long to be sent are refused before MPI counts them" *
+          doctest::skip(!shape_is("mpi"))) {
   Runtime runtime;
-  if (runtime.ranks() == 1) return;
   constexpr Index cols = Index{1} << 28;
   const PinnedBuffer memory(runtime, runtime.rank() == 0 ? std::size_t{8} * cols : 0);  // not touched
   const Tile<double> wide(runtime, memory.as<double>(), 1, cols, cols, 0), target(runtime, 1, 1, 1);
@@ -414,7 +414,7 @@ TEST_CASE("ranks: a child stalls on one rank" * doctest::skip()) {
 TEST_CASE("ranks: a child ends all" * doctest::skip()) {
   const Runtime runtime;
   if (runtime.rank() == runtime.ranks() - 1) end_all_ranks(9);
-  std::this_thread::sleep_for(std::chrono::seconds(30));
+  std::this_thread::sleep_for(std::chrono::seconds(600));  // longer than ends_with waits
 }
 
 namespace {
@@ -485,9 +485,8 @@ TEST_CASE("ranks: a child ends its Runtime while the other waits for its tile" *
   HostView<double>(here, Access::read);
 }
 
-TEST_CASE("ranks: an exception that one throws, or another that all do, ends them all") {
-  if (!shape_is("cpu")) return;
-  const auto start_time = std::chrono::steady_clock::now();
+TEST_CASE("ranks: an exception that one throws, or another that all do, ends them all" *
+          doctest::skip(!shape_is("cpu"))) {
   ends_with("ranks: a child looks at a tile of another", "3", 2,
             "asterism (rank 1): rank 1 looks at a tile of rank 2: only the owner has its content");
   ends_with("ranks: a child throws while its tile waits for another rank", "2", 4,
@@ -495,16 +494,12 @@ TEST_CASE("ranks: an exception that one throws, or another that all do, ends the
   ends_with("ranks: a child throws alike on all", "2", 0, "");
   ends_with("ranks: a child ends its Runtime while the other waits for its tile", "2", 3,
             "asterism (rank 0): no progress for 1 s on any rank with 1 task waiting");
-  CHECK(std::chrono::steady_clock::now() - start_time < std::chrono::seconds(40));
 }
 
-TEST_CASE("ranks: one ends all, with its status") {
-  if (!shape_is("cpu")) return;
-  const auto start_time = std::chrono::steady_clock::now();
+TEST_CASE("ranks: one ends all, with its status" * doctest::skip(!shape_is("cpu"))) {
   CHECK(run_in_child("ranks: a child ends all").status == 9);
   ends_with("ranks: a child ends all", "4", 9, "");
   ends_with("ranks: a child stalls on one rank", "2", 3, "asterism (rank 1): no progress for ");
   ends_with("ranks: a child stalls while the others meet", "2", 3,
             "asterism (rank 1): no progress for 1 s on any rank with 1 task waiting");
-  CHECK(std::chrono::steady_clock::now() - start_time < std::chrono::seconds(25));
 }

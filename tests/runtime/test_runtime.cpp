@@ -24,7 +24,6 @@
 #include "../support/child.hpp"
 #include "runtime/bandwidth.hpp"
 #include "runtime/codelet.hpp"
-#include "runtime/detail/rest.hpp"
 #include "runtime/pinned_buffer.hpp"
 
 extern char** environ;
@@ -272,7 +271,7 @@ TEST_CASE("runtime: on each worker") {
   CHECK(works(runtime));
 }
 
-TEST_CASE("runtime: cores rest beside GPUs, and wake for tasks") {
+TEST_CASE("runtime: cores without work rest, and wake for tasks") {
   Runtime runtime;
   const Codelet<int, Out<double>> write{"rest_write",
                                         [](const int& value, Out<double> x) { *x.data = value; }};
@@ -291,12 +290,9 @@ TEST_CASE("runtime: cores rest beside GPUs, and wake for tasks") {
       CHECK(HostView<double>(x, HostView<double>::Access::read)(0, 0) == k);
     }
   };
-  {
-    const Rest rest;
-    run_tasks();
-    const double workers = runtime.machine().count(WorkerKind::cpu);
-    if (runtime.machine().count(WorkerKind::cuda) == 0) CHECK(share_of_core() < 0.5 * workers);
-  }
+  run_tasks();
+  const double workers = runtime.machine().count(WorkerKind::cpu);
+  if (runtime.machine().count(WorkerKind::cuda) == 0) CHECK(share_of_core() < 0.5 * workers);
   run_tasks();
 }
 

@@ -3,9 +3,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string_view>
 
 #include "../support/process.hpp"
+#include "../support/skip.hpp"
 
 using namespace asterism::test;
 namespace fs = std::filesystem;
@@ -40,8 +42,6 @@ bool well_formed(std::string_view text) {
   return open.empty() && text.find('<') != std::string_view::npos;
 }
 
-bool vite_is_here() { return run({"sh", "-c", "command -v vite"}).status == 0; }
-
 /// A Paje trace: definitions of events first, then events by number; our codelets are states in it.
 void check_pictures(const fs::path& folder, const Words& codelets) {
   const std::string paje = load(folder / "paje.trace");
@@ -52,7 +52,10 @@ void check_pictures(const fs::path& folder, const Words& codelets) {
   CHECK(dag.starts_with("digraph"));
   CHECK(std::count(dag.begin(), dag.end(), '{') == std::count(dag.begin(), dag.end(), '}'));
   has(dag, codelets + Words{"->"});
-  if (!vite_is_here()) return;
+}
+
+/// What ViTE has drawn.
+void check_drawing(const fs::path& folder) {
   const std::string svg = load(folder / "trace.svg");
   CHECK(svg.find("<svg") != std::string::npos);
   CHECK(svg.find("CPU0") != std::string::npos);
@@ -69,7 +72,7 @@ const Words poisson_codelets{"model_rhs_f64",  "transform_slab_f64", "eliminate_
 
 }  // namespace
 
-TEST_CASE("a trace of a solve: summary, Paje, task graph, picture") {
+TEST_CASE("a trace of a solve: summary, Paje, task graph") {
   const fs::path folder = fresh_folder("trace");
   for (const char* grid : {"1023x1023", "511x511"}) {  // the second over the first
     const Result result = run(one_process({"poisson", "--grid", grid, "--json", "--trace", folder.string()}));
@@ -80,6 +83,17 @@ TEST_CASE("a trace of a solve: summary, Paje, task graph, picture") {
     CHECK(result.out.ends_with("}\n"));
     check_pictures(folder, poisson_codelets);
     check_summary(load(folder / "summary.txt"), poisson_codelets);
+  }
+}
+
+TEST_CASE("ViTE draws the trace, of one rank and of two" *
+          SkipUnless(std::system("command -v vite >/dev/null") == 0, "ViTE is not installed")) {
+  const fs::path folder = fresh_folder("drawn");
+  const Words solve{"poisson", "--grid", "511x511", "--quiet", "--trace", folder.string()};
+  for (const Words& command : {one_process(solve), on_ranks(2, solve)}) {
+    fs::remove_all(folder);
+    REQUIRE(run(command).status == 0);
+    check_drawing(folder);
   }
 }
 
@@ -98,7 +112,7 @@ TEST_CASE("the summary tells the bytes of every link") {
   }
 }
 
-TEST_CASE("a trace of two ranks: one picture, a summary for each") {
+TEST_CASE("a trace of two ranks: one for both, a summary for each") {
   const fs::path folder = fresh_folder("trace");
   const Result result =
       run(on_ranks(2, {"poisson", "--grid", "1023x1023", "--quiet", "--trace", folder.string()}));

@@ -3,18 +3,13 @@
 /// again.
 #pragma once
 
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 
 #include "process.hpp"
+#include "skip.hpp"
 
 namespace asterism::test {
-
-inline bool shape_is(const char* name) {
-  const char* const shape = std::getenv("ASTERISM_SHAPE");
-  return shape != nullptr && std::string(shape) == name;
-}
 
 struct Child {
   int status;

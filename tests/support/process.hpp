@@ -102,6 +102,11 @@ inline Words one_process(const Words& arguments) {
   return Words{program != nullptr ? program : "asterism"} + arguments;
 }
 
+/// The same with as many workers as there are cores, where a test must not depend on CTest's choice of one.
+inline Words on_all_cores(const Words& arguments) {
+  return Words{"env", "-u", "STARPU_NCPU", "-u", "STARPU_WORKERS_NOBIND"} + one_process(arguments);
+}
+
 /// The same under mpirun, one core for each rank.
 inline Words on_ranks(int ranks, const Words& arguments) {
   const char* mpiexec = std::getenv("ASTERISM_MPIEXEC");

@@ -20,7 +20,9 @@ if(ASTERISM_CUDA)  # AUTO or ON
   endif()
 endif()
 if(ASTERISM_WITH_CUDA)
-  set(CMAKE_CUDA_ARCHITECTURES "80-real;90" CACHE STRING "GPU code for 8.0 and 9.0, PTX for what comes after")
+  if(NOT DEFINED ENV{CUDAARCHS})  # CMake's own way to say it otherwise
+    set(CMAKE_CUDA_ARCHITECTURES "80-real;90" CACHE STRING "GPU code for 8.0 and 9.0, PTX for what comes after")
+  endif()
   set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)  # the one that StarPU uses: two CUDA runtimes in a process share nothing
   enable_language(CUDA)
   if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc has had it since 12.0

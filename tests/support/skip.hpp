@@ -1,0 +1,45 @@
+/// \file
+/// Test cases that cannot run everywhere. A `return` at their beginning would count as passed; doctest counts these as
+/// skipped, and main.cpp prints the reasons.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <string_view>
+
+namespace asterism::test {
+
+/// Whether CTest runs this in a machine shape whose name begins so: "mpi" is "mpi2" and "mpi4".
+inline bool shape_is(std::string_view name) {
+  const char* const shape = std::getenv("ASTERISM_SHAPE");
+  return shape != nullptr && std::string_view(shape).starts_with(name);
+}
+
+/// `TEST_CASE("..." * SkipUnless(there, "what is missing"))`: for what this machine or this build lacks. What belongs to
+/// another shape, which will run it, is `doctest::skip(!shape_is("disk"))` and nobody is told.
+class SkipUnless {
+ public:
+  SkipUnless(bool there, const char* reason) : there_(there), reason_(reason) {}
+  void fill(doctest::detail::TestCase& test_case) const {
+    if (there_) return;
+    test_case.m_skip = true;
+    test_case.m_description = reason_;
+  }
+
+ private:
+  bool there_;
+  const char* reason_;
+};
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool sanitized = true;
+#else
+constexpr bool sanitized = false;
+#endif
+
+/// For test cases whose point is the size of a computation: of what sanitizers look at they do nothing that smaller ones
+/// do not.
+inline SkipUnless quick_enough() { return {!sanitized, "takes minutes under sanitizers"}; }
+
+}  // namespace asterism::test
