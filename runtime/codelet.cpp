@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <limits>
 #include <memory>
@@ -36,6 +37,14 @@ starpu_data_access_mode starpu_mode(Access access) {
 
 bool reads(Access access) { return access != Access::write && access != Access::scratch; }
 bool writes(Access access) { return access != Access::read && access != Access::scratch; }
+
+/// The most tiles of a task. StarPU looks up the memory node that a codelet wants each of them on, whether or not it wants
+/// any, without looking how many its own array has: it is given one of zeros that nobody means.
+constexpr std::size_t most_tiles = std::size_t{1} << 16;
+int* wanted_nodes() {
+  static std::array<int, most_tiles> nodes{};
+  return nodes.data();
+}
 
 TileState& state(const TaskTiles::Entry& entry) { return *entry.tile->state(); }
 
@@ -112,10 +121,9 @@ struct Buffer {
   Access access;
 };
 
-/// A task's tiles, each once. Given twice, with different modes, StarPU would lock a tile twice where there are more than
-/// STARPU_NMAXBUFS, and wait for itself.
+/// A task's tiles, each once: whatever its ports do with it, a tile is locked once and comes once.
 struct Buffers {
-  std::vector<Buffer> all;        // in the order in which they first appear: it is part of the footprint
+  std::vector<Buffer> all;           // in the order in which they first appear: it is part of the footprint
   std::vector<std::size_t> of_port;  // which of them, for each entry
 };
 Buffers buffers_of(const CodeletCore::State& core, const TaskTiles& tiles, const Hints& hints) {
@@ -124,7 +132,8 @@ Buffers buffers_of(const CodeletCore::State& core, const TaskTiles& tiles, const
   buffers.of_port.reserve(tiles.entries.size());
   for (const TaskTiles::Entry& entry : tiles.entries) {
     TileState* const tile = &state(entry);
-    const auto same = std::find_if(buffers.all.begin(), buffers.all.end(), [&](const Buffer& b) { return b.tile == tile; });
+    const auto same =
+        std::find_if(buffers.all.begin(), buffers.all.end(), [&](const Buffer& b) { return b.tile == tile; });
     buffers.of_port.push_back(static_cast<std::size_t>(same - buffers.all.begin()));
     if (same == buffers.all.end())
       buffers.all.push_back({tile, entry.access});
@@ -219,6 +228,9 @@ std::uint32_t possible_workers(const CodeletCore::State& core, const std::vector
 
 /// That there is a tile for every port, of a Runtime that lives.
 void require_usable(const CodeletCore::State& core, const TaskTiles& tiles, const Hints& hints) {
+  if (tiles.entries.size() > most_tiles)
+    throw Error(fmt::format("task {} has {} tiles: there may be {}; give them to several tasks",
+                            full_name(core.name, hints.label), tiles.entries.size(), most_tiles));
   for (const TaskTiles::Entry& entry : tiles.entries) {
     const char* const flaw = entry.tile == nullptr ? "nullptr: leave it out of the list" : flaw_of(entry.tile->state());
     if (flaw != nullptr)
@@ -396,14 +408,13 @@ int give_to_starpu(starpu_task* task, Runtime::State& runtime) {
   return status;
 }
 
-/// Takes back the record of a task that StarPU refuses.
-std::list<TaskRecord> take_back(TaskRecord& record) {
+/// Ends the record of a task that StarPU refuses.
+void take_back(TaskRecord& record) {
   Runtime::State& runtime = *record.runtime;
-  std::list<TaskRecord> taken;
+  std::list<TaskRecord> taken;  // ends without the lock, which the end of a tile in its arguments takes
   const std::lock_guard lock(runtime.mutex);
   if (record.streams) --runtime.streaming;
   taken.splice(taken.end(), runtime.in_flight, record.self);
-  return taken;
 }
 
 }  // namespace
@@ -437,6 +448,7 @@ CodeletCore::CodeletCore(std::string name, CpuCall call_cpu, std::vector<Kernel>
   s.cuda.clear();
 #endif
   s.codelet.nbuffers = STARPU_VARIABLE_NBUFFERS;  // each task says how many, and how it uses them
+  s.codelet.dyn_nodes = wanted_nodes();
   s.codelet.name = s.name.c_str();
   s.model.type = STARPU_HISTORY_BASED;
   s.model.symbol = s.name.c_str();
@@ -478,7 +490,7 @@ void CodeletCore::submit(std::shared_ptr<const void> args, TaskTiles tiles, cons
   task->callback_arg = &record;
   const std::list<TaskRecord> finished = enter(runtime, std::move(records));
   if (const int status = give_to_starpu(task.get(), runtime); status != 0) {
-    const std::list<TaskRecord> refused = take_back(record);
+    take_back(record);
     throw Error(fmt::format("StarPU refuses task {}: {}", core.name, std::strerror(-status)), Blame::machine);
   }
   static_cast<void>(task.release());  // StarPU's from now on

@@ -221,6 +221,8 @@ TEST_CASE("ports: messages tell the port and the place in a list") {
   CHECK(refusal([&] { sum(std::vector<const Tile<double>*>{nullptr}, result); }) ==
         "task test_sum: port 0, tile 0 is nullptr: leave it out of the list");
   CHECK(refusal([&] { sum(tiles, empty); }).starts_with("task test_sum: port 1 is an empty tile"));
+  CHECK(refusal([&] { sum(std::vector<const Tile<double>*>(70'000, tiles.data()), result); }) ==
+        "task test_sum has 70001 tiles: there may be 65536; give them to several tasks");
   CHECK_THROWS_AS(static_cast<void>(value(result)), Error);  // what was refused did not count as written
 
   const Codelet write{"test_write", +[](Many<Out<double>>, Out<double>) {}};
