@@ -1,32 +1,23 @@
-// Ports beyond one tile each: lists, optional ones, structs with names; updates in any order; elements of all types.
+// Ports beyond one tile each: lists, optional ones, structs with names.
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <complex>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <numeric>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "../support/tiles.hpp"
+#include "numbered_tiles.hpp"
 
 using namespace asterism;
 using namespace asterism::test;
 
 namespace {
 
-const Codelet set{"test_ports_set", +[](const double& value, Out<double> x) {
-                    for (Index i = 0; i < x.rows; ++i) std::fill_n(x.row(i), x.cols, value);
-                  }};
-
-/// All first elements, each digit of a number its own tile's place.
+/// The first elements as the digits of a number, so that their order shows.
 void cpu_join(Many<In<double>> parts, Out<double> joined) {
   *joined.data = 0;
   for (const In<double>& part : parts) *joined.data = 10 * *joined.data + *part.data;
@@ -40,25 +31,6 @@ void cpu_sum(Many<In<double>> parts, Out<double> sum) {
       *sum.data += std::accumulate(parts[k].row(i), parts[k].row(i) + parts[k].cols, 0.0);
 }
 const Codelet sum{"test_sum", cpu_sum};
-
-double value(const Tile<double>& tile) { return HostView<double>(tile, HostView<double>::Access::read)(0, 0); }
-
-/// Tiles with the values 1, 2, ..., count.
-std::vector<Tile<double>> numbered(Runtime& runtime, int count) {
-  std::vector<Tile<double>> tiles;
-  for (int k = 1; k <= count; ++k) set(k, tiles.emplace_back(runtime, 1, 1));
-  return tiles;
-}
-
-/// What a call throws.
-std::string refusal(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 }  // namespace
 
@@ -410,191 +382,6 @@ TEST_CASE("ports: the largest struct and the smallest") {
   digits({t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8], t[9], t[10], t[11], t[12], t[13], t[14], p},
          {.only = {t[0], t[1], t[2]}});
   CHECK(value(p) == 123456789012345 + 1.5);
-}
-
-// --- Updates in any order ------------------------------------------------------------------------------------------------
-
-TEST_CASE("ports: commuting updates all count, one at a time, between what is before and after them") {
-  struct Arguments {
-    std::shared_ptr<std::atomic<int>> inside;
-    std::shared_ptr<std::atomic<int>> overlaps;
-  };
-  Options options;
-  options.gpus = 0;
-  Runtime runtime(options);
-  const Codelet add{
-      "test_commute", +[](const Arguments& a, In<double> x, Commute<double> total) {
-        if (++*a.inside != 1) ++*a.overlaps;
-        const double before = *total.data;
-        std::this_thread::sleep_for(std::chrono::microseconds(20));  // an update that comes between would be lost
-        *total.data = before + *x.data;
-        --*a.inside;
-      }};
-  const Arguments a{std::make_shared<std::atomic<int>>(0), std::make_shared<std::atomic<int>>(0)};
-  const std::vector<Tile<double>> x = numbered(runtime, 20);
-  const Tile<double> total(runtime, 1, 1), copy(runtime, 1, 1);
-  double expected = 0;
-  set(0, total);
-  for (int round = 0; round < 5; ++round) {
-    for (int i = 0; i < 100; ++i) {
-      add(a, x[static_cast<std::size_t>(i % 20)], total, {.priority = i % 3});
-      expected += i % 20 + 1;
-    }
-    sum({total}, copy);  // sees all of this round, and none of the next
-    add(a, x[0], total);
-    CHECK(value(copy) == expected);
-    set(expected, total);
-  }
-  runtime.wait();
-  CHECK(value(total) == expected);
-  CHECK(*a.overlaps == 0);
-  CHECK(a.inside.use_count() == 1);
-}
-
-TEST_CASE("ports: commuting updates need not wait for one that cannot run yet") {
-  Options options;
-  options.gpus = 0;
-  Runtime runtime(options);
-  const Codelet add{"test_commute_free", +[](In<double> x, Commute<double> total) { *total.data += *x.data; }};
-  const Codelet note{"test_commute_note",
-                     +[](const std::shared_ptr<std::atomic<bool>>& done, Commute<double>) { *done = true; }};
-  const Tile<double> late(runtime, 1, 1), total(runtime, 1, 1);
-  set(1, late);
-  set(0, total);
-  const auto done = std::make_shared<std::atomic<bool>>(false);
-  {
-    const HostView<double> held(late, HostView<double>::Access::read_write);
-    add(late, total);
-    note(done, total);
-    for (int i = 0; i < 5000 && !*done; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    CHECK(*done);  // before the update that was submitted first
-    held(0, 0) = 5;
-  }
-  CHECK(value(total) == 5);
-}
-
-TEST_CASE("ports: tasks that commute on several tiles in opposite orders do not wait for each other") {
-  Runtime runtime;
-  const Codelet swap_some{"test_commute_two", +[](Commute<double> a, Commute<double> b) {
-                            *a.data -= 1;
-                            *b.data += 1;
-                          }};
-  const Tile<double> a(runtime, 1, 1), b(runtime, 1, 1);
-  set(0, a);
-  set(0, b);
-  for (int i = 0; i < 300; ++i) {
-    swap_some(a, b);
-    swap_some(b, a);
-    if (i % 3 == 0) swap_some(a, b);
-  }
-  CHECK(value(a) == -100);
-  CHECK(value(b) == 100);
-}
-
-TEST_CASE("ports: a commuting update reads, so there must be something; and what fails is lost") {
-  Runtime runtime;
-  const Codelet add{"test_commute_fail", +[](const int& number, Commute<double> total) {
-                      if (number == 7) throw Error("no seventh");
-                      *total.data += 1;
-                    }};
-  const Tile<double> total(runtime, 1, 1);
-  CHECK(refusal([&] { add(0, total); }) ==
-        "task test_commute_fail reads a 1 x 1 tile (port 0) before anything was written to it");
-  set(0, total);
-  for (int i = 0; i < 20; ++i) add(i, total);
-  CHECK_THROWS_WITH_AS(runtime.wait(), "task test_commute_fail failed: no seventh", TaskFailure);
-  CHECK_THROWS_AS(static_cast<void>(value(total)), TaskFailure);
-  CHECK(refusal([&] {
-          add(0, total);
-        }).starts_with("task test_commute_fail reads a 1 x 1 tile (port 0) whose content is lost"));
-  set(0, total);
-  for (int i = 10; i < 20; ++i) add(i, total);
-  CHECK(value(total) == 10);
-  runtime.wait();
-}
-
-// --- Elements ------------------------------------------------------------------------------------------------------------
-
-namespace {
-
-struct Move {  // of a tabu search, say; with a hole between its members
-  char kind;
-  double gain;
-  std::int32_t from[3];
-  bool operator==(const Move&) const = default;
-};
-
-template <class T>
-T element(Index k) {
-  if constexpr (std::is_same_v<T, Move>)
-    return {static_cast<char>('a' + k % 26), 0.5 * static_cast<double>(k), {1, static_cast<std::int32_t>(k), -1}};
-  else if constexpr (std::is_same_v<T, std::complex<double>>)
-    return {static_cast<double>(k), -0.25};
-  else
-    return static_cast<T>(k * 7919);
-}
-
-}  // namespace
-
-TEST_CASE_TEMPLATE("ports: elements of any trivially copyable type", T, std::int32_t, std::int64_t, std::uint8_t,
-                   std::complex<double>, Move) {
-  const Codelet<Index, Out<T>> fill{"test_elements_fill", [](const Index& first, Out<T> x) {
-                                      for (Index i = 0; i < x.rows; ++i)
-                                        for (Index j = 0; j < x.cols; ++j)
-                                          x.row(i)[j] = element<T>(first + i * x.cols + j);
-                                    }};
-  const Codelet<NoArgs, Many<In<T>>, Scratch<T>, InOut<T>> last{
-      "test_elements_last", [](Many<In<T>> all, Scratch<T> work, InOut<T> x) {
-        *work.data = *x.data;
-        for (const In<T>& part : all)
-          if (part.row(part.rows - 1)[part.cols - 1] == element<T>(5 * 3 - 1)) *work.data = element<T>(4242);
-        x.row(x.rows - 1)[x.cols - 1] = *work.data;
-      }};
-  Runtime runtime;
-  std::vector<T> memory(40, element<T>(1));
-  {
-    const Tile<T> borrowed(runtime, memory.data(), 5, 3, 8), own(runtime, 2, 7), work(runtime, 1, 1);
-    fill(0, borrowed);
-    fill(100, own);
-    last({own, borrowed}, work, own);
-    const HostView<T> view(own, HostView<T>::Access::read);
-    CHECK(view(0, 0) == element<T>(100));
-    CHECK(view(1, 5) == element<T>(112));
-    CHECK(view(1, 6) == element<T>(4242));
-  }
-  CHECK(memory[4 * 8 + 2] == element<T>(14));
-  CHECK(memory[3] == element<T>(1));  // between the rows
-}
-
-TEST_CASE_TEMPLATE("ports: elements of any trivially copyable type pass through the disk", T, std::int32_t, Move) {
-  const std::filesystem::path folder = std::filesystem::absolute("spilled-elements");
-  std::filesystem::create_directories(folder);
-  {
-    Options options;
-    options.gpus = 0;
-    options.cpu_memory = std::size_t{32} << 20;
-    options.spill = folder;
-    options.spill_bytes = std::size_t{256} << 20;
-    Runtime runtime(options);
-    const Codelet<Index, Out<T>> fill{"test_spilled_fill", [](const Index& k, Out<T> x) {
-                                        for (Index j = 0; j < x.cols; ++j) x.data[j] = element<T>(k + j);
-                                      }};
-    const Codelet<NoArgs, Many<In<T>>, Out<T>> ends{"test_spilled_ends", [](Many<In<T>> parts, Out<T> out) {
-                                                      for (Index k = 0; k < parts.size(); ++k)
-                                                        out.data[k] = parts[k].data[parts[k].cols - 1];
-                                                    }};
-    constexpr Index cols = static_cast<Index>((std::size_t{1} << 20) / sizeof(T));
-    std::vector<Tile<T>> tiles;
-    for (Index k = 0; k < 80; ++k) fill(k, tiles.emplace_back(runtime, 1, cols));  // 1 MiB
-    const Tile<T> out(runtime, 1, 20);
-    for (std::size_t first = 0; first < 80; first += 20) {
-      ends(std::span(tiles).subspan(first, 20), out);
-      const HostView<T> view(out, HostView<T>::Access::read);
-      for (Index k = 0; k < 20; ++k) CHECK(view(0, k) == element<T>(static_cast<Index>(first) + k + cols - 1));
-    }
-    CHECK(runtime.traffic().to_disk >= std::int64_t{40} << 20);
-  }
-  CHECK(std::filesystem::is_empty(folder));
 }
 
 #ifdef ASTERISM_WITH_CUDA
