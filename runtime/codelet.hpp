@@ -2,17 +2,19 @@
 /// Codelets: a kernel for CPUs and one for CUDA under one name, ready to be submitted as tasks.
 #pragma once
 
-#include <array>
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "ports.hpp"
 #include "tile.hpp"
+#include "tile_arguments.hpp"
 
 /// A CUDA kernel in a codelet's definition: nullptr in a build without CUDA, where it does not exist.
 #ifdef ASTERISM_WITH_CUDA
@@ -43,56 +45,20 @@ struct Hints {
 
 namespace detail {
 
-enum class Access { read, write, read_write, scratch };
-
-template <class Port>
-struct PortTraits;
-template <class T>
-struct PortTraits<In<T>> {
-  using Element = T;
-  static constexpr Access access = Access::read;
-};
-template <class T>
-struct PortTraits<Out<T>> {
-  using Element = T;
-  static constexpr Access access = Access::write;
-};
-template <class T>
-struct PortTraits<InOut<T>> {
-  using Element = T;
-  static constexpr Access access = Access::read_write;
-};
-template <class T>
-struct PortTraits<Scratch<T>> {
-  using Element = T;
-  static constexpr Access access = Access::scratch;
-};
-
-/// A tile as a task finds it, without its type.
-struct Matrix {
-  void* data;
-  Index rows, cols, ld;
-};
-
-template <class Port>
-Port port(const Matrix& m) {
-  return {static_cast<typename Port::Element*>(m.data), m.rows, m.cols, m.ld};
-}
-
 using Kernel = void (*)();  // a kernel whose type was forgotten; cast back before the call
-using CpuCall = void (*)(Kernel, const void* args, const Matrix* ports);
-using CudaCall = void (*)(Kernel, Stream, const void* args, const Matrix* ports);
+using CpuCall = void (*)(Kernel, const void* args, PortReader);
+using CudaCall = void (*)(Kernel, Stream, const void* args, PortReader);
 
 /// Everything of a codelet that does not depend on types.
 class CodeletCore {
  public:
-  CodeletCore(std::string name, std::vector<Access> accesses, CpuCall call_cpu, std::vector<Kernel> cpu,
-              CudaCall call_cuda, std::vector<Kernel> cuda);
+  CodeletCore(std::string name, CpuCall call_cpu, std::vector<Kernel> cpu, CudaCall call_cuda,
+              std::vector<Kernel> cuda);
   CodeletCore(const CodeletCore&) = delete;
   CodeletCore& operator=(const CodeletCore&) = delete;
   ~CodeletCore();
 
-  void submit(std::shared_ptr<const void> args, const TileBase* const* tiles, const Hints& hints) const;
+  void submit(std::shared_ptr<const void> args, TaskTiles tiles, const Hints& hints) const;
   [[nodiscard]] const std::string& name() const;
 
   struct State;
@@ -104,6 +70,9 @@ class CodeletCore {
 
 }  // namespace detail
 
+/// The Args of a codelet that needs none.
+struct NoArgs {};
+
 /// A named operation with kernels for CPUs and for CUDA. Codelets are made once (usually as constants) and live as long
 /// as the process.
 ///
@@ -113,62 +82,98 @@ class CodeletCore {
 ///     axpy(2.0, x, y);   // submits a task on two Tile<double>
 ///
 /// The name appears in traces, messages and StarPU's performance models: give each precision its own.
+///
+/// A kernel is a function, or a lambda that captures nothing (`+[](In<double> x, Out<double> y) { ... }` where Codelet's
+/// own types are to follow from it). One that needs no arguments takes its ports alone. Ports are taken by value:
+///
+/// | Port                            | The task                             | At the call                            |
+/// |---------------------------------|--------------------------------------|----------------------------------------|
+/// | `In<T>`, `Out<T>`, `InOut<T>`   | reads, writes, changes a tile        | a `Tile<T>`                            |
+/// | `Commute<T>`                    | changes it, in any order with others | a `Tile<T>`                            |
+/// | `Scratch<T>`                    | works in it, and keeps nothing       | a `Tile<T>`, for its size              |
+/// | `Many<In<T>>`, ...              | any number of tiles                  | `{a, b}`, a `Tiles<T>`: TileList       |
+/// | `Optional<In<T>>`, ...          | a tile, or none                      | a `Tile<T>`, its address, or `nullptr` |
+/// | `Struct<AsPorts>`, see AsPorts  | several ports, each with its name    | `{.x = x, .y = y}`: `Struct<AsTiles>`  |
+///
+/// A tile may be given to several ports of a task: they see the same memory.
 template <class Args, class... Ports>
 class Codelet {
+  static_assert(sizeof...(Ports) > 0, "a codelet's kernels have at least one port, which is taken by value");
+
  public:
   using Cpu = void (*)(const Args&, Ports...);
   using Cuda = void (*)(Stream, const Args&, Ports...);
+  using CpuOfPorts = void (*)(Ports...);  ///< without arguments
+  using CudaOfPorts = void (*)(Stream, Ports...);
 
   /// nullptr: no such implementation.
   Codelet(const std::string& name, Cpu cpu, Cuda cuda)
-      : Codelet(name, cpu == nullptr ? std::initializer_list<Cpu>{} : std::initializer_list<Cpu>{cpu},
-                cuda == nullptr ? std::initializer_list<Cuda>{} : std::initializer_list<Cuda>{cuda}) {}
+      : core_(name, &call_cpu<Cpu>, erase(cpu), &call_cuda<Cuda>, erase(cuda)) {}
   Codelet(const std::string& name, Cpu cpu, std::nullptr_t = nullptr) : Codelet(name, cpu, Cuda{nullptr}) {}
+  Codelet(const std::string& name, CpuOfPorts cpu, CudaOfPorts cuda = nullptr) requires std::same_as<Args, NoArgs>
+      : core_(name, &call_cpu<CpuOfPorts>, erase(cpu), &call_cuda<CudaOfPorts>, erase(cuda)) {}
 
-  /// Several implementations for one kind of worker: StarPU picks by their measured speed.
+  /// Several implementations for one kind of worker, at most 4: StarPU picks by their measured speed.
   Codelet(const std::string& name, std::initializer_list<Cpu> cpu, std::initializer_list<Cuda> cuda)
-      : core_(name, {detail::PortTraits<Ports>::access...}, &call_cpu, erase(cpu), &call_cuda, erase(cuda)) {}
+      : core_(name, &call_cpu<Cpu>, erase(cpu), &call_cuda<Cuda>, erase(cuda)) {}
 
   /// Submits a task that runs after the earlier tasks on the same tiles that conflict with it. Never waits for its
   /// result; waits only while Options::window tasks are in flight.
   /// @param args copied. The copy ends in a thread that submits or waits, some time after the task: it may own tiles.
   /// @throw Error: a tile is empty, or its Runtime has ended; no worker can run it; its tiles do not fit in any memory
-  /// where it could run; its written tiles belong to different ranks; a tile that it reads cannot be sent to another
+  /// where it could run; it writes no tile, or tiles of different ranks; a tile that it reads cannot be sent to another
   /// rank; there is no such worker as Hints::worker (seen only by the rank that runs the task); a tile that it reads
-  /// was never written, or lost by a failure that wait() has thrown (seen only by the rank that owns the tile).
-  void operator()(const Args& args, const Tile<typename detail::PortTraits<Ports>::Element>&... tiles,
-                  const Hints& hints = {}) const {
-    const std::array<const detail::TileBase*, sizeof...(Ports)> bases{&tiles...};
-    core_.submit(std::make_shared<const Args>(args), bases.data(), hints);
+  /// was never written, or lost by a failure that wait() has thrown (seen only by the rank that owns the tile); the
+  /// codelet has too many implementations.
+  void operator()(const Args& args, const AsTiles<Ports>&... tiles, const Hints& hints = {}) const {
+    detail::TaskTiles all;
+    all.entries.reserve(sizeof...(Ports));
+    (detail::PortTraits<Ports>::add(all, tiles), ...);
+    core_.submit(std::make_shared<const Args>(args), std::move(all), hints);
+  }
+  /// The same for one that needs no arguments.
+  void operator()(const AsTiles<Ports>&... tiles, const Hints& hints = {}) const requires std::same_as<Args, NoArgs> {
+    (*this)(NoArgs{}, tiles..., hints);
   }
 
   [[nodiscard]] const std::string& name() const { return core_.name(); }
 
  private:
-  template <class F>
-  static std::vector<detail::Kernel> erase(std::initializer_list<F> kernels) {
+  template <class Function>
+  static std::vector<detail::Kernel> erase(std::initializer_list<Function> kernels) {
     std::vector<detail::Kernel> erased;
-    for (F kernel : kernels) erased.push_back(reinterpret_cast<detail::Kernel>(kernel));
+    for (Function kernel : kernels) erased.push_back(reinterpret_cast<detail::Kernel>(kernel));
     return erased;
   }
-
-  static void call_cpu(detail::Kernel kernel, const void* args, const detail::Matrix* ports) {
-    [&]<std::size_t... i>(std::index_sequence<i...>) {
-      reinterpret_cast<Cpu>(kernel)(*static_cast<const Args*>(args), detail::port<Ports>(ports[i])...);
-    }(std::index_sequence_for<Ports...>{});
+  template <class Function>
+  static std::vector<detail::Kernel> erase(Function kernel) {
+    return kernel == nullptr ? std::vector<detail::Kernel>{} : erase<Function>({kernel});
   }
 
-  static void call_cuda(detail::Kernel kernel, Stream stream, const void* args, const detail::Matrix* ports) {
-    [&]<std::size_t... i>(std::index_sequence<i...>) {
-      reinterpret_cast<Cuda>(kernel)(stream, *static_cast<const Args*>(args), detail::port<Ports>(ports[i])...);
-    }(std::index_sequence_for<Ports...>{});
+  template <class Function>
+  static void call_cpu(detail::Kernel kernel, const void* args, detail::PortReader reader) {
+    call(reinterpret_cast<Function>(kernel), args, reader);
+  }
+  template <class Function>
+  static void call_cuda(detail::Kernel kernel, Stream stream, const void* args, detail::PortReader reader) {
+    call(reinterpret_cast<Function>(kernel), args, reader, stream);
+  }
+  /// Calls a kernel with what is before its arguments, its arguments if it takes them, and its ports.
+  template <class Function, class... Before>
+  static void call(Function kernel, const void* args, detail::PortReader reader, Before... before) {
+    const std::tuple<Ports...> all{detail::PortTraits<Ports>::read(reader)...};  // from left to right
+    std::apply(
+        [&](const Ports&... ports) {
+          if constexpr (std::invocable<Function, Before..., const Args&, Ports...>)
+            kernel(before..., *static_cast<const Args*>(args), ports...);
+          else
+            kernel(before..., ports...);
+        },
+        all);
   }
 
   detail::CodeletCore core_;
 };
-
-/// The Args of a codelet that needs none.
-struct NoArgs {};
 
 /// "solve_f64": the name of a codelet for one precision.
 template <class T>
@@ -184,5 +189,11 @@ template <class Args, class... Ports>
 Codelet(const char*, void (*)(const Args&, Ports...), std::nullptr_t) -> Codelet<Args, Ports...>;
 template <class Args, class... Ports>
 Codelet(const char*, void (*)(const Args&, Ports...)) -> Codelet<Args, Ports...>;
+template <class... Ports>
+Codelet(const char*, void (*)(Ports...), void (*)(Stream, Ports...)) -> Codelet<NoArgs, Ports...>;
+template <class... Ports>
+Codelet(const char*, void (*)(Ports...), std::nullptr_t) -> Codelet<NoArgs, Ports...>;
+template <class... Ports>
+Codelet(const char*, void (*)(Ports...)) -> Codelet<NoArgs, Ports...>;
 
 }  // namespace asterism

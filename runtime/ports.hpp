@@ -43,6 +43,17 @@ struct InOut {
   ASTERISM_HOST_DEVICE T* row(Index i) const { return data + i * ld; }
 };
 
+/// As InOut, where updates may be made in any order (sums, best values so far): tasks that follow each other on the tile
+/// with this port alone run in whatever order they are ready, one at a time. A task with another port on it runs after
+/// all those before it and before all those after it, as ever. Sums of floating-point numbers then differ from run to run.
+template <class T>
+struct Commute {
+  using Element = T;
+  T* data;
+  Index rows, cols, ld;
+  ASTERISM_HOST_DEVICE T* row(Index i) const { return data + i * ld; }
+};
+
 /// Working memory of the task on whichever memory node it runs: undefined before, lost afterwards.
 template <class T>
 struct Scratch {
@@ -51,6 +62,41 @@ struct Scratch {
   Index rows, cols, ld;
   ASTERISM_HOST_DEVICE T* row(Index i) const { return data + i * ld; }
 };
+
+/// A port for any number of tiles, none included: `Many<In<T>>`, `Many<InOut<T>>` and so on, in the order in which they
+/// were listed at the call. The views lie in main memory while the kernel's host code runs; their data is where the
+/// kernel is. A CUDA kernel's host code launches for each of them, or copies them into the arguments of one launch.
+template <class Port>
+struct Many {
+  using Element = typename Port::Element;
+  const Port* views;
+  Index count;
+  [[nodiscard]] Index size() const { return count; }
+  [[nodiscard]] const Port& operator[](Index i) const { return views[i]; }
+  [[nodiscard]] const Port* begin() const { return views; }
+  [[nodiscard]] const Port* end() const { return views + count; }
+};
+
+/// A port for a tile or none: `Optional<In<T>>` and so on. Where there is none, `data` is nullptr and the extents are 0.
+template <class Port>
+struct Optional : Port {
+  ASTERISM_HOST_DEVICE explicit operator bool() const { return this->data != nullptr; }
+};
+
+/// What makes of a struct of ports what a kernel is given. Such a struct names several ports that belong together:
+///
+///     template <template <class> class As>
+///     struct AxpyPorts {
+///       As<In<double>> x;
+///       As<InOut<double>> y;
+///     };
+///     void cpu_axpy(const double& a, AxpyPorts<AsPorts> p);  // p.x is an In<double>
+///     axpy(2.0, {.x = x_tile, .y = y_tile});                 // an AxpyPorts<AsTiles>: see tile_arguments.hpp
+///
+/// Its members are ports of all kinds, and structs like it (a sparse matrix: `Csr<As> matrix;`), 16 at most. Further
+/// parameters are types: `template <template <class> class As, class T> struct Csr`.
+template <class Port>
+using AsPorts = Port;
 
 /// The CUDA stream that a CUDA kernel must launch into (`static_cast<cudaStream_t>(stream.handle)`); spelled without
 /// CUDA's header so that a program without CUDA can name it. Launches are asynchronous: do not synchronise.

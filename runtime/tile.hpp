@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -89,6 +90,8 @@ class Tile : public detail::TileBase {
   static_assert(std::is_trivially_copyable_v<T>,
                 "the elements of a tile travel as bytes between memories, disks and ranks: their type must be "
                 "trivially copyable (no std::string, no std::vector)");
+  static_assert(alignof(T) <= alignof(std::max_align_t),
+                "the elements of a tile lie where malloc would put them: their type may need no larger alignment");
 
  public:
   /// An empty slot, to be assigned to.
@@ -187,6 +190,9 @@ class Tiles {
   /// Tile number k, row by row; the natural way where the matrix is cut one way only.
   Tile<T>& operator[](Index k) { return tiles_[static_cast<std::size_t>(k)]; }
   const Tile<T>& operator[](Index k) const { return tiles_[static_cast<std::size_t>(k)]; }
+  /// All of them, row by row.
+  [[nodiscard]] auto begin() const { return tiles_.begin(); }
+  [[nodiscard]] auto end() const { return tiles_.end(); }
 
  private:
   /// Makes tile (i, j), of r x c elements.

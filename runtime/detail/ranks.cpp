@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <map>
@@ -325,13 +324,11 @@ bool submit(starpu_task* task, std::int64_t& received, int& status) {
   std::int64_t incoming = 0;
   for (unsigned i = 0; i < count; ++i) {
     const starpu_data_handle_t handle = STARPU_TASK_GET_HANDLE(task, i);
-    bool again = false;  // it comes once, however many ports it is bound to
-    for (unsigned j = 0; j < i; ++j) again = again || STARPU_TASK_GET_HANDLE(task, j) == handle;
-    if ((STARPU_TASK_GET_MODE(task, i) & STARPU_R) != 0 && !again && starpu_mpi_data_get_rank(handle) != rank &&
+    if ((STARPU_TASK_GET_MODE(task, i) & STARPU_R) != 0 && starpu_mpi_data_get_rank(handle) != rank &&
         starpu_mpi_cached_receive(handle) == 0)
       incoming += static_cast<std::int64_t>(starpu_data_get_size(handle));
   }
-  std::array<starpu_data_descr, STARPU_NMAXBUFS> descriptions{};
+  std::vector<starpu_data_descr> descriptions(count);
   starpu_mpi_task_exchange_params parameters{};
   status = starpu_mpi_task_exchange_data_before_execution(MPI_COMM_WORLD, task, descriptions.data(), &parameters);
   if (status != 0) return false;

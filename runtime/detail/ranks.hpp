@@ -85,7 +85,7 @@ void answer_farewells();
 
 void register_tile(_starpu_data_state* handle, std::int64_t tag, int owner);
 
-/// Submits `task` on the rank that owns its written tiles, with the messages before and after it.
+/// Submits `task`, which has no tile twice, on the rank that owns its written tiles, with the messages before and after it.
 /// @param received grows by the bytes that this rank receives for it
 /// @return whether the task was submitted here; otherwise the caller still owns it.
 bool submit(starpu_task* task, std::int64_t& received, int& status);

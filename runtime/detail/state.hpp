@@ -66,7 +66,13 @@ struct TaskRecord {
   std::uint64_t cost;
   bool streams;
   bool runs = false;  // its kernel was called; on a GPU it may run on when the call is over
-  std::vector<std::shared_ptr<TileState>> tiles;
+  struct Tile {
+    std::shared_ptr<TileState> state;
+    Access access;
+  };
+  std::vector<Tile> tiles;               // each once
+  std::vector<std::size_t> tile_of_port;  // which of them, for each tile of the ports in their order
+  std::vector<Index> counts;              // how many of these each Many and each Optional has
   Runtime::State* runtime;
   starpu_task* task = nullptr;
   std::list<TaskRecord>::iterator self{};
@@ -78,7 +84,6 @@ struct TaskRecord {
 
 struct CodeletCore::State {
   std::string name;
-  std::vector<Access> accesses;
   CpuCall call_cpu;
   std::vector<Kernel> cpu;
   CudaCall call_cuda;

@@ -102,7 +102,7 @@ std::string Runtime::State::diagnose() const {
   if (!in_flight.empty()) {
     const detail::TaskRecord& oldest = in_flight.front();
     text += fmt::format("; the oldest is {} with tiles", oldest.name());
-    for (const auto& tile : oldest.tiles)
+    for (const auto& [tile, access] : oldest.tiles)
       text += fmt::format(" {} x {} ({}{})", tile->shape.rows, tile->shape.cols,
                           human_bytes(static_cast<double>(tile->bytes())),
                           tile->host_views > 0 ? ", held by a HostView of this program" : "");

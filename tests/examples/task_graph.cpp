@@ -11,14 +11,14 @@ ASTERISM_HOST_DEVICE void sample(Part p, Out<double> y, Index j) {
 ASTERISM_HOST_DEVICE void add(In<double> x, InOut<double> y, Index j) { y.data[j] += x.data[j]; }
 
 void cpu_sample(const Part& p, Out<double> y) { for (Index j{}; j < y.cols; ++j) sample(p, y, j); }
-void cpu_sum(const NoArgs&, In<double> x, InOut<double> y) { for (Index j{}; j < y.cols; ++j) add(x, y, j); }
+void cpu_sum(In<double> x, InOut<double> y) { for (Index j{}; j < y.cols; ++j) add(x, y, j); }
 #ifdef __CUDACC__  // the same on a GPU, a thread for each element
 __device__ Index thread() { return Index{blockIdx.x} * 256 + threadIdx.x; }
 __global__ void samples(Part p, Out<double> y) { if (thread() < y.cols) sample(p, y, thread()); }
 __global__ void sums(In<double> x, InOut<double> y) { if (thread() < y.cols) add(x, y, thread()); }
 #define LAUNCH(kernel) kernel<<<unsigned(y.cols / 256 + 1), 256, 0, cudaStream_t(stream.handle)>>>
 void cuda_sample(Stream stream, const Part& p, Out<double> y) { LAUNCH(samples)(p, y); }
-void cuda_sum(Stream stream, const NoArgs&, In<double> x, InOut<double> y) { LAUNCH(sums)(x, y); }
+void cuda_sum(Stream stream, In<double> x, InOut<double> y) { LAUNCH(sums)(x, y); }
 #endif
 const Codelet sample_all{"sample", cpu_sample, ASTERISM_CUDA_KERNEL(cuda_sample)};
 const Codelet add_all{"add", cpu_sum, ASTERISM_CUDA_KERNEL(cuda_sum)};
@@ -29,7 +29,7 @@ int main() {
   const Tiles<double> y(runtime, parts, points, 1, points);  // a row each; memory appears where it is needed
   for (Index k = 0; k < parts; ++k) sample_all({double(k) / parts, 1. / (parts * points)}, y[k]);
   for (Index d = 1; d < parts; d *= 2)
-    for (Index k = 0; k < parts; k += 2 * d) add_all({}, y[k + d], y[k]);
+    for (Index k = 0; k < parts; k += 2 * d) add_all(y[k + d], y[k]);
   runtime.wait();  // throws what went wrong in a task
   const HostView<double> sum(y[0], HostView<double>::Access::read);
   double pi = 0;
