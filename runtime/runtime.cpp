@@ -9,6 +9,7 @@
 #include <exception>
 #include <sstream>
 
+#include "collectives.hpp"
 #include "detail/ending.hpp"
 #include "detail/environment.hpp"
 #include "detail/state.hpp"
@@ -99,18 +100,6 @@ starpu_conf configuration(Options& options, Environment& environment) {
   return conf;
 }
 
-/// While it lives this rank waits for the others, which the watchdogs do not take for work.
-class Meeting {
- public:
-  explicit Meeting(Runtime::State& state) : state_(state) { ++state_.meeting; }
-  Meeting(const Meeting&) = delete;
-  Meeting& operator=(const Meeting&) = delete;
-  ~Meeting() { --state_.meeting; }
-
- private:
-  Runtime::State& state_;
-};
-
 void end_starpu(Runtime::State& state) {
   state.rest.reset();
   if (state.ranks > 1)
@@ -131,11 +120,6 @@ void require_gpus(int asked) {
 #endif
                             ),
                 Blame::machine);
-}
-
-Error error_on_all_ranks(const Failure& failure) {
-  const std::string rank = failure.rank < 0 ? "" : fmt::format("rank {}: ", failure.rank);
-  return Error(rank + failure.reason, failure.blame, ThrownBy::all_ranks);
 }
 
 bool met_before_start = false;
@@ -300,17 +284,6 @@ int Runtime::rank() const { return state_->rank; }
 int Runtime::ranks() const { return state_->ranks; }
 Traffic Runtime::traffic() const { return state_->traffic(); }
 
-void Runtime::sum_over_ranks(double* values, Index count) const {
-  const Meeting meeting(*state_);
-  if (state_->ranks > 1) ranks::sum(values, count);
-}
-
-std::string Runtime::from_first_rank(std::string text) const {
-  const Meeting meeting(*state_);
-  if (state_->ranks > 1) ranks::broadcast(text);
-  return text;
-}
-
 void Runtime::barrier() const {
   const Meeting meeting(*state_);
   if (state_->ranks > 1) ranks::barrier();
@@ -318,7 +291,7 @@ void Runtime::barrier() const {
 
 void Runtime::require_alike(const std::string& statement) const {
   if (ranks() == 1) return;
-  const std::string first = from_first_rank(statement);
+  const std::string first = broadcast(*this, statement);
   std::optional<Failure> failure;
   if (statement != first)
     failure = {"", "was given other things than rank 0: " + difference(statement, first) + "; start all ranks alike",
@@ -380,6 +353,11 @@ void Runtime::on_worker(WorkerKind kind, int number, const std::function<void()>
   auto id = static_cast<unsigned>(worker);
   starpu_execute_on_specific_workers(Call::run, &call, 1, &id, "on_worker");
   call.rethrow();
+}
+
+Error error_on_all_ranks(const Failure& failure) {
+  const std::string rank = failure.rank < 0 ? "" : fmt::format("rank {}: ", failure.rank);
+  return Error(rank + failure.reason, failure.blame, ThrownBy::all_ranks);
 }
 
 Error agreed(const Error& error) {

@@ -51,12 +51,6 @@ class Runtime {
   /// Bytes that crossed links since the start, on this rank.
   [[nodiscard]] Traffic traffic() const;
 
-  /// Sums each of `values` over all ranks, in the order of ranks. Collective; the same result on every rank.
-  void sum_over_ranks(double* values, Index count) const;
-
-  /// Rank 0's text, on every rank. Collective.
-  [[nodiscard]] std::string from_first_rank(std::string text) const;
-
   /// Waits until every rank is here.
   void barrier() const;
 

@@ -10,17 +10,10 @@
 #include <utility>
 
 #include "../../codelets/poisson/slabs.hpp"
+#include "../../runtime/collectives.hpp"
 
 namespace asterism::poisson {
 namespace {
-
-/// One number of every rank, on every rank.
-std::vector<Index> of_ranks(const Runtime& runtime, Index mine) {
-  std::vector<double> numbers(static_cast<std::size_t>(runtime.ranks()));
-  numbers[static_cast<std::size_t>(runtime.rank())] = static_cast<double>(mine);
-  runtime.sum_over_ranks(numbers.data(), runtime.ranks());
-  return {numbers.begin(), numbers.end()};
-}
 
 Index workers(const Machine& machine) {
   const int gpus = machine.count(WorkerKind::cuda);
@@ -69,7 +62,7 @@ Layout choose_gemm_layout(const Runtime& runtime, const Machine& machine, const 
     throw Error("--method gemm needs all of the grid at once and cannot stream it: use --method fft");
   if (settings.slab_planes < 0)
     throw Error(fmt::format("slabs of {} rows: a slab needs at least 1", settings.slab_planes));
-  const std::vector<Index> workers_of_ranks = of_ranks(runtime, workers(machine));
+  const std::vector<Index> workers_of_ranks = gather(runtime, workers(machine));
   const Index elements = std::accumulate(workers_of_ranks.begin(), workers_of_ranks.end(), Index{0});
   require_room<T>(machine, grid, elements);
 
@@ -133,12 +126,12 @@ Hints GemmSolver<T>::product_hints(int worker, Slab s, std::size_t p) const {
 /// Every worker gets as many modes, give or take one.
 template <class T>
 void GemmSolver<T>::make_blocks() {
-  const std::vector<Index> workers_of_rank = of_ranks(*runtime_, workers(runtime_->machine()));
-  const std::vector<Index> on_gpus = of_ranks(*runtime_, layout_.where == Where::cuda ? 1 : 0);
+  const std::vector<Index> workers_of_rank = gather(*runtime_, workers(runtime_->machine()));
+  const std::vector<Where> where = gather(*runtime_, layout_.where);
   std::vector<std::pair<int, int>> elements;  // rank, worker
   for (std::size_t rank = 0; rank < workers_of_rank.size(); ++rank)
     for (Index w = 0; w < workers_of_rank[rank]; ++w)
-      elements.emplace_back(rank, on_gpus[rank] != 0 && workers_of_rank[rank] > 1 ? w : -1);
+      elements.emplace_back(rank, where[rank] == Where::cuda && workers_of_rank[rank] > 1 ? w : -1);
 
   const Index n = grid_.a.x.n, count = count_blocks(grid_, static_cast<Index>(elements.size()));
   const std::vector<double> mu = mode_eigenvalues();
@@ -159,7 +152,7 @@ void GemmSolver<T>::make_blocks() {
 template <class T>
 void GemmSolver<T>::make_places() {
   const std::vector<Index> gpus_of_rank =
-      of_ranks(*runtime_, layout_.where == Where::cuda ? workers(runtime_->machine()) : 0);
+      gather(*runtime_, layout_.where == Where::cuda ? workers(runtime_->machine()) : 0);
   for (std::size_t rank = 0; rank < gpus_of_rank.size(); ++rank)
     for (Index gpu = 0; gpu < std::max<Index>(1, gpus_of_rank[rank]); ++gpu)
       places_.push_back({static_cast<int>(rank), gpus_of_rank[rank] > 1 ? static_cast<int>(gpu) : -1, {}});

@@ -9,7 +9,7 @@
 #include <limits>
 #include <map>
 
-#include "../common/square_sums.hpp"
+#include "../../runtime/collectives.hpp"
 #include "../common/statement.hpp"
 
 namespace asterism::poisson {
@@ -30,19 +30,13 @@ struct Agreement {
   Index slab_planes = 0, lanes = 0, scratch = 0;
   Dealing dealing = Dealing::blocks;
 };
-Agreement agree(const Runtime& runtime, const Layout& mine) {
-  constexpr std::size_t size = 5;
-  std::vector<double> numbers(static_cast<std::size_t>(runtime.ranks()) * size);
-  const std::array<double, size> ours{static_cast<double>(mine.mode), static_cast<double>(mine.slab_planes),
-                                      static_cast<double>(mine.lanes), static_cast<double>(mine.scratch),
-                                      static_cast<double>(mine.dealing)};
-  std::copy(ours.begin(), ours.end(), numbers.begin() + runtime.rank() * static_cast<std::ptrdiff_t>(size));
-  runtime.sum_over_ranks(numbers.data(), static_cast<Index>(numbers.size()));
-  Agreement agreement{Mode::incore, static_cast<Index>(numbers[1]), static_cast<Index>(numbers[2]), 0,
-                      static_cast<Dealing>(static_cast<int>(numbers[4]))};
-  for (std::size_t first = 0; first < numbers.size(); first += size) {
-    if (static_cast<Mode>(static_cast<int>(numbers[first])) == Mode::streaming) agreement.mode = Mode::streaming;
-    agreement.scratch = std::max(agreement.scratch, static_cast<Index>(numbers[first + 3]));
+Agreement agreement_of_ranks(const Runtime& runtime, const Layout& mine) {
+  const std::vector<Agreement> all =
+      gather(runtime, Agreement{mine.mode, mine.slab_planes, mine.lanes, mine.scratch, mine.dealing});
+  Agreement agreement = all.front();
+  for (const Agreement& its : all) {
+    if (its.mode == Mode::streaming) agreement.mode = Mode::streaming;
+    agreement.scratch = std::max(agreement.scratch, its.scratch);
   }
   return agreement;
 }
@@ -52,13 +46,14 @@ Agreement agree(const Runtime& runtime, const Layout& mine) {
 template <class Choice>
 Layout agreed_layout(const Runtime& runtime, const Machine& machine, const Grid& grid, Settings settings,
                      const Choice& choose) {
-  Layout layout = choose(machine, grid, settings);
+  Layout layout;
+  agree(runtime, [&] { layout = choose(machine, grid, settings); });  // a memory may be too small on one rank only
   if (runtime.ranks() == 1) return layout;
-  const Agreement slabs = agree(runtime, layout);
+  const Agreement slabs = agreement_of_ranks(runtime, layout);
   settings.mode = slabs.mode;
   settings.slab_planes = slabs.slab_planes;
-  layout = choose(machine, grid, settings);
-  layout.scratch = agree(runtime, layout).scratch;
+  agree(runtime, [&] { layout = choose(machine, grid, settings); });
+  layout.scratch = agreement_of_ranks(runtime, layout).scratch;
   layout.lanes = slabs.lanes;
   layout.dealing = slabs.dealing;
   return layout;
@@ -373,16 +368,23 @@ typename SlabbedProblem<T>::ModeTiles SlabbedProblem<T>::mode_tiles(int rank, co
 /// The moments of all planes, those of a plane together, on every rank. Collective.
 template <class T>
 std::vector<double> SlabbedProblem<T>::all_moments(const Tiles<double>& of_slabs) const {
+  struct OfPlane {
+    Index plane;
+    std::array<double, kernels::moments_count> moments;
+  };
   runtime_->wait();
-  std::vector<double> all(static_cast<std::size_t>(kernels::moments_count * grid_.total_planes()));
+  std::vector<OfPlane> mine;
   for (Index number = 0; number < slab_count(); ++number) {
     if (owner(number) != runtime_->rank()) continue;
     const HostView<double> view(of_slabs[number], HostView<double>::Access::read);
-    double* const planes = all.data() + kernels::moments_count * first_plane(number);
-    for (Index i = 0; i < view.rows(); ++i)
-      std::copy_n(view.row(i), view.cols(), planes + kernels::moments_count * i);
+    for (Index i = 0; i < view.rows(); ++i) {
+      OfPlane& added = mine.emplace_back(OfPlane{first_plane(number) + i, {}});
+      std::copy_n(view.row(i), kernels::moments_count, added.moments.begin());
+    }
   }
-  runtime_->sum_over_ranks(all.data(), static_cast<Index>(all.size()));
+  std::vector<double> all(static_cast<std::size_t>(kernels::moments_count * grid_.total_planes()));
+  for (const OfPlane& of_plane : gather_lists(*runtime_, mine))
+    std::copy_n(of_plane.moments.begin(), kernels::moments_count, all.data() + kernels::moments_count * of_plane.plane);
   return all;
 }
 

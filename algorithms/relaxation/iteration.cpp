@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "../common/square_sums.hpp"
+#include "../../runtime/collectives.hpp"
 #include "../common/stopwatch.hpp"
 #include "speeds.hpp"
 
@@ -75,7 +75,7 @@ const Tile<SquareSum>& ResidualSums::work(std::size_t s) const {
 
 std::optional<Norms> ResidualSums::norms(Index number, double diagonal, const Scaled& lifted) const {
   constexpr std::size_t parts = kernels::residual_parts;
-  std::vector<SquareSum> all(shares_.size() * parts + 1);
+  std::vector<SquareSum> all(shares_.size() * parts);
   for (std::size_t s = 0; s < shares_.size(); ++s) {
     const Tile<SquareSum>& tile = sums(s, number);
     if (tile.owner() != runtime_->rank()) continue;
@@ -84,10 +84,8 @@ std::optional<Norms> ResidualSums::norms(Index number, double diagonal, const Sc
     const HostView<SquareSum> view(tile, HostView<SquareSum>::Access::read);
     std::copy_n(view.row(0), parts, &all[s * parts]);
   }
-  all.back().add(runtime_->task_has_failed() ? 1 : 0);
+  if (any(*runtime_, runtime_->task_has_failed())) return {};
   sum_over_ranks(*runtime_, all);
-  if (all.back().total() > 0) return {};
-  all.pop_back();
   std::array<SquareSum, parts> total{};
   for (std::size_t i = 0; i < all.size(); ++i) total[i % parts] += all[i];
   const Scaled source = total[kernels::source_squares].total() + lifted;

@@ -4,6 +4,7 @@
 #include <exception>
 #include <thread>
 
+#include "../../runtime/collectives.hpp"
 #include "../common/stopwatch.hpp"
 #include "striped_problem.hpp"
 
@@ -95,20 +96,23 @@ void measure(Runtime& runtime, std::vector<Candidate>& workers, const Problem& p
     trials.emplace_back(runtime, worker, beside, problem, settings);
   }
   for (Trial<T>& trial : trials) trial.fill();
-  std::vector<std::vector<const detail::TileBase*>> mine;
+  std::vector<const Trial<T>*> ours;
+  std::vector<std::vector<const detail::TileBase*>> last_tiles;
   for (const Trial<T>& trial : trials)
-    if (trial.worker().rank == runtime.rank()) mine.push_back({&trial.last()});
-  std::vector<double> speeds(workers.size());
+    if (trial.worker().rank == runtime.rank()) {
+      ours.push_back(&trial);
+      last_tiles.push_back({&trial.last()});
+    }
+  std::vector<double> our_speeds(ours.size());
   for (int repetition = 0; repetition < 3; ++repetition) {  // the first one warms up
     runtime.wait();
     for (Trial<T>& trial : trials) trial.relax();
-    const std::vector<double> seconds = seconds_until_done(mine);
-    for (std::size_t i = 0, k = 0; i < trials.size(); ++i)
-      if (workers[i].rank == runtime.rank())
-        speeds[i] = std::max(speeds[i], trials[i].nodes_relaxed() / seconds[k++]);
+    const std::vector<double> seconds = seconds_until_done(last_tiles);
+    for (std::size_t k = 0; k < ours.size(); ++k)
+      our_speeds[k] = std::max(our_speeds[k], ours[k]->nodes_relaxed() / seconds[k]);
   }
   runtime.wait();
-  runtime.sum_over_ranks(speeds.data(), static_cast<Index>(speeds.size()));
+  const std::vector<double> speeds = gather_lists(runtime, our_speeds);  // the workers, too, are in the order of ranks
   for (std::size_t i = 0; i < workers.size(); ++i) workers[i].speed = speeds[i];
 }
 
@@ -133,23 +137,25 @@ std::vector<Candidate> all_workers(const Runtime& runtime) {
   const Machine machine = runtime.machine();
   const auto main_memory = static_cast<double>(machine.capacity(MemoryKind::main));
   const std::optional<std::size_t> at_once = tasks_in_memory(machine);
-  constexpr int numbers = 5;
-  const double mine[numbers] = {static_cast<double>(machine.count(WorkerKind::cuda)),
-                                static_cast<double>(machine.capacity(MemoryKind::gpu)),
-                                static_cast<double>(machine.count(WorkerKind::cpu)),
-                                at_once ? main_memory / static_cast<double>(*at_once) : 0,
-                                at_once ? 0 : main_memory};
-  std::vector<double> all(static_cast<std::size_t>(numbers * runtime.ranks()));
-  std::copy_n(mine, numbers, all.begin() + numbers * runtime.rank());
-  runtime.sum_over_ranks(all.data(), static_cast<Index>(all.size()));
+  struct OfRank {
+    int gpus, cores;
+    std::size_t gpu_memory;
+    double memory_of_core, memory;  // where tasks' memory is limited one by one, or all together
+  };
+  const OfRank mine{machine.count(WorkerKind::cuda), machine.count(WorkerKind::cpu), machine.capacity(MemoryKind::gpu),
+                    at_once ? main_memory / static_cast<double>(*at_once) : 0, at_once ? 0 : main_memory};
   std::vector<Candidate> workers;
-  for (int rank = 0; rank < runtime.ranks(); ++rank) {
-    const double* const its = &all[static_cast<std::size_t>(numbers * rank)];
-    for (int k = 0; k < static_cast<int>(its[0]); ++k)
-      workers.push_back({.rank = rank, .where = Where::cuda, .worker = k, .memory = its[1]});
-    for (int k = 0; k < static_cast<int>(its[2]); ++k)
-      workers.push_back(
-          {.rank = rank, .where = Where::cpu, .worker = k, .memory = its[3], .rank_memory = its[4]});
+  int rank = 0;
+  for (const OfRank& its : gather(runtime, mine)) {
+    for (int k = 0; k < its.gpus; ++k)
+      workers.push_back({.rank = rank, .where = Where::cuda, .worker = k, .memory = static_cast<double>(its.gpu_memory)});
+    for (int k = 0; k < its.cores; ++k)
+      workers.push_back({.rank = rank,
+                         .where = Where::cpu,
+                         .worker = k,
+                         .memory = its.memory_of_core,
+                         .rank_memory = its.memory});
+    ++rank;
   }
   return workers;
 }

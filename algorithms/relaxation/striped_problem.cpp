@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "../../runtime/error.hpp"
-#include "../common/square_sums.hpp"
+#include "../../runtime/collectives.hpp"
 
 namespace asterism::relaxation {
 
@@ -71,14 +71,15 @@ Tile<T> StripedProblem<T>::borrow(T* rows, std::size_t s) const {
 
 template <class T>
 bool StripedProblem<T>::agree_on_source(const T* f) const {
-  const double mine = row_count() > 0 ? 1 : 0;
-  std::array<double, 2> ranks{mine, f != nullptr ? mine : 0};
-  runtime_->sum_over_ranks(ranks.data(), ranks.size());
-  if (ranks[1] > 0 && ranks[1] < ranks[0])
-    throw Error(
-        fmt::format("f is given on {} of the {} ranks that have rows: give it on all of them, or on none",
-                    ranks[1], ranks[0]));
-  return ranks[1] > 0;
+  enum class Has { no_rows, no_source, source };
+  const std::vector<Has> all =
+      gather(*runtime_, row_count() == 0 ? Has::no_rows : f == nullptr ? Has::no_source : Has::source);
+  const auto with = std::count(all.begin(), all.end(), Has::source);
+  const auto without = std::count(all.begin(), all.end(), Has::no_source);
+  if (with > 0 && without > 0)
+    throw Error(fmt::format("f is given on {} of the {} ranks that have rows: give it on all of them, or on none", with,
+                            with + without));
+  return with > 0;
 }
 
 template <class T>

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -210,17 +211,23 @@ std::optional<Failure> agree_on_failure(const std::optional<Failure>& mine) {
 
 void broadcast(std::string& text) { broadcast_from(0, text); }
 
-void sum(double* values, Index count) {
-  // Gathered and added in the order of ranks rather than reduced: the same bits on every rank and in every run.
+void broadcast(void* value, std::size_t bytes) {
+  MPI_Bcast(value, static_cast<int>(bytes), MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
+void gather(const void* mine, Index count, std::size_t element_bytes, const std::function<void*(Index)>& resize) {
   int ranks = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  std::vector<double> all(static_cast<std::size_t>(count) * static_cast<std::size_t>(ranks));
-  MPI_Allgather(values, static_cast<int>(count), MPI_DOUBLE, all.data(), static_cast<int>(count), MPI_DOUBLE,
-                MPI_COMM_WORLD);
-  for (Index i = 0; i < count; ++i) {
-    values[i] = 0;
-    for (Index r = 0; r < ranks; ++r) values[i] += all[static_cast<std::size_t>(r * count + i)];
-  }
+  std::vector<int> counts(static_cast<std::size_t>(ranks)), firsts(counts.size());
+  const int ours = static_cast<int>(count);
+  MPI_Allgather(&ours, 1, MPI_INT, counts.data(), 1, MPI_INT, MPI_COMM_WORLD);
+  std::exclusive_scan(counts.begin(), counts.end(), firsts.begin(), 0);
+  MPI_Datatype element{};  // whole elements: MPI counts in int
+  MPI_Type_contiguous(static_cast<int>(element_bytes), MPI_BYTE, &element);
+  MPI_Type_commit(&element);
+  MPI_Allgatherv(mine, ours, element, resize(firsts.back() + counts.back()), counts.data(), firsts.data(), element,
+                 MPI_COMM_WORLD);
+  MPI_Type_free(&element);
 }
 
 void start_pulses() {

@@ -2,6 +2,7 @@
 /// MPI, as far as the runtime needs it. Private to runtime/. With one rank nothing here calls MPI.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -53,7 +54,9 @@ std::optional<Failure> agree_on_failure(const std::optional<Failure>& mine);
 
 /// Rank 0's text on every rank.
 void broadcast(std::string& text);
-void sum(double* values, Index count);
+void broadcast(void* value, std::size_t bytes);
+/// The elements of all ranks in their order. @param resize resize(n): memory for n elements
+void gather(const void* mine, Index count, std::size_t element_bytes, const std::function<void*(Index)>& resize);
 
 /// Pulses: messages without content by which the watchdogs tell each other that their rank makes progress. They have a
 /// communicator of their own and never wait for anybody, so that neither StarPU's messages nor a rank that does not

@@ -175,6 +175,21 @@ struct Runtime::State {
   [[nodiscard]] Traffic traffic() const;
 };
 
+/// What all ranks throw where some of them have failed.
+Error error_on_all_ranks(const Failure& failure);
+
+/// While it lives this rank waits for the others, which the watchdogs do not take for work.
+class Meeting {
+ public:
+  explicit Meeting(Runtime::State& state) : state_(state) { ++state_.meeting; }
+  Meeting(const Meeting&) = delete;
+  Meeting& operator=(const Meeting&) = delete;
+  ~Meeting() { --state_.meeting; }
+
+ private:
+  Runtime::State& state_;
+};
+
 /// The names of StarPU's schedulers, less those that wait for more than tasks.
 std::vector<std::string> schedulers();
 

@@ -14,6 +14,7 @@
 
 #include "../support/skip.hpp"
 #include "algorithms/poisson/solver.hpp"
+#include "runtime/collectives.hpp"
 
 namespace asterism::test {
 

@@ -180,7 +180,7 @@ double error_of(Runtime& runtime, Problem problem, const Exponential& exact) {
     const Index node = static_cast<Index>(i);
     error2[0] += std::pow(solved.u[i] - at(solved.first_plane + node / grid.columns(), node % grid.columns()), 2);
   }
-  runtime.sum_over_ranks(error2, 1);
+  sum_over_ranks(runtime, error2, 1);
   return std::sqrt(error2[0] / static_cast<double>(grid.unknowns()));
 }
 
@@ -352,7 +352,7 @@ TEST_CASE("ranks share the planes, and every plane once") {
     for (const Index batch : {1, 3}) {
       poisson::Solver<double> solver(runtime, {.shape = {planes, 8}, .batch = batch});
       double mine[] = {static_cast<double>(solver.plane_count())};
-      runtime.sum_over_ranks(mine, 1);
+      sum_over_ranks(runtime, mine, 1);
       CHECK(mine[0] == static_cast<double>(batch * planes));
       CHECK(solver.first_plane() + solver.plane_count() <= batch * planes);
     }
@@ -376,7 +376,7 @@ TEST_CASE("ranks with unlike cores and memories agree on the slabs" * doctest::s
   CHECK(solved.layout.mode == poisson::Mode::streaming);  // the last rank has to, so all do
   CHECK(solved.check.scaled_residual < 4 * eps<double>);
   double scratch = static_cast<double>(solved.layout.scratch), sum = scratch;
-  runtime.sum_over_ranks(&sum, 1);
+  sum_over_ranks(runtime, &sum, 1);
   CHECK(sum == runtime.ranks() * scratch);
 
   const poisson::Problem other{.shape = {40, last ? 31 : 30}};
@@ -446,7 +446,7 @@ TEST_CASE_TEMPLATE("no end held: the mean of f must vanish, that of u does", T, 
           difference[1] += std::pow(static_cast<double>(balanced.u[i]), 2);
           difference[2] += weight(balanced.first_plane * columns + static_cast<Index>(i)) * balanced.u[i] / measure;
         }
-        runtime.sum_over_ranks(difference, 3);
+        sum_over_ranks(runtime, difference, 3);
         CHECK(std::sqrt(difference[0] / difference[1]) < 300 * eps<T>);
         CHECK(std::abs(difference[2]) < 10 * eps<T> * std::sqrt(difference[1]));
         // Numbers that were rounded to float32 once have a mean that vanishes no better.
@@ -622,7 +622,7 @@ TEST_CASE("what crosses between ranks is what the slabs show" * doctest::skip(!s
   const Problem problem{.shape = {256, 16, 16}};
   const Solved<double> solved = solve_model<double>(runtime, problem, Model::random, {.slab_planes = 16});
   double bytes[] = {static_cast<double>(solved.report.traffic.between_ranks)};
-  runtime.sum_over_ranks(bytes, 1);
+  sum_over_ranks(runtime, bytes, 1);
   // Between two ranks: the prefix (3 planes) one way, the first unknown (1) the other.
   CHECK(bytes[0] == static_cast<double>((runtime.ranks() - 1) * 4 * 256 * 8));
 }

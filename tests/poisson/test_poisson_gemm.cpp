@@ -275,7 +275,7 @@ double distance(const Runtime& runtime, const std::vector<T>& a, const std::vect
     sums[0] += std::pow(static_cast<double>(a[i]) - static_cast<double>(b[i]), 2);
     sums[1] += std::pow(static_cast<double>(b[i]), 2);
   }
-  runtime.sum_over_ranks(sums, 2);
+  sum_over_ranks(runtime, sums, 2);
   return std::sqrt(sums[0] / sums[1]);
 }
 
@@ -417,7 +417,7 @@ TEST_CASE("every worker has a block of modes, unless there are fewer modes") {
   const Machine machine = runtime.machine();
   const int gpus = machine.count(WorkerKind::cuda);
   double workers[] = {static_cast<double>(gpus > 0 ? gpus : machine.count(WorkerKind::cpu))};
-  runtime.sum_over_ranks(workers, 1);
+  sum_over_ranks(runtime, workers, 1);
   for (const Index n : {1, 2, 3, 5, 64}) {
     const poisson::GemmSolver<double> solver(runtime, {.shape = {6, n}});
     CHECK(solver.block_count() == std::min(n, static_cast<Index>(workers[0])));

@@ -13,6 +13,7 @@
 #include "algorithms/poisson/gemm_solver.hpp"
 #include "algorithms/poisson/solver.hpp"
 #include "random_problems.hpp"
+#include "runtime/collectives.hpp"
 #include "separable_oracle.hpp"
 
 namespace asterism::test {
@@ -280,7 +281,7 @@ Solution solve_by(Runtime& runtime, const Solve& s) {
     copy_rows(slab, tile, HostView<T>::Access::read,
               [&](const T* row, Index place) { std::copy_n(row, columns, u.begin() + place); });
   });
-  runtime.sum_over_ranks(u.data(), static_cast<Index>(u.size()));
+  sum_over_ranks(runtime, u.data(), static_cast<Index>(u.size()));
   solution.u.assign(u.begin(), u.end());
   return solution;
 }

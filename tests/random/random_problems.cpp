@@ -12,6 +12,8 @@
 #include <csignal>
 #include <cstring>
 
+#include "runtime/collectives.hpp"
+
 namespace asterism::test {
 
 void Findings::expect(const std::string& name, double value, double bound) {
@@ -76,7 +78,7 @@ bool run_cases(Runtime& runtime, const Settings& settings) {
   };
   const auto goes_on = [&] {  // by the clock of rank 0
     double time = tells ? seconds() : 0;
-    runtime.sum_over_ranks(&time, 1);
+    sum_over_ranks(runtime, &time, 1);
     return time < settings.seconds;
   };
 

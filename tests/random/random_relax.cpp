@@ -15,6 +15,7 @@
 #include "algorithms/relaxation/solver.hpp"
 #include "algorithms/wavefront/solver.hpp"
 #include "random_problems.hpp"
+#include "runtime/collectives.hpp"
 
 namespace asterism::test {
 namespace {
@@ -348,7 +349,7 @@ Result relax_rows(Runtime& runtime, const Relaxation& r, auto& solver, Index fir
   result.report = solver.solve(r.has_source ? f.data() : nullptr, u.data());
   std::vector<double> all(r.guess.size());
   std::copy(u.begin(), u.end(), all.begin() + first);
-  runtime.sum_over_ranks(all.data(), static_cast<Index>(all.size()));
+  sum_over_ranks(runtime, all.data(), static_cast<Index>(all.size()));
   result.u.assign(all.begin(), all.end());
   return result;
 }

@@ -13,6 +13,7 @@
 #include "../support/skip.hpp"
 #include "../support/worst.hpp"
 #include "algorithms/relaxation/solver.hpp"
+#include "runtime/collectives.hpp"
 
 namespace asterism::test {
 
@@ -80,7 +81,7 @@ Run<T, Settings> run(Runtime& runtime, const Problem& problem, const std::type_i
   result.shares = solver.shares();
   std::vector<double> all(guess.size());
   std::copy(u.begin(), u.end(), all.begin() + first);
-  runtime.sum_over_ranks(all.data(), static_cast<Index>(all.size()));
+  sum_over_ranks(runtime, all.data(), static_cast<Index>(all.size()));
   result.u.assign(all.begin(), all.end());
   return result;
 }

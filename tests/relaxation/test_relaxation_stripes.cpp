@@ -291,7 +291,7 @@ TEST_CASE("workers are measured, and all ranks know the same speeds") {
       CHECK(worker.speed == 1);
     sums.push_back(worker.speed);
   }
-  runtime.sum_over_ranks(sums.data(), static_cast<Index>(sums.size()));
+  sum_over_ranks(runtime, sums.data(), static_cast<Index>(sums.size()));
   for (std::size_t i = 0; i < sums.size(); ++i)
     CHECK(sums[i] == doctest::Approx(runtime.ranks() * workers[i].speed));
   settings.balance = Balance::equal;

@@ -16,6 +16,7 @@
 
 #include "../support/child.hpp"
 #include "runtime/codelet.hpp"
+#include "runtime/collectives.hpp"
 #include "runtime/detail/ranks.hpp"
 #include "runtime/pinned_buffer.hpp"
 
@@ -147,8 +148,8 @@ TEST_CASE("ranks: every byte that is received is counted once, on the rank that 
   }
   CHECK(received() == expected);
   double sum = static_cast<double>(runtime.traffic().between_ranks), mine = static_cast<double>(expected);
-  runtime.sum_over_ranks(&sum, 1);
-  runtime.sum_over_ranks(&mine, 1);
+  sum_over_ranks(runtime, &sum, 1);
+  sum_over_ranks(runtime, &mine, 1);
   CHECK(sum == mine);
 }
 
@@ -176,7 +177,7 @@ TEST_CASE("ranks: what one of them has its workers do concerns nobody else") {
   }
   CHECK((calls > 0) == (runtime.rank() == 0 || runtime.rank() == last));
   double ranks = 1;
-  runtime.sum_over_ranks(&ranks, 1);
+  sum_over_ranks(runtime, &ranks, 1);
   CHECK(ranks == runtime.ranks());
 }
 
@@ -242,16 +243,61 @@ TEST_CASE("ranks: sums, texts and barriers") {
   CHECK(runtime.machine().ranks == ranks);
   CHECK(launched_rank() == rank);
   double values[] = {1, 0.1 * (rank + 1), rank == 0 ? 1e300 : -1e300 / (ranks - 1.0)};
-  runtime.sum_over_ranks(values, 3);
+  sum_over_ranks(runtime, values, 3);
   double tenths = 0;
   for (int r = 0; r < ranks; ++r) tenths += 0.1 * (r + 1);
   CHECK(values[0] == ranks);
   CHECK(values[1] == tenths);  // to the last bit: added in the order of ranks
-  runtime.sum_over_ranks(values, 0);
-  CHECK(runtime.from_first_rank(rank == 0 ? "from the first" : "a much longer text that nobody shall see") ==
+  sum_over_ranks(runtime, values, 0);
+  CHECK(broadcast(runtime, rank == 0 ? "from the first" : "a much longer text that nobody shall see") ==
         "from the first");
-  CHECK(runtime.from_first_rank("").empty());
+  CHECK(broadcast(runtime, "").empty());
   for (int i = 0; i < 100; ++i) runtime.barrier();
+}
+
+TEST_CASE("ranks: what each has, told to all") {
+  Runtime runtime;
+  const int rank = runtime.rank(), ranks = runtime.ranks();
+  struct Told {
+    std::int64_t number;
+    char letter;
+  };
+  const std::vector<Told> told = gather(runtime, Told{(std::int64_t{1} << 60) + rank, static_cast<char>('a' + rank)});
+  REQUIRE(told.size() == static_cast<std::size_t>(ranks));
+  for (int r = 0; r < ranks; ++r) {
+    CHECK(told[static_cast<std::size_t>(r)].number == (std::int64_t{1} << 60) + r);
+    CHECK(told[static_cast<std::size_t>(r)].letter == 'a' + r);
+  }
+  // Rank r has r numbers, so that the first list is empty.
+  std::vector<int> expected;
+  for (int r = 0; r < ranks; ++r) expected.insert(expected.end(), static_cast<std::size_t>(r), r);
+  CHECK(gather_lists(runtime, std::vector<int>(static_cast<std::size_t>(rank), rank)) == expected);
+  CHECK(gather_lists(runtime, std::vector<double>{}).empty());
+  CHECK(broadcast(runtime, 7.5 + rank) == 7.5);
+  CHECK_FALSE(any(runtime, false));
+  CHECK(any(runtime, rank == ranks - 1));
+  CHECK(any(runtime, true));
+}
+
+TEST_CASE("ranks: an error on one is thrown on all, and they go on together") {
+  Runtime runtime;
+  const int last = runtime.ranks() - 1;
+  int calls = 0;
+  agree(runtime, [&] { ++calls; });
+  CHECK(calls == 1);
+  try {
+    agree(runtime, [&] {
+      if (runtime.rank() == last) throw Error("no room for 5 tiles", Blame::machine);
+    });
+    FAIL("nobody threw");
+  } catch (const Error& error) {
+    CHECK(std::string(error.what()) == (last == 0 ? "" : "rank " + std::to_string(last) + ": ") + "no room for 5 tiles");
+    CHECK(error.blame() == Blame::machine);
+    CHECK(error.thrown_by() == (last == 0 ? ThrownBy::this_rank : ThrownBy::all_ranks));
+  }
+  const auto everywhere = [&] { agree(runtime, [] { throw Error("grid is 0 x 5"); }); };
+  CHECK_THROWS_WITH_AS(everywhere(), "grid is 0 x 5", Error);
+  CHECK(gather(runtime, runtime.rank()).size() == static_cast<std::size_t>(runtime.ranks()));
 }
 
 TEST_CASE("ranks: a failure on one is thrown on all, and the runtime goes on") {

@@ -24,6 +24,7 @@
 #include "../support/child.hpp"
 #include "runtime/bandwidth.hpp"
 #include "runtime/codelet.hpp"
+#include "runtime/collectives.hpp"
 #include "runtime/pinned_buffer.hpp"
 
 extern char** environ;
@@ -160,9 +161,9 @@ TEST_CASE("runtime: the machine") {
         machine.schedulers.end());
   const Traffic none = runtime.traffic() - runtime.traffic();
   CHECK(none.to_device + none.from_device + none.to_disk + none.from_disk + none.between_ranks == 0);
-  CHECK(runtime.from_first_rank("text") == "text");
+  CHECK(broadcast(runtime, "text") == "text");
   double sums[] = {1, 2};
-  runtime.sum_over_ranks(sums, 2);
+  sum_over_ranks(runtime, sums, 2);
   CHECK(sums[0] == 1);
   CHECK(sums[1] == 2);
   runtime.barrier();

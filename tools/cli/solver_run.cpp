@@ -7,6 +7,8 @@
 #include <fstream>
 #include <string>
 
+#include "../../runtime/collectives.hpp"
+
 namespace asterism::tools {
 namespace {
 
@@ -31,19 +33,15 @@ std::string command_line() {
 
 Workers workers_of_all_ranks(const Runtime& runtime) {
   const Machine machine = runtime.machine();
-  double counts[] = {static_cast<double>(machine.count(WorkerKind::cpu)),
-                     static_cast<double>(machine.count(WorkerKind::cuda))};
-  runtime.sum_over_ranks(counts, std::size(counts));
-  return {static_cast<int>(counts[0]), static_cast<int>(counts[1]), runtime.ranks()};
+  int counts[] = {machine.count(WorkerKind::cpu), machine.count(WorkerKind::cuda)};
+  sum_over_ranks(runtime, counts, std::size(counts));
+  return {counts[0], counts[1], runtime.ranks()};
 }
 
 Traffic traffic_of_all_ranks(const Runtime& runtime, const Traffic& mine) {
-  const std::int64_t counts[] = {mine.to_device, mine.from_device, mine.to_disk, mine.from_disk,
-                                 mine.between_ranks};
-  std::vector<double> sums(std::begin(counts), std::end(counts));
-  runtime.sum_over_ranks(sums.data(), static_cast<Index>(sums.size()));
-  const auto sum = [&](std::size_t i) { return static_cast<std::int64_t>(sums[i]); };
-  return {sum(0), sum(1), sum(2), sum(3), sum(4)};
+  std::int64_t bytes[] = {mine.to_device, mine.from_device, mine.to_disk, mine.from_disk, mine.between_ranks};
+  sum_over_ranks(runtime, bytes, std::size(bytes));
+  return {bytes[0], bytes[1], bytes[2], bytes[3], bytes[4]};
 }
 
 void tell_replaced(const CommonOptions& options, const std::vector<std::filesystem::path>& inputs) {
@@ -60,7 +58,7 @@ std::optional<NpyWriter> open_output(const Runtime& runtime, const std::filesyst
   if (output.empty()) return std::nullopt;
   std::optional<NpyWriter> writer;
   if (runtime.rank() == 0) writer.emplace(output, precision, shape);
-  const std::string temporary = runtime.from_first_rank(writer ? writer->temporary().string() : "");
+  const std::string temporary = broadcast(runtime, writer ? writer->temporary().string() : "");
   if (!writer) writer.emplace(NpyWriter::attach(temporary));
   return writer;
 }

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <thread>
 
-#include "../../algorithms/common/square_sums.hpp"
+#include "../../runtime/collectives.hpp"
 #include "../../algorithms/poisson/problem.hpp"
 #include "../../algorithms/relaxation/mlssor.hpp"
 #include "../../algorithms/relaxation/solver.hpp"
