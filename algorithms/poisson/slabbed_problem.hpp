@@ -13,6 +13,7 @@
 #include "../../runtime/report.hpp"
 #include "../../runtime/runtime.hpp"
 #include "../../runtime/tile.hpp"
+#include "../common/one_per_rank.hpp"
 #include "layout.hpp"
 #include "problem.hpp"
 
@@ -166,14 +167,6 @@ class SlabbedProblem {
   Tiles<double> x_sides_, y_sides_;    // given values, per slab, and per rank;
   std::vector<Tile<double>> z_sides_;  // empty where all are zero
 };
-
-/// A tile of every rank, for what each of them needs in full.
-template <class U = double>
-std::vector<Tile<U>> one_per_rank(Runtime& runtime, Index rows, Index cols) {
-  std::vector<Tile<U>> tiles;
-  for (int rank = 0; rank < runtime.ranks(); ++rank) tiles.emplace_back(runtime, rows, cols, rank);
-  return tiles;
-}
 
 /// Writes value(row, column) to a tile, where this rank owns it.
 template <class T, class Value>

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "../../runtime/collectives.hpp"
+#include "../common/one_per_rank.hpp"
 #include "../common/stopwatch.hpp"
 #include "speeds.hpp"
 
@@ -59,12 +60,10 @@ class Residuals {
 }  // namespace
 
 ResidualSums::ResidualSums(Runtime& runtime, const std::vector<Share>& shares)
-    : runtime_(&runtime), shares_(shares) {
+    : runtime_(&runtime), shares_(shares), work_(one_per_rank<SquareSum>(runtime, 1, kernels::residual_scratch)) {
   for (const Share& share : shares)
     for (std::vector<Tile<SquareSum>>& sums : sums_)
       sums.emplace_back(runtime, 1, kernels::residual_parts, share.rank);
-  for (int rank = 0; rank < runtime.ranks(); ++rank)
-    work_.emplace_back(runtime, 1, kernels::residual_scratch, rank);
 }
 
 const Tile<SquareSum>& ResidualSums::sums(std::size_t s, Index number) const { return sums_[number % 2][s]; }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "../common/one_per_rank.hpp"
 #include "../common/statement.hpp"
 #include "speeds.hpp"
 
@@ -57,9 +58,9 @@ template <class T>
 void Solver<T>::make_tiles() {
   for (int rank = 0; rank < runtime_->ranks(); ++rank) {
     frame_rows_.push_back(grid_.frame_rows(rank));
-    if (overlaps()) border_work_.emplace_back(*runtime_, 1, kernels::border_scratch(stripe(0)), rank);
     set(*runtime_, nothing_.emplace_back(*runtime_, 1, 1, rank), [](Index, Index) { return 0; });
   }
+  if (overlaps()) border_work_ = one_per_rank<T>(*runtime_, 1, kernels::border_scratch(stripe(0)));
   for (std::size_t s = 0; s < shares().size(); ++s) {
     const kernels::Stripe shape = stripe(s);
     const auto tile = [&](Index r, Index c) { return Tile<T>(*runtime_, r, c, shares()[s].rank); };
