@@ -117,7 +117,7 @@ Hints GemmSolver<T>::hints_at(int worker) const {
 template <class T>
 Hints GemmSolver<T>::product_hints(int worker, Slab s, std::size_t p) const {
   Hints hints = hints_at(worker);
-  hints.flops = 2 * static_cast<double>(planes_of(s.place)) * static_cast<double>(grid_.a.x.n) *
+  hints.flops = 2 * static_cast<double>(slabs_.planes_of(s.place)) * static_cast<double>(grid_.a.x.n) *
                 static_cast<double>(blocks_[p].modes);
   hints.label = fmt::format("slab {}, modes {}", s.number, p);
   return hints;
@@ -134,14 +134,14 @@ void GemmSolver<T>::make_blocks() {
       elements.emplace_back(rank, where[rank] == Where::cuda && workers_of_rank[rank] > 1 ? w : -1);
 
   const Index n = grid_.a.x.n, count = count_blocks(grid_, static_cast<Index>(elements.size()));
-  const std::vector<double> mu = mode_eigenvalues();
+  const std::vector<double> mu = mode_eigenvalues(grid_);
   for (Index p = 0; p < count; ++p) {
     const auto [rank, worker] =
         elements[static_cast<std::size_t>(p * static_cast<Index>(elements.size()) / count)];
     Block b{n * p / count, n * (p + 1) / count - n * p / count, rank, worker, {}, {}, {}};
     b.forward = Tile<T>(*runtime_, n, b.modes, rank);
     codelets::transform_matrix<T>({kind_, n, 0, b.first_mode}, b.forward, hints_at(worker));
-    b.systems = this->mode_tiles(rank, mu, b.first_mode, b.modes);
+    b.systems = mode_tiles(*runtime_, grid_, rank, mu, b.first_mode, b.modes);
     if (grid_.slow.periodic())
       b.response = Tile<double>(*runtime_, grid_.interface().response, b.modes, rank);
     blocks_.push_back(std::move(b));
@@ -157,7 +157,7 @@ void GemmSolver<T>::make_places() {
     for (Index gpu = 0; gpu < std::max<Index>(1, gpus_of_rank[rank]); ++gpu)
       places_.push_back({static_cast<int>(rank), gpus_of_rank[rank] > 1 ? static_cast<int>(gpu) : -1, {}});
   for (Index number = 0; number < slab_count(); ++number) {
-    Place& place = places_[place_of(slab_number(number))];
+    Place& place = places_[place_of(slabs_[number])];
     if (!place.inverse.empty()) continue;
     for (const Block& b : blocks_) {
       Tile<T>& matrix = place.inverse.emplace_back(*runtime_, b.modes, grid_.a.x.n, place.rank);
@@ -170,11 +170,11 @@ void GemmSolver<T>::make_places() {
 /// A rank's slabs in order over its GPUs.
 template <class T>
 std::size_t GemmSolver<T>::place_of(Slab s) const {
-  const int rank = owner(s.number);
+  const int rank = slabs_.owner(s.number);
   const auto of_rank = [&](const Place& place) { return place.rank == rank; };
   const auto first_place = std::find_if(places_.begin(), places_.end(), of_rank);
   const auto count = std::count_if(places_.begin(), places_.end(), of_rank);
-  const auto [first, end] = slabs_of(rank);
+  const auto [first, end] = slabs_.of_rank(rank);
   return static_cast<std::size_t>(first_place - places_.begin() + (s.number - first) * count / (end - first));
 }
 
@@ -195,9 +195,9 @@ void GemmSolver<T>::make_modes() {
     }
   for (Index number = 0; number < slab_count(); ++number)
     for (const Block& b : blocks_)
-      parts_.push_back(is_at(places_[place_of(slab_number(number))], b)
+      parts_.push_back(is_at(places_[place_of(slabs_[number])], b)
                            ? Tile<T>()
-                           : Tile<T>(*runtime_, planes_of(number % layout_.slabs), b.modes, b.rank));
+                           : Tile<T>(*runtime_, slabs_.planes_of(slabs_[number].place), b.modes, b.rank));
   if (grid_.has_constants())
     for (Index problem = 0; problem < grid_.batch; ++problem)
       means_.emplace_back(*runtime_, grid_.planes, 1, blocks_[0].rank);
@@ -207,8 +207,8 @@ void GemmSolver<T>::make_modes() {
 template <class T>
 void GemmSolver<T>::transform(Index problem, Tiles<T>& f) {
   for (Index place = 0; place < layout_.slabs; ++place) {
-    const Slab s = slab(problem, place);
-    const Index rows = planes_of(place);
+    const Slab s = slabs_.slab(problem, place);
+    const Index rows = slabs_.planes_of(place);
     const kernels::Product product{.rows = rows, .to = place * layout_.slab_planes};
     for (std::size_t p = 0; p < blocks_.size(); ++p) {
       const Block& b = blocks_[p];
@@ -252,7 +252,7 @@ void GemmSolver<T>::solve_modes(Index problem, const std::vector<double>& means)
 template <class T>
 void GemmSolver<T>::transform_back(Index problem, Tiles<T>& u) {
   for (Index place = 0; place < layout_.slabs; ++place) {
-    const Slab s = slab(problem, place);
+    const Slab s = slabs_.slab(problem, place);
     const Place& at = places_[place_of(s)];
     for (std::size_t p = 0; p < blocks_.size(); ++p)
       if (!is_at(at, blocks_[p]))
@@ -260,9 +260,9 @@ void GemmSolver<T>::transform_back(Index problem, Tiles<T>& u) {
                                hints_at(blocks_[p].worker));
   }
   for (Index place = 0; place < layout_.slabs; ++place) {
-    const Slab s = slab(problem, place);
+    const Slab s = slabs_.slab(problem, place);
     const Place& at = places_[place_of(s)];
-    const Index rows = planes_of(place);
+    const Index rows = slabs_.planes_of(place);
     // What is here first, while the rest is on its way.
     const auto found =
         std::find_if(blocks_.begin(), blocks_.end(), [&](const Block& b) { return is_at(at, b); });

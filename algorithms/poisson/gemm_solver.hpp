@@ -27,6 +27,7 @@
 
 #include "../../codelets/poisson/gemm_transform.hpp"
 #include "../../runtime/report.hpp"
+#include "mode_systems.hpp"
 #include "slabbed_problem.hpp"
 
 namespace asterism::poisson {
@@ -51,11 +52,9 @@ class GemmSolver : public SlabbedProblem<T> {
   [[nodiscard]] Index block_count() const { return static_cast<Index>(blocks_.size()); }
 
  private:
-  using Base::begin, Base::finish, Base::mode_eigenvalues, Base::lift, Base::solution_means, typename Base::Begun;
+  using Base::begin, Base::finish, Base::lift, Base::solution_means, typename Base::Begun;
   using Base::require_slabs;
-  using Base::runtime_, Base::grid_, Base::settings_, Base::layout_, Base::front_, Base::back_;
-  using Base::slab, Base::slab_number, Base::planes_of, Base::owner, Base::slabs_of;
-  using typename Base::Slab, typename Base::ModeTiles;
+  using Base::runtime_, Base::grid_, Base::settings_, Base::layout_, Base::slabs_, Base::front_, Base::back_;
 
   /// A memory that the modes of slabs come back from: a GPU, or a rank's main memory.
   struct Place {

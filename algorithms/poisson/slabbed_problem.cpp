@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
-#include <map>
 
 #include "../../runtime/collectives.hpp"
 #include "../common/statement.hpp"
@@ -131,88 +130,30 @@ SlabbedProblem<T>::SlabbedProblem(Runtime& runtime, const Problem& problem, cons
   const Machine machine = runtime.machine();
   layout_ = agreed_layout(runtime, machine, grid_, settings, choose);
   cpus_ = machine.count(WorkerKind::cpu);
-  gpus_ = machine.count(WorkerKind::cuda);
+  slabs_ = SlabPartition(runtime, grid_, layout_, machine.count(WorkerKind::cuda));
 
-  const auto owner_of = [this](Index number, Index) { return owner(number); };
-  const Index n = grid_.columns();
-  axis_ = Tiles<double>(runtime, heights(), kernels::axis_columns, owner_of, {});
+  axis_ = slabs_.per_plane(kernels::axis_columns);
   for (Index number = 0; number < slab_count(); ++number)
-    set_axis_rows(runtime, axis_[number], grid_, number % layout_.slabs * layout_.slab_planes);
-  front_ = Tiles<T>(runtime, slab_count(), n, 1, n, owner_of);
-  back_ = Tiles<T>(runtime, slab_count(), n, 1, n, owner_of);
+    set_axis_rows(runtime, axis_[number], grid_, slabs_.first_in_problem(slabs_[number].place));
+  front_ = slabs_.per_slab<T>(1, grid_.columns());
+  back_ = slabs_.per_slab<T>(1, grid_.columns());
   make_side_values(with_planes_to_cut(problem));
 }
 
 template <class T>
-Index SlabbedProblem<T>::planes_of(Index place) const {
-  return std::min(layout_.slab_planes, grid_.planes - place * layout_.slab_planes);
-}
-
-template <class T>
-Index SlabbedProblem<T>::first_plane(Index number) const {
-  return number / layout_.slabs * grid_.planes + number % layout_.slabs * layout_.slab_planes;
-}
-
-template <class T>
-int SlabbedProblem<T>::owner(Index number) const {
-  return static_cast<int>(number * runtime_->ranks() / slab_count());
-}
-
-template <class T>
-typename SlabbedProblem<T>::Range SlabbedProblem<T>::slabs_of(int rank) const {
-  const auto first_of = [&](Index r) { return (r * slab_count() + runtime_->ranks() - 1) / runtime_->ranks(); };
-  return {first_of(rank), first_of(rank + 1)};
-}
-
-template <class T>
 Index SlabbedProblem<T>::first_plane() const {
-  return first_plane(slabs_of(runtime_->rank()).first);
+  return first_plane(slabs_.of_rank(runtime_->rank()).first);
 }
 
 template <class T>
 Index SlabbedProblem<T>::plane_count() const {
-  return first_plane(slabs_of(runtime_->rank()).end) - first_plane();
-}
-
-template <class T>
-Index SlabbedProblem<T>::lane(Index number) const {
-  const int rank = owner(number);
-  const auto [first, end] = slabs_of(rank);
-  return rank * layout_.lanes + (layout_.dealing == Dealing::turns ? (number - first) % layout_.lanes
-                                                                   : (number - first) * layout_.lanes / (end - first));
-}
-
-template <class T>
-Hints SlabbedProblem<T>::hints(Slab s) const {
-  Hints hints{.where = layout_.where, .label = fmt::format("slab {}", s.number)};
-  if (layout_.where == Where::cuda && gpus_ > 1)
-    hints.worker = static_cast<int>(lane(s.number) % layout_.lanes) % gpus_;
-  return hints;
-}
-
-template <class T>
-std::vector<Index> SlabbedProblem<T>::turns(Index problem) const {
-  std::map<Index, std::vector<Index>> places;  // of each lane
-  for (Index place = 0; place < layout_.slabs; ++place) places[lane(slab(problem, place).number)].push_back(place);
-  std::vector<Index> turns;
-  for (std::size_t i = 0; turns.size() < static_cast<std::size_t>(layout_.slabs); ++i)
-    for (const auto& [lane, mine] : places)
-      if (i < mine.size()) turns.push_back(mine[i]);
-  return turns;
+  return first_plane(slabs_.of_rank(runtime_->rank()).end) - first_plane();
 }
 
 template <class T>
 Hints SlabbedProblem<T>::before_passes_hints(Slab s) const {
   // What passes through is looked at where it lies, so that it need not cross the link once more.
-  return layout_.mode == Mode::streaming && cpus_ > 0 ? Hints{.where = Where::cpu} : hints(s);
-}
-
-template <class T>
-std::vector<Index> SlabbedProblem<T>::heights() const {
-  std::vector<Index> heights;
-  for (Index number = 0; number < slab_count(); ++number)
-    heights.push_back(planes_of(number % layout_.slabs));
-  return heights;
+  return layout_.mode == Mode::streaming && cpus_ > 0 ? Hints{.where = Where::cpu} : slabs_.hints(s);
 }
 
 template <class T>
@@ -220,7 +161,7 @@ Report SlabbedProblem<T>::finish(const Begun& begun, const Tiles<T>& u) {
   runtime_->wait();
   if (layout_.where == Where::cuda && settings_.fetch_result)
     for (Index number = 0; number < slab_count(); ++number)
-      if (owner(number) == runtime_->rank()) HostView<T>(u[number], HostView<T>::Access::read);
+      if (slabs_.is_mine(slabs_[number])) HostView<T>(u[number], HostView<T>::Access::read);
   Report report;
   report.seconds["solve"] = seconds_since(begun.time);
   report.traffic = runtime_->traffic() - begun.traffic;
@@ -240,11 +181,10 @@ void SlabbedProblem<T>::make_side_values(const Problem& problem) {
   for (const Tile<double>& tile : z_sides_)
     set(*runtime_, tile, [&](Index end, Index node) { return value_at(end == 0 ? z.lower : z.upper, node); });
   const auto along = [&](const Ends& ends, Index nodes) {  // values at the ends of a line in each plane
-    Tiles<double> sides(*runtime_, heights(), 2 * nodes,
-                        [this](Index number, Index) { return owner(number); }, {});
+    Tiles<double> sides = slabs_.per_plane(2 * nodes);
     for (Index number = 0; number < slab_count(); ++number)
       set(*runtime_, sides[number], [&](Index i, Index column) {
-        const Index plane = number % layout_.slabs * layout_.slab_planes + i;
+        const Index plane = slabs_.first_in_problem(slabs_[number].place) + i;
         return value_at(column < nodes ? ends.lower : ends.upper, plane * nodes + column % nodes);
       });
     return sides;
@@ -257,7 +197,7 @@ template <class T>
 void SlabbedProblem<T>::lift(Tiles<T>& f) const {
   if (z_sides_.empty()) return;
   for (Index number = 0; number < slab_count(); ++number) {
-    const Slab s = slab_number(number);
+    const Slab s = slabs_[number];
     lift_slab(s, f[number], before_passes_hints(s));
   }
 }
@@ -267,31 +207,27 @@ void SlabbedProblem<T>::lift_slab(Slab s, const Tile<T>& f, const Hints& hints) 
   if (z_sides_.empty()) return;
   const kernels::LiftedSlab slab{grid_.a,          grid_.slow.lower,
                                  grid_.slow.upper, grid_.slow.spacing(),
-                                 s.place == 0,     s.place == layout_.slabs - 1};
-  codelets::lift<T>(slab, f, x_sides_[s.number], y_sides_[s.number], mine(z_sides_, s), axis_[s.number],
+                                 slabs_.is_first(s), slabs_.is_last(s)};
+  codelets::lift<T>(slab, f, x_sides_[s.number], y_sides_[s.number], slabs_.mine(z_sides_, s), axis_[s.number],
                     hints);
 }
 
 template <class T>
 Tiles<T> SlabbedProblem<T>::borrow(T* planes) const {
   const Index start = first_plane();
-  return Tiles<T>(
-      *runtime_, heights(), grid_.columns(), [this](Index number, Index) { return owner(number); },
-      [&](Index number, Index) {
-        return owner(number) == runtime_->rank() ? planes + (first_plane(number) - start) * grid_.columns()
-                                                 : nullptr;
-      });
+  return slabs_.per_plane<T>(grid_.columns(), [&](Index number, Index) {
+    return slabs_.is_mine(slabs_[number]) ? planes + (first_plane(number) - start) * grid_.columns() : nullptr;
+  });
 }
 
 template <class T>
 Tiles<T> SlabbedProblem<T>::own() const {
-  return Tiles<T>(*runtime_, heights(), grid_.columns(),
-                  [this](Index number, Index) { return owner(number); }, {});
+  return slabs_.per_plane<T>(grid_.columns());
 }
 
 template <class T>
 kernels::ModelProblem SlabbedProblem<T>::model_problem(const Known& known, Index number) const {
-  return {known.model, known.seed + static_cast<std::uint64_t>(number / layout_.slabs), grid_.slow, grid_.a};
+  return {known.model, known.seed + static_cast<std::uint64_t>(slabs_[number].problem), grid_.slow, grid_.a};
 }
 
 template <class T>
@@ -299,12 +235,12 @@ void SlabbedProblem<T>::require_slab(Index number, const Tile<T>& tile) const {
   if (number < 0 || number >= slab_count())
     throw Error(
         fmt::format("there is no slab {}: the problem is cut into {}, counted from 0", number, slab_count()));
-  const Index planes = planes_of(number % layout_.slabs), columns = grid_.columns();
-  if (tile.rows() != planes || tile.cols() != columns || tile.owner() != owner(number))
+  const Index planes = slabs_.planes_of(slabs_[number].place), columns = grid_.columns();
+  if (tile.rows() != planes || tile.cols() != columns || tile.owner() != slabs_.owner(number))
     throw Error(
         fmt::format("the tile of slab {} has {} x {} elements and belongs to rank {}; {} x {} of rank {} are "
                     "wanted: make the tiles with the solver's borrow() or own()",
-                    number, tile.rows(), tile.cols(), tile.owner(), planes, columns, owner(number)));
+                    number, tile.rows(), tile.cols(), tile.owner(), planes, columns, slabs_.owner(number)));
 }
 
 template <class T>
@@ -320,49 +256,9 @@ void SlabbedProblem<T>::require_slabs(const Tiles<T>& tiles) const {
 template <class T>
 void SlabbedProblem<T>::fill(Index number, const Tile<T>& f, const Known& known) const {
   require_slab(number, f);
-  const Slab s = slab_number(number);
-  codelets::model_rhs<T>({model_problem(known, number), s.place * layout_.slab_planes}, axis_[number], f,
-                         hints(s));
-}
-
-template <class T>
-std::vector<double> SlabbedProblem<T>::mode_eigenvalues() const {
-  const std::vector<double> along_x = kernels::eigenvalues(grid_.a.x);
-  std::vector<double> mu;
-  for (const double y : kernels::eigenvalues(grid_.a.y))
-    for (const double x : along_x) mu.push_back(y + x - grid_.a.lambda);
-  if (grid_.has_constants()) mu[0] = 1 / (grid_.slow.length * grid_.slow.length);
-  return mu;
-}
-
-template <class T>
-typename SlabbedProblem<T>::ModeTiles SlabbedProblem<T>::mode_tiles(int rank, const std::vector<double>& mu, Index first,
-                                                                    Index count) const {
-  const kernels::InterfaceRows rows = grid_.interface();
-  const bool periodic = grid_.slow.periodic();
-  ModeTiles tiles{{*runtime_, rows.mu, count, rank},
-                  {*runtime_, periodic ? rows.joined : rows.prefix, count, rank},
-                  {*runtime_, rows.beside, count, rank}};
-  const auto mode = [&](Index k) { return mu[static_cast<std::size_t>(first + k)]; };
-  const double largest_link = kernels::largest_link(grid_.rows);
-  const auto impedance = [&](Index k) { return kernels::impedance(mode(k), largest_link); };
-  set(*runtime_, tiles.mu,
-      [&](Index row, Index k) { return row == kernels::mu_row ? mode(k) : impedance(k); });
-  // Zeros, but for waves, where it matters with what an end answers: a value of zero at the end of a link, or no flux.
-  const auto reflected = [](const kernels::Beyond& beyond, Index row) {
-    return row == 2 ? beyond.reflection.re : row == 3 ? beyond.reflection.im : 0.0;
-  };
-  const double lower = grid_.rows.front().before, upper = grid_.rows.back().after;
-  const auto is_wave = [&](Index k) { return !periodic && mode(k) < 0; };
-  set(*runtime_, tiles.before_axis, [&](Index row, Index k) {
-    if (!is_wave(k)) return 0.0;
-    return reflected(lower == 0 ? kernels::beyond_nothing() : kernels::beyond_value(0, impedance(k) / lower), row);
-  });
-  set(*runtime_, tiles.after_axis, [&](Index row, Index k) {
-    if (!is_wave(k)) return 0.0;
-    return reflected(upper == 0 ? kernels::beyond_nothing() : kernels::beyond_value(0, 0), row);
-  });
-  return tiles;
+  const Slab s = slabs_[number];
+  codelets::model_rhs<T>({model_problem(known, number), slabs_.first_in_problem(s.place)}, axis_[number], f,
+                         slabs_.hints(s));
 }
 
 /// The moments of all planes, those of a plane together, on every rank. Collective.
@@ -375,7 +271,7 @@ std::vector<double> SlabbedProblem<T>::all_moments(const Tiles<double>& of_slabs
   runtime_->wait();
   std::vector<OfPlane> mine;
   for (Index number = 0; number < slab_count(); ++number) {
-    if (owner(number) != runtime_->rank()) continue;
+    if (!slabs_.is_mine(slabs_[number])) continue;
     const HostView<double> view(of_slabs[number], HostView<double>::Access::read);
     for (Index i = 0; i < view.rows(); ++i) {
       OfPlane& added = mine.emplace_back(OfPlane{first_plane(number) + i, {}});
@@ -392,13 +288,12 @@ std::vector<double> SlabbedProblem<T>::all_moments(const Tiles<double>& of_slabs
 /// mean of f vanishes; it is solved here, for all planes together.
 template <class T>
 std::vector<double> SlabbedProblem<T>::solution_means(const Tiles<T>& f) {
-  Tiles<double> sums(*runtime_, heights(), kernels::moments_count,
-                     [this](Index number, Index) { return owner(number); }, {});
+  const Tiles<double> sums = slabs_.per_plane(kernels::moments_count);
   const std::vector<Tile<double>> work =
       one_per_rank(*runtime_, 1, layout_.slab_planes * kernels::cuda::moments_scratch);
   for (Index number = 0; number < slab_count(); ++number) {
-    const Slab s = slab_number(number);
-    codelets::moments<T>(grid_.a, f[number], axis_[number], sums[number], mine(work, s),
+    const Slab s = slabs_[number];
+    codelets::moments<T>(grid_.a, f[number], axis_[number], sums[number], slabs_.mine(work, s),
                          before_passes_hints(s));
   }
   const std::vector<double> all = all_moments(sums);
@@ -445,16 +340,15 @@ std::vector<double> SlabbedProblem<T>::means_of(const Known& known) const {
     set(*runtime_, tile, [](Index, Index column) { return column == kernels::width_column ? 1.0 : 0.0; });
   const std::vector<Tile<double>> work =
       one_per_rank(*runtime_, 1, layout_.slab_planes * kernels::cuda::moments_scratch);
-  Tiles<double> sums(*runtime_, heights(), kernels::moments_count,
-                     [this](Index number, Index) { return owner(number); }, {});
+  const Tiles<double> sums = slabs_.per_plane(kernels::moments_count);
   for (Index number = 0; number < slab_count(); ++number) {
-    const Slab s = slab_number(number);
+    const Slab s = slabs_[number];
     kernels::ModelProblem problem = model_problem(known, number);
     problem.a.x.length = problem.a.y.length = std::numeric_limits<double>::infinity();
     problem.a.lambda = 1;
-    const Tile<T> u(*runtime_, planes_of(s.place), grid_.columns(), owner(number));
-    codelets::model_rhs<T>({problem, s.place * layout_.slab_planes}, mine(unlinked, s), u, hints(s));
-    codelets::moments<T>(grid_.a, u, axis_[number], sums[number], mine(work, s), hints(s));
+    const Tile<T> u(*runtime_, slabs_.planes_of(s.place), grid_.columns(), slabs_.owner(number));
+    codelets::model_rhs<T>({problem, slabs_.first_in_problem(s.place)}, slabs_.mine(unlinked, s), u, slabs_.hints(s));
+    codelets::moments<T>(grid_.a, u, axis_[number], sums[number], slabs_.mine(work, s), slabs_.hints(s));
   }
   const std::vector<double> all = all_moments(sums);
   std::vector<double> means(static_cast<std::size_t>(grid_.batch));
@@ -470,7 +364,7 @@ Check SlabbedProblem<T>::check(Tiles<T>& u, const Source& source, const std::opt
   const auto start = Clock::now();
   require_slabs(u);
   const Index last = layout_.slabs - 1;
-  const auto sums = per_slab<SquareSum>(1, kernels::residual_sums);
+  const auto sums = slabs_.per_slab<SquareSum>(1, kernels::residual_sums);
   std::vector<Tile<T>> zeros;
   for (int rank = 0; rank < runtime_->ranks(); ++rank) {
     zeros.emplace_back(*runtime_, 1, grid_.columns(), rank);
@@ -483,8 +377,8 @@ Check SlabbedProblem<T>::check(Tiles<T>& u, const Source& source, const std::opt
   const auto beside = [&](Slab s, Index step, const Tiles<T>& edges) -> const Tile<T>& {
     const Index place = s.place + step;
     if (place >= 0 && place <= last) return edges[s.number + step];
-    if (!grid_.slow.periodic()) return mine(zeros, s);
-    return edges[slab(s.number / layout_.slabs, place < 0 ? last : 0).number];
+    if (!grid_.slow.periodic()) return slabs_.mine(zeros, s);
+    return edges[slabs_.slab(s.problem, place < 0 ? last : 0).number];
   };
 
   // Two buffers take turns for f: one is filled while the other is being looked at. Replacing a tile waits
@@ -495,33 +389,33 @@ Check SlabbedProblem<T>::check(Tiles<T>& u, const Source& source, const std::opt
   const PinnedBuffer buffers[2] = {{*runtime_, slab_bytes}, {*runtime_, slab_bytes}};
   Tile<T> f[2];
   for (Index number = 0; number < slab_count(); ++number) {
-    const Slab s = slab_number(number);
-    const bool mine_too = owner(number) == runtime_->rank();
+    const Slab s = slabs_[number];
+    const bool mine_too = slabs_.is_mine(s);
     Tile<T>& rhs = f[number % 2];
     rhs = Tile<T>();
     if (known)
-      rhs = Tile<T>(*runtime_, planes_of(s.place), grid_.columns(), owner(number));
+      rhs = Tile<T>(*runtime_, slabs_.planes_of(s.place), grid_.columns(), slabs_.owner(number));
     else
-      rhs = Tile<T>(*runtime_, mine_too ? buffers[number % 2].as<T>() : nullptr, planes_of(s.place),
-                    grid_.columns(), grid_.columns(), owner(number));
+      rhs = Tile<T>(*runtime_, mine_too ? buffers[number % 2].as<T>() : nullptr, slabs_.planes_of(s.place),
+                    grid_.columns(), grid_.columns(), slabs_.owner(number));
     if (mine_too) source(number, rhs);
-    const double mean = projected_.empty() ? 0 : projected_[static_cast<std::size_t>(number / layout_.slabs)];
+    const double mean = projected_.empty() ? 0 : projected_[static_cast<std::size_t>(slabs_[number].problem)];
     const bool project = mine_too && mean != 0;
     if (project) rhs.wait();
     if (project && !runtime_->task_has_failed()) subtract(rhs, mean);  // or a view would throw what wait() throws everywhere
-    lift_slab(s, rhs, hints(s));
+    lift_slab(s, rhs, slabs_.hints(s));
     kernels::SlabProblem problem{model_problem(known.value_or(Known{}), number),
-                                 s.place * layout_.slab_planes, known.has_value()};
-    if (floats) problem.problem.mean = means[static_cast<std::size_t>(number / layout_.slabs)];
+                                 slabs_.first_in_problem(s.place), known.has_value()};
+    if (floats) problem.problem.mean = means[static_cast<std::size_t>(slabs_[number].problem)];
     codelets::residual<T>(problem, u[number], beside(s, -1, back_), beside(s, 1, front_), rhs, axis_[number],
-                          sums[number], mine(work, s), hints(s));
+                          sums[number], slabs_.mine(work, s), slabs_.hints(s));
     if (layout_.mode == Mode::streaming) u[number].wont_use();
   }
   runtime_->wait();
 
   std::vector<SquareSum> total(kernels::residual_sums);
   for (Index number = 0; number < slab_count(); ++number) {
-    if (owner(number) != runtime_->rank()) continue;
+    if (!slabs_.is_mine(slabs_[number])) continue;
     const HostView<SquareSum> view(sums[number], HostView<SquareSum>::Access::read);
     for (Index i = 0; i < kernels::residual_sums; ++i) total[static_cast<std::size_t>(i)] += view(0, i);
   }

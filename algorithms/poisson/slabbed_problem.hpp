@@ -13,9 +13,9 @@
 #include "../../runtime/report.hpp"
 #include "../../runtime/runtime.hpp"
 #include "../../runtime/tile.hpp"
-#include "../common/one_per_rank.hpp"
 #include "layout.hpp"
 #include "problem.hpp"
+#include "slab_partition.hpp"
 
 namespace asterism::poisson {
 
@@ -48,8 +48,8 @@ class SlabbedProblem {
   [[nodiscard]] Index first_plane() const;
   [[nodiscard]] Index plane_count() const;
   /// Slabs of the whole batch, and where they begin among all planes.
-  [[nodiscard]] Index slab_count() const { return grid_.batch * layout_.slabs; }
-  [[nodiscard]] Index first_plane(Index slab) const;
+  [[nodiscard]] Index slab_count() const { return slabs_.count(); }
+  [[nodiscard]] Index first_plane(Index slab) const { return slabs_.first_plane(slab); }
 
   /// The grid as slabs over memory of the caller: this rank's planes, contiguous.
   [[nodiscard]] Tiles<T> borrow(T* planes) const;
@@ -84,51 +84,6 @@ class SlabbedProblem {
   SlabbedProblem(Runtime& runtime, const Problem& problem, const Settings& settings, const Choice& choose);
   ~SlabbedProblem() = default;
 
-  /// One slab among those of the batch.
-  struct Slab {
-    Index number;  ///< among all of the batch
-    Index place;   ///< among those of its problem, 0 ... layout_.slabs - 1
-  };
-  [[nodiscard]] Slab slab(Index problem, Index place) const {
-    return {problem * layout_.slabs + place, place};
-  }
-  [[nodiscard]] Slab slab_number(Index number) const { return {number, number % layout_.slabs}; }
-  [[nodiscard]] Index planes_of(Index place) const;
-  [[nodiscard]] std::vector<Index> heights() const;
-  [[nodiscard]] int owner(Index number) const;
-  /// The slabs of a rank: [first, end). `owner` read the other way.
-  struct Range {
-    Index first, end;
-  };
-  [[nodiscard]] Range slabs_of(int rank) const;
-  /// The GPU, counted over all ranks, that works on a slab.
-  [[nodiscard]] Index lane(Index number) const;
-  [[nodiscard]] Hints hints(Slab s) const;
-  /// The places of a problem's slabs in the order of their turns: each lane's one by one, all lanes in step, so that all
-  /// links are busy at any time.
-  [[nodiscard]] std::vector<Index> turns(Index problem) const;
-  template <class U = double>
-  [[nodiscard]] Tiles<U> per_slab(Index rows, Index cols) const {
-    return Tiles<U>(*runtime_, slab_count() * rows, cols, rows, cols,
-                    [this](Index number, Index) { return owner(number); });
-  }
-  /// That of the rank that works on the slab.
-  template <class U>
-  [[nodiscard]] const Tile<U>& mine(const std::vector<Tile<U>>& one_per_rank, Slab s) const {
-    return one_per_rank[static_cast<std::size_t>(owner(s.number))];
-  }
-
-  /// The mu of (S1), codelets/poisson/tridiagonal.hpp, of every mode: the eigenvalues within the planes less lambda. Where
-  /// constants solve the homogeneous problem, mode 0 is solved on its own (solution_means): here it gets any
-  /// system that can be solved.
-  [[nodiscard]] std::vector<double> mode_eigenvalues() const;
-  /// What the systems (S1) of some modes need, in tiles with a column for each: mu; what lies before the slowest axis
-  /// and after it, as a prefix (no joined segments, on a periodic axis) and as a value beside the last row.
-  struct ModeTiles {
-    Tile<double> mu, before_axis, after_axis;
-  };
-  /// Those of modes from `first` on, `count` of them, on a rank. @param mu mode_eigenvalues()
-  [[nodiscard]] ModeTiles mode_tiles(int rank, const std::vector<double>& mu, Index first, Index count) const;
   /// When a solve began, and what had crossed links by then.
   struct Begun {
     std::chrono::steady_clock::time_point time;
@@ -150,7 +105,7 @@ class SlabbedProblem {
   Grid grid_;
   Settings settings_;
   Layout layout_;
-  int cpus_ = 0, gpus_ = 0;
+  SlabPartition slabs_;
   Tiles<double> axis_;     // rows of the slowest axis, per slab
   Tiles<T> front_, back_;  // first and last plane of u, per slab: solvers put them there
 
@@ -163,19 +118,11 @@ class SlabbedProblem {
   [[nodiscard]] std::vector<double> all_moments(const Tiles<double>& of_slabs) const;
   [[nodiscard]] std::vector<double> means_of(const Known& known) const;
 
+  int cpus_ = 0;
   std::vector<double> projected_;      // means that the last solve subtracted, per problem; zero: none
   Tiles<double> x_sides_, y_sides_;    // given values, per slab, and per rank;
   std::vector<Tile<double>> z_sides_;  // empty where all are zero
 };
-
-/// Writes value(row, column) to a tile, where this rank owns it.
-template <class T, class Value>
-void set(const Runtime& runtime, const Tile<T>& tile, Value value) {
-  if (tile.owner() != runtime.rank()) return;
-  const HostView<T> view(tile, HostView<T>::Access::write);
-  for (Index i = 0; i < view.rows(); ++i)
-    for (Index j = 0; j < view.cols(); ++j) view(i, j) = static_cast<T>(value(i, j));
-}
 
 /// The AxisRow of every plane as a tile's rows.
 void set_axis_rows(const Runtime& runtime, const Tile<double>& tile, const Grid& grid, Index first_plane);

@@ -11,11 +11,12 @@
 /// In two dimensions a plane is a row of the array.
 #pragma once
 
-#include <map>
-#include <tuple>
 #include <vector>
 
 #include "../../codelets/poisson/slabs.hpp"
+#include "interface_systems.hpp"
+#include "mode_systems.hpp"
+#include "slab_stream.hpp"
 #include "slabbed_problem.hpp"
 
 namespace asterism::poisson {
@@ -38,33 +39,20 @@ class Solver : public SlabbedProblem<T> {
   Report solve(Tiles<T>& f);
 
  private:
-  using typename Base::Slab, typename Base::ModeTiles;
-  using Base::slab, Base::slab_number, Base::heights, Base::owner, Base::hints, Base::per_slab, Base::mine;
-  using Base::begin, Base::finish, Base::mode_eigenvalues, Base::lift, Base::solution_means, typename Base::Begun;
+  using Base::begin, Base::finish, Base::lift, Base::solution_means, typename Base::Begun;
   using Base::require_slabs;
-  using Base::runtime_, Base::grid_, Base::settings_, Base::layout_, Base::axis_, Base::front_, Base::back_;
+  using Base::runtime_, Base::grid_, Base::settings_, Base::layout_, Base::slabs_, Base::axis_, Base::front_, Base::back_;
 
-  /// Whether slabs have anything to tell each other, or themselves.
-  [[nodiscard]] bool has_interface() const { return layout_.slabs > 1 || grid_.slow.periodic(); }
-  [[nodiscard]] Hints interface_hints(Slab s) const;
-  [[nodiscard]] const ModeTiles& modes(Slab s) const { return modes_[static_cast<std::size_t>(owner(s.number))]; }
-  [[nodiscard]] std::tuple<int, Index> kind_of(Slab s) const;
-  [[nodiscard]] const Tile<double>& response(Slab s) const { return responses_.at(kind_of(s)); }
-
-  /// One for every slab, where the interface systems are worked on.
-  [[nodiscard]] Tiles<double> interface_tiles(Index rows) const;
-  void make_tables();
-  void make_responses();
+  /// Pass 1 and pass 2 of one slab.
+  void transform_and_reduce(Slab s, const Tile<T>& f);
+  void solve_and_transform_back(Slab s, const Tile<T>& f);
   void set_means(const Tiles<T>& f);
 
   kernels::SlabArgs args_;
-  bool equally_spaced_ = true;
-  std::vector<ModeTiles> modes_;    // per rank,
-  std::vector<Tile<double>> work_;  // and working memory
-  // Per slab: the interface systems; means of u's planes, where they are found first.
-  Tiles<double> shown_, prefix_, first_, before_, means_;
-  std::map<std::tuple<int, Index>, Tile<double>> responses_;  // by rank and kind of slab
-  Tiles<double> before_start_, after_end_;                    // per problem: beyond the ends of a periodic axis
+  std::vector<ModeTiles> modes_;  // per rank
+  SlabStream<T> stream_;
+  Tiles<double> means_;  // per slab: those of u's planes, where they are found first
+  InterfaceSystems interface_;
 };
 
 /// Solves with f in the caller's memory, an array of problem.shape (the batch before it), u over f. One rank.

@@ -1,0 +1,27 @@
+/// \file
+/// The tridiagonal systems (S1), codelets/poisson/tridiagonal.hpp, that are left when the planes of a grid are
+/// transformed: one across the planes for every mode.
+#pragma once
+
+#include <vector>
+
+#include "../../runtime/runtime.hpp"
+#include "../../runtime/tile.hpp"
+#include "problem.hpp"
+
+namespace asterism::poisson {
+
+/// The mu of (S1) of every mode: the eigenvalues within the planes less lambda. Where constants solve the homogeneous
+/// problem, mode 0 is solved on its own (SlabbedProblem::solution_means): here it gets any system that can be solved.
+std::vector<double> mode_eigenvalues(const Grid& grid);
+
+/// What the systems of some modes need, in tiles with a column for each: mu; what lies before the slowest axis and after
+/// it, as a prefix (no joined segments, on a periodic axis) and as a value beside the last row.
+struct ModeTiles {
+  Tile<double> mu, before_axis, after_axis;
+};
+/// Those of modes from `first` on, `count` of them, on a rank. @param mu mode_eigenvalues()
+ModeTiles mode_tiles(Runtime& runtime, const Grid& grid, int rank, const std::vector<double>& mu, Index first,
+                     Index count);
+
+}  // namespace asterism::poisson
