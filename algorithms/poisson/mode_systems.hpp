@@ -12,7 +12,7 @@
 namespace asterism::poisson {
 
 /// The mu of (S1) of every mode: the eigenvalues within the planes less lambda. Where constants solve the homogeneous
-/// problem, mode 0 is solved on its own (SlabbedProblem::solution_means): here it gets any system that can be solved.
+/// problem, mode 0 is solved on its own (singular_mean.hpp): here it gets any system that can be solved.
 std::vector<double> mode_eigenvalues(const Grid& grid);
 
 /// What the systems of some modes need, in tiles with a column for each: mu; what lies before the slowest axis and after

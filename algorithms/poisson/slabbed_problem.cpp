@@ -7,9 +7,11 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "../../runtime/collectives.hpp"
 #include "../common/statement.hpp"
+#include "singular_mean.hpp"
 
 namespace asterism::poisson {
 namespace {
@@ -17,6 +19,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using kernels::AxisRow;
 using kernels::SquareSum;
+
+/// Half a unit in the last place of 1.
+template <class T>
+constexpr double rounding = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -69,37 +75,6 @@ std::string statement(const Problem& problem, const Settings& settings, std::siz
   return s.add("mode", settings.mode).add("planes of a slab", settings.slab_planes).add("mean", settings.mean).text();
 }
 
-/// The solution, with mean zero, of (S1) with mu = 0 where no end of the axis is held: right-hand sides f,
-/// replaced. The flux after row j, link_after (v_{j+1} - v_j), is the one before it plus width f_j; it begins
-/// with zero, or, where the axis is periodic, such that its drops around the axis add up to zero.
-void solve_without_mean(const std::vector<AxisRow>& rows, bool periodic, std::vector<double>& f) {
-  const std::size_t m = rows.size();
-  std::vector<long double> flux(m);  // after each row
-  long double sum = 0, total_width = 0;
-  for (std::size_t j = 0; j < m; ++j)
-    total_width += rows[j].width, sum += static_cast<long double>(rows[j].width) * f[j];
-  const long double mean = sum / total_width;
-  long double before = 0, drops = 0, resistance = 0;
-  for (std::size_t j = 0; j < m; ++j) {
-    before += rows[j].width * (f[j] - mean);
-    flux[j] = before;
-    if (periodic) drops += flux[j] / rows[j].after, resistance += 1 / static_cast<long double>(rows[j].after);
-  }
-  const long double first = periodic ? -drops / resistance : 0;
-  long double v = 0, weighted = 0;
-  std::vector<long double> solution(m);
-  for (std::size_t j = 0; j < m; ++j) {
-    solution[j] = v;
-    weighted += rows[j].width * v;
-    if (j + 1 < m) v += (flux[j] + first) / rows[j].after;
-  }
-  for (std::size_t j = 0; j < m; ++j) f[j] = static_cast<double>(solution[j] - weighted / total_width);
-}
-
-bool is_given(const End& end) {
-  return end.value != 0 || std::any_of(end.values.begin(), end.values.end(), [](double v) { return v != 0; });
-}
-
 /// Takes a number off all values of a tile.
 template <class T>
 void subtract(const Tile<T>& tile, double number) {
@@ -107,10 +82,6 @@ void subtract(const Tile<T>& tile, double number) {
   for (Index i = 0; i < view.rows(); ++i)
     for (Index j = 0; j < view.cols(); ++j)
       view(i, j) = static_cast<T>(static_cast<double>(view(i, j)) - number);
-}
-
-double value_at(const End& end, Index node) {
-  return end.values.empty() ? end.value : end.values[static_cast<std::size_t>(node)];
 }
 
 }  // namespace
@@ -137,7 +108,7 @@ SlabbedProblem<T>::SlabbedProblem(Runtime& runtime, const Problem& problem, cons
     set_axis_rows(runtime, axis_[number], grid_, slabs_.first_in_problem(slabs_[number].place));
   front_ = slabs_.per_slab<T>(1, grid_.columns());
   back_ = slabs_.per_slab<T>(1, grid_.columns());
-  make_side_values(with_planes_to_cut(problem));
+  side_values_.emplace(runtime, with_planes_to_cut(problem), grid_, slabs_);
 }
 
 template <class T>
@@ -169,47 +140,11 @@ Report SlabbedProblem<T>::finish(const Begun& begun, const Tiles<T>& u) {
 }
 
 template <class T>
-void SlabbedProblem<T>::make_side_values(const Problem& problem) {
-  const auto any = [](const Ends& ends) { return is_given(ends.lower) || is_given(ends.upper); };
-  if (std::none_of(problem.ends.begin(), problem.ends.end(), any)) return;
-  const std::size_t axes = problem.ends.size();
-  const Ends none;
-  const Ends &z = problem.ends[0], &y = axes == 3 ? problem.ends[1] : none, &x = problem.ends[axes - 1];
-  const Index ny = grid_.a.y.n, nx = grid_.a.x.n;
-
-  z_sides_ = one_per_rank(*runtime_, 2, grid_.columns());
-  for (const Tile<double>& tile : z_sides_)
-    set(*runtime_, tile, [&](Index end, Index node) { return value_at(end == 0 ? z.lower : z.upper, node); });
-  const auto along = [&](const Ends& ends, Index nodes) {  // values at the ends of a line in each plane
-    Tiles<double> sides = slabs_.per_plane(2 * nodes);
-    for (Index number = 0; number < slab_count(); ++number)
-      set(*runtime_, sides[number], [&](Index i, Index column) {
-        const Index plane = slabs_.first_in_problem(slabs_[number].place) + i;
-        return value_at(column < nodes ? ends.lower : ends.upper, plane * nodes + column % nodes);
-      });
-    return sides;
-  };
-  y_sides_ = along(y, nx);
-  x_sides_ = along(x, ny);
-}
-
-template <class T>
 void SlabbedProblem<T>::lift(Tiles<T>& f) const {
-  if (z_sides_.empty()) return;
   for (Index number = 0; number < slab_count(); ++number) {
     const Slab s = slabs_[number];
-    lift_slab(s, f[number], before_passes_hints(s));
+    side_values_->lift(s, f[number], axis_[number], before_passes_hints(s));
   }
-}
-
-template <class T>
-void SlabbedProblem<T>::lift_slab(Slab s, const Tile<T>& f, const Hints& hints) const {
-  if (z_sides_.empty()) return;
-  const kernels::LiftedSlab slab{grid_.a,          grid_.slow.lower,
-                                 grid_.slow.upper, grid_.slow.spacing(),
-                                 slabs_.is_first(s), slabs_.is_last(s)};
-  codelets::lift<T>(slab, f, x_sides_[s.number], y_sides_[s.number], slabs_.mine(z_sides_, s), axis_[s.number],
-                    hints);
 }
 
 template <class T>
@@ -261,73 +196,18 @@ void SlabbedProblem<T>::fill(Index number, const Tile<T>& f, const Known& known)
                          slabs_.hints(s));
 }
 
-/// The moments of all planes, those of a plane together, on every rank. Collective.
-template <class T>
-std::vector<double> SlabbedProblem<T>::all_moments(const Tiles<double>& of_slabs) const {
-  struct OfPlane {
-    Index plane;
-    std::array<double, kernels::moments_count> moments;
-  };
-  runtime_->wait();
-  std::vector<OfPlane> mine;
-  for (Index number = 0; number < slab_count(); ++number) {
-    if (!slabs_.is_mine(slabs_[number])) continue;
-    const HostView<double> view(of_slabs[number], HostView<double>::Access::read);
-    for (Index i = 0; i < view.rows(); ++i) {
-      OfPlane& added = mine.emplace_back(OfPlane{first_plane(number) + i, {}});
-      std::copy_n(view.row(i), kernels::moments_count, added.moments.begin());
-    }
-  }
-  std::vector<double> all(static_cast<std::size_t>(kernels::moments_count * grid_.total_planes()));
-  for (const OfPlane& of_plane : gather_lists(*runtime_, mine))
-    std::copy_n(of_plane.moments.begin(), kernels::moments_count, all.data() + kernels::moments_count * of_plane.plane);
-  return all;
-}
-
-/// Mode 0 of every plane is the plane's mean. Its system has no unique solution, and none at all unless the
-/// mean of f vanishes; it is solved here, for all planes together.
 template <class T>
 std::vector<double> SlabbedProblem<T>::solution_means(const Tiles<T>& f) {
-  const Tiles<double> sums = slabs_.per_plane(kernels::moments_count);
-  const std::vector<Tile<double>> work =
-      one_per_rank(*runtime_, 1, layout_.slab_planes * kernels::cuda::moments_scratch);
+  const PlaneMoments moments(*runtime_, grid_, layout_, slabs_);
   for (Index number = 0; number < slab_count(); ++number) {
     const Slab s = slabs_[number];
-    codelets::moments<T>(grid_.a, f[number], axis_[number], sums[number], slabs_.mine(work, s),
-                         before_passes_hints(s));
+    moments.take(s, f[number], axis_[number], before_passes_hints(s));
   }
-  const std::vector<double> all = all_moments(sums);
-  const auto planes = static_cast<std::size_t>(grid_.planes);
-  std::vector<double> means;
-  projected_.assign(static_cast<std::size_t>(grid_.batch), 0);
-  double width = 0;
-  for (const AxisRow& row : grid_.rows) width += row.width;
-  const double measure = grid_.measure(), plane_measure = measure / width;
-  for (Index problem = 0; problem < grid_.batch; ++problem) {
-    const double* const sum = all.data() + 2 * static_cast<std::size_t>(problem * grid_.planes);
-    std::vector<double> mean_of_plane(planes);
-    double mean = 0, magnitude = 0;
-    for (std::size_t j = 0; j < planes; ++j) {
-      mean_of_plane[j] = sum[2 * j + kernels::first_moment] / (grid_.rows[j].width * plane_measure);
-      mean += sum[2 * j + kernels::first_moment] / measure;
-      magnitude += sum[2 * j + kernels::absolute_moment] / measure;
-    }
-    // The numbers of f are rounded themselves, each by half a unit in its last place.
-    constexpr double rounding = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
-    const double vanishing = 16 * std::max(rounding, settings_.source_rounding) * magnitude;
-    if (settings_.mean == Mean::require && !(std::abs(mean) <= vanishing) && !std::isnan(mean))
-      throw Error(fmt::format(
-          "the mean of f{} is {:.6g}, {:.2g} of the mean of |f|, and there is no solution unless it "
-          "vanishes: no end is held at a value and lambda is 0; correct f, or project its mean away "
-          "(--project-mean)",
-          z_sides_.empty() ? "" : ", with the given derivatives,", mean, std::abs(mean) / magnitude));
-    // What coarser numbers leave of the mean is taken away, too: it is more than rounding here.
-    if (settings_.mean == Mean::project || std::abs(mean) > 16 * rounding * magnitude)
-      projected_[static_cast<std::size_t>(problem)] = mean;
-    solve_without_mean(grid_.rows, grid_.slow.periodic(), mean_of_plane);
-    means.insert(means.end(), mean_of_plane.begin(), mean_of_plane.end());
-  }
-  return means;
+  projected_.clear();
+  const char* const what = side_values_->any() ? "f, with the given derivatives," : "f";
+  SolvedMeans means = solve_means(grid_, settings_, moments.of_all_planes(), rounding<T>, what);
+  projected_ = std::move(means.projected);
+  return std::move(means.of_planes);
 }
 
 /// The mean of a model's u in every problem of the batch. An operator without second differences and with
@@ -338,9 +218,7 @@ std::vector<double> SlabbedProblem<T>::means_of(const Known& known) const {
       one_per_rank(*runtime_, layout_.slab_planes, kernels::axis_columns);
   for (const Tile<double>& tile : unlinked)
     set(*runtime_, tile, [](Index, Index column) { return column == kernels::width_column ? 1.0 : 0.0; });
-  const std::vector<Tile<double>> work =
-      one_per_rank(*runtime_, 1, layout_.slab_planes * kernels::cuda::moments_scratch);
-  const Tiles<double> sums = slabs_.per_plane(kernels::moments_count);
+  const PlaneMoments moments(*runtime_, grid_, layout_, slabs_);
   for (Index number = 0; number < slab_count(); ++number) {
     const Slab s = slabs_[number];
     kernels::ModelProblem problem = model_problem(known, number);
@@ -348,9 +226,9 @@ std::vector<double> SlabbedProblem<T>::means_of(const Known& known) const {
     problem.a.lambda = 1;
     const Tile<T> u(*runtime_, slabs_.planes_of(s.place), grid_.columns(), slabs_.owner(number));
     codelets::model_rhs<T>({problem, slabs_.first_in_problem(s.place)}, slabs_.mine(unlinked, s), u, slabs_.hints(s));
-    codelets::moments<T>(grid_.a, u, axis_[number], sums[number], slabs_.mine(work, s), slabs_.hints(s));
+    moments.take(s, u, axis_[number], slabs_.hints(s));
   }
-  const std::vector<double> all = all_moments(sums);
+  const std::vector<double> all = moments.of_all_planes();
   std::vector<double> means(static_cast<std::size_t>(grid_.batch));
   for (Index plane = 0; plane < grid_.total_planes(); ++plane)
     means[static_cast<std::size_t>(plane / grid_.planes)] +=
@@ -403,7 +281,7 @@ Check SlabbedProblem<T>::check(Tiles<T>& u, const Source& source, const std::opt
     const bool project = mine_too && mean != 0;
     if (project) rhs.wait();
     if (project && !runtime_->task_has_failed()) subtract(rhs, mean);  // or a view would throw what wait() throws everywhere
-    lift_slab(s, rhs, slabs_.hints(s));
+    side_values_->lift(s, rhs, axis_[number], slabs_.hints(s));
     kernels::SlabProblem problem{model_problem(known.value_or(Known{}), number),
                                  slabs_.first_in_problem(s.place), known.has_value()};
     if (floats) problem.problem.mean = means[static_cast<std::size_t>(slabs_[number].problem)];
@@ -425,9 +303,8 @@ Check SlabbedProblem<T>::check(Tiles<T>& u, const Source& source, const std::opt
   Check check;
   check.scaled_residual =
       ratio(norm(kernels::residual2), grid_.operator_norm() * norm(kernels::solution2) + norm(kernels::rhs2));
-  constexpr double eps = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
   check.reason = !std::isfinite(check.scaled_residual)   ? Reason::not_finite
-                 : check.scaled_residual > most_eps * eps ? Reason::inaccurate
+                 : check.scaled_residual > most_eps * rounding<T> ? Reason::inaccurate
                                                          : Reason::solved;
   if (known) check.error = ratio(norm(kernels::error2), norm(kernels::known2));
   check.seconds = seconds_since(start);

@@ -15,6 +15,7 @@
 #include "../../runtime/tile.hpp"
 #include "layout.hpp"
 #include "problem.hpp"
+#include "side_values.hpp"
 #include "slab_partition.hpp"
 
 namespace asterism::poisson {
@@ -112,16 +113,12 @@ class SlabbedProblem {
  private:
   [[nodiscard]] Hints before_passes_hints(Slab s) const;
   [[nodiscard]] kernels::ModelProblem model_problem(const Known& known, Index number) const;
-  void make_side_values(const Problem& problem);
-  void lift_slab(Slab s, const Tile<T>& f, const Hints& hints) const;
   void require_slab(Index number, const Tile<T>& tile) const;
-  [[nodiscard]] std::vector<double> all_moments(const Tiles<double>& of_slabs) const;
   [[nodiscard]] std::vector<double> means_of(const Known& known) const;
 
   int cpus_ = 0;
-  std::vector<double> projected_;      // means that the last solve subtracted, per problem; zero: none
-  Tiles<double> x_sides_, y_sides_;    // given values, per slab, and per rank;
-  std::vector<Tile<double>> z_sides_;  // empty where all are zero
+  std::vector<double> projected_;  // means that the last solve subtracted, per problem; zero: none
+  std::optional<SideValues> side_values_;
 };
 
 /// The AxisRow of every plane as a tile's rows.
