@@ -1,6 +1,7 @@
 /// \file
-/// How long wavefront-tiled SOR takes on a GPU, by tile layout, and the layout that takes least: the
-/// tile-size model of [Di, Xue 2011], whose equations are cited by their numbers.
+/// How long wavefront-tiled SOR takes on a GPU, by tile layout: the tile-size model of [Di, Xue 2011], whose
+/// equations are cited by their numbers. What it counts is in tile_counts.hpp, how its costs are measured in
+/// tile_probe.hpp and fitted in tile_fit.hpp, the search for the layout that takes least in tile_search.hpp.
 ///
 /// The model. A tile has intra-tile wavefronts e of H_e points, which are G_e warps. In the paper
 ///
@@ -46,60 +47,12 @@
 ///             + sum over t of (sum over i of T_ti + sigma_blk + sigma_str ceil(strands / 32)).  (T4)
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <functional>
 #include <map>
-#include <string>
 #include <vector>
 
-#include "../../codelets/wavefront/sweeps.hpp"
-#include "../../runtime/error.hpp"
+#include "tile_counts.hpp"
 
 namespace asterism::tile_model {
-
-using kernels::WavefrontArgs;
-using kernels::WavefrontLayout;
-using kernels::WavefrontTile;
-
-// --- Counts ---------------------------------------------------------------------------------------------
-
-/// The X of (T2).
-enum Term : std::size_t { warps, points, accesses, wavefronts, rounds, rows, tile, terms };
-using Terms = std::array<double, terms>;
-const char* name(Term term);
-
-/// The cells of a box on each of its diagonals: those whose coordinates have the sum 0, 1, 2, ...
-std::vector<Index> diagonals(const std::vector<Index>& extents);
-
-/// What the model counts of a full tile: O(E), once for all thread organisations.
-class TileProfile {
- public:
-  TileProfile(int dimensions, const WavefrontTile& tile, bool has_source);
-
-  [[nodiscard]] Terms terms_of(int threads) const;
-  [[nodiscard]] Index wavefronts() const { return wavefronts_; }  ///< E
-  [[nodiscard]] Index points() const { return points_; }          ///< L_TILE
-  [[nodiscard]] Index memory() const { return memory_; }          ///< values loaded and stored
-  [[nodiscard]] Index widest() const { return widest_; }          ///< max H_e
-  /// D, points for each of these values
-  [[nodiscard]] double reuse() const { return static_cast<double>(points_) / static_cast<double>(memory_); }
-
- private:
-  Index wavefronts_, points_, memory_, widest_ = 0;
-  kernels::BoxAccesses accesses_;
-  std::map<Index, Index> wavefronts_by_warps_;
-};
-
-/// One inter-tile wavefront: its tiles, a few of which at corners may have no points; those of them with all
-/// of a tile's points, the others being border tiles; and how many strands the blocks look through for them.
-struct TileWavefront {
-  Index tiles, full, strands;
-};
-/// All of them in one go: O(tiles of the sweeps + wavefronts).
-std::vector<TileWavefront> tile_wavefronts(const WavefrontArgs& args);
-
-// --- Costs ----------------------------------------------------------------------------------------------
 
 /// The c of (T1).
 struct TileCosts {
@@ -128,56 +81,39 @@ struct Costs {
   [[nodiscard]] double tile_seconds(const TileProfile& tile, int threads, int tiles_beside) const;
 };
 
-/// The coefficients of (T1) that are not negative and make the squares of relative errors least.
-/// @param seconds without the barriers; positive
-Terms fit(const std::vector<Terms>& counted, const std::vector<double>& seconds);
+/// T_0, T_1, ... T_B
+std::vector<double> seconds_by_tiles_beside(const Costs& costs, const TileProfile& tile, int threads,
+                                            int most);
+
+/// T_total as it is linear in the costs that runs of the whole kernel tell: seconds, or how often.
+struct Parts {
+  double fixed = 0;       ///< without the others
+  double border = 0;      ///< times phi
+  double turns = 0;       ///< times sigma_turn
+  double columns = 0;     ///< times sigma_col
+  double strands = 0;     ///< times sigma_str
+  double wavefronts = 0;  ///< times what is lacking in sigma_blk
+};
+
+/// What a tile layout comes to on a grid of blocks.
+struct LayoutOnGrid {
+  const std::vector<TileWavefront>& wavefronts;
+  const std::vector<double>& seconds_beside;  ///< T_0 ... T_B
+  double columns;                             ///< of a tile, for each thread
+  int multiprocessors, blocks;
+};
+
+/// Columns of a tile, for each of so many threads.
+double columns_by_thread(int dimensions, const WavefrontTile& tile, int threads);
+
+Parts parts_of(const Costs& costs, const LayoutOnGrid& layout);
+/// The same of args.layout, which is meant in full.
+Parts parts_of(const Costs& costs, int multiprocessors, const WavefrontArgs& args);
+
+/// Seconds.
+double total(const Costs& costs, const Parts& parts);
 
 /// T_total: (T4) with (10) to (12), (T1) and (T3). args.layout is meant in full.
 double predicted_seconds(const Costs& costs, int multiprocessors, const WavefrontArgs& args);
-
-/// A run of the whole kernel.
-struct Run {
-  WavefrontArgs args;
-  double seconds;
-};
-/// Sets phi, sigma_turn, sigma_col and sigma_str, in which (T4) is linear, and what sigma_blk lacks, to the
-/// least squares of the relative errors of these runs; no cost is negative, and phi at most 1.
-void calibrate(Costs& costs, int multiprocessors, const std::vector<Run>& runs);
-
-// --- The search -----------------------------------------------------------------------------------------
-
-/// What the search has to know of a GPU and of the kernel there.
-struct Gpu {
-  std::string name;
-  int multiprocessors = 0;                                           ///< P
-  std::size_t most_shared_bytes = 0;                                 ///< that a block can have
-  std::function<std::size_t(const WavefrontTile&)> shared_bytes;     ///< S_TB
-  std::function<int(int threads, std::size_t bytes)> blocks_per_sm;  ///< B, by Table 1 or what replaces it
-};
-
-/// The tile sizes that are looked at: the product of these lists, as far as it meets the constraints of
-/// section 4.1.
-struct Space {
-  std::vector<Index> sweeps;
-  std::array<std::vector<Index>, 3> points;  ///< along z, y, x
-  double least_reuse = 0;                    ///< D
-};
-/// Sizes in steps of about 2^(1/2), as far as they make sense for a problem.
-Space space_of(const WavefrontArgs& args);
-
-struct Choice {
-  WavefrontLayout layout;
-  double seconds = 0;  ///< predicted
-  Index layouts = 0;   ///< that were considered
-};
-/// The layout that takes least by the model: of the space and, from the best one there on, by small steps of
-/// each extent.
-/// @throw Error when no layout can run.
-Choice search(const Costs& costs, const Gpu& gpu, const WavefrontArgs& args, const Space& space);
-
-/// Layouts drawn at random from what the search may choose: tile extents from the whole range of the space,
-/// uniformly in their logarithms, thread organisations from those that were measured.
-std::vector<WavefrontLayout> random_layouts(const Costs& costs, const Gpu& gpu, const WavefrontArgs& args,
-                                            const Space& space, std::size_t count, std::uint64_t seed);
 
 }  // namespace asterism::tile_model

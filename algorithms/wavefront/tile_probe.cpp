@@ -5,6 +5,7 @@
 #include <random>
 
 #include "../../codelets/wavefront/probe.hpp"
+#include "tile_fit.hpp"
 
 namespace asterism::tile_model {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "../../runtime/runtime.hpp"
-#include "tile_model.hpp"
+#include "tile_search.hpp"
 
 namespace asterism::tile_model {
 

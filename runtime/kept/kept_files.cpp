@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <random>
 #include <system_error>
@@ -12,6 +13,16 @@
 namespace asterism {
 
 namespace fs = std::filesystem;
+
+fs::path cache_folder() {
+  const auto variable = [](const char* name) -> fs::path {
+    const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
+    return value == nullptr ? "" : value;
+  };
+  if (const auto folder = variable("XDG_CACHE_HOME"); folder.is_absolute()) return folder / "asterism";
+  const auto home = variable("HOME");
+  return home.empty() ? home : home / ".cache" / "asterism";
+}
 
 bool can_write(const fs::path& folder) {
   std::error_code ignored;

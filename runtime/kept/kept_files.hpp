@@ -9,6 +9,9 @@
 
 namespace asterism {
 
+/// Where programs keep what they measured: $XDG_CACHE_HOME/asterism, or ~/.cache/asterism; empty where there is neither.
+std::filesystem::path cache_folder();
+
 /// Whether a folder is there, or can be made, and can be written to.
 bool can_write(const std::filesystem::path& folder);
 

@@ -16,7 +16,9 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/wavefront/tile_fit.hpp"
 #include "algorithms/wavefront/tile_probe.hpp"
+#include "algorithms/wavefront/tile_search.hpp"
 #include "plausible_costs.hpp"
 #include "wavefront_counts.hpp"
 

@@ -9,14 +9,14 @@
 
 #include "../support/command_line.hpp"
 #include "../support/own_cache.hpp"
+#include "algorithms/wavefront/tile_costs.hpp"
 #include "plausible_costs.hpp"
-#include "tools/wavefront/tile_costs.hpp"
+#include "runtime/kept/kept_files.hpp"
 
 using namespace asterism;
 using namespace asterism::test;
 using doctest::Approx;
 using tile_model::Costs;
-using tools::Precision;
 
 namespace {
 
@@ -28,10 +28,10 @@ Words tune(const Words& arguments) { return one_process(Words{"tune", "wavefront
 
 TEST_CASE("where costs are kept") {
   const OwnCache own;
-  CHECK(tools::cache_folder() == std::filesystem::current_path() / "cache" / "asterism");
-  CHECK(tools::costs_file("NVIDIA H200", 2, Precision::f64, true).filename() ==
+  CHECK(cache_folder() == std::filesystem::current_path() / "cache" / "asterism");
+  CHECK(wavefront::costs_file<double>("NVIDIA H200", 2, true).filename() ==
         "wavefront-NVIDIA_H200-2d-f64-source.json");
-  CHECK(tools::costs_file("a/../b", 1, Precision::f32, false).filename() == "wavefront-a____b-1d-f32.json");
+  CHECK(wavefront::costs_file<float>("a/../b", 1, false).filename() == "wavefront-a____b-1d-f32.json");
 }
 
 TEST_CASE("costs that are kept come back; what is no costs does not") {
@@ -41,11 +41,11 @@ TEST_CASE("costs that are kept come back; what is no costs does not") {
   costs.column = 1.25e-7;
   costs.strands = 3e-7;
   costs.tiles[2].error = 0.0123;
-  const std::filesystem::path file = tools::costs_file("toy", 2, Precision::f64, false);
-  CHECK_FALSE(tools::load_costs(file));
-  REQUIRE(tools::save_costs(file, costs));
+  const std::filesystem::path file = wavefront::costs_file<double>("toy", 2, false);
+  CHECK_FALSE(wavefront::load_costs(file));
+  REQUIRE(wavefront::save_costs(file, costs));
   CHECK(temporaries(file.parent_path()) == 0);
-  const auto back = tools::load_costs(file);
+  const auto back = wavefront::load_costs(file);
   REQUIRE(back);
   CHECK(back->kernel == costs.kernel);
   CHECK(back->thread == costs.thread);
@@ -75,12 +75,12 @@ TEST_CASE("costs that are kept come back; what is no costs does not") {
         other_version.dump(), no_tiles.dump(), negative.dump(), threads.dump(), order.dump()}) {
     CAPTURE(bad);
     write(file, bad);
-    CHECK_FALSE(tools::load_costs(file));
+    CHECK_FALSE(wavefront::load_costs(file));
   }
   write(file, text);
-  CHECK(tools::load_costs(file));
-  CHECK_FALSE(tools::save_costs({}, costs));
-  CHECK_FALSE(tools::save_costs(file / "below a file" / "x.json", costs));
+  CHECK(wavefront::load_costs(file));
+  CHECK_FALSE(wavefront::save_costs({}, costs));
+  CHECK_FALSE(wavefront::save_costs(file / "below a file" / "x.json", costs));
 }
 
 TEST_CASE("on CPUs the fastest of the tiles that were timed is chosen") {

@@ -7,8 +7,9 @@
 #include <limits>
 #include <map>
 
+#include "../../algorithms/wavefront/tile_costs.hpp"
+#include "../../algorithms/wavefront/tile_search.hpp"
 #include "../cli/commands.hpp"
-#include "../wavefront/tile_costs.hpp"
 #include "figures.hpp"
 
 namespace asterism::tools {
@@ -149,15 +150,17 @@ int bench_tile_model(Runtime& runtime, const TileModelBenchOptions& o) {
   std::vector<Judged> all;
   nlohmann::ordered_json measured;
   std::optional<tile_model::Probe<T>> probe;
-  KnownCosts known;
+  wavefront::KnownCosts known;
   for (const SizedProblem& problem : problems) {
     const int dimensions = static_cast<int>(problem.grid.size());
     if (!probe || probe->dimensions() != dimensions) {
       probe.emplace(runtime, dimensions, false);
-      known = costs_of(*probe, o.anew ? Remembering::anew : Remembering::as_kept);
+      known = wavefront::costs_of(*probe,
+                                  o.anew ? wavefront::Remembering::anew : wavefront::Remembering::as_kept);
       measured.push_back(
           {{"dimensions", dimensions}, {"seconds", known.seconds}, {"file", known.file.string()}});
-      if (o.samples) measured.back()["costs"] = costs_as_json(known.costs);
+      if (o.samples)
+        measured.back()["costs"] = nlohmann::ordered_json::parse(wavefront::costs_as_json(known.costs));
       if (table && dimensions == 1)
         fmt::print(
             "wavefront SOR in {} on {}, {} random layouts for each problem; tiles: sweeps x points; blocks x "

@@ -115,7 +115,7 @@ RelaxChoice choice_of(const RelaxOptions&, const wavefront::Solver<T>& solver) {
   return {.omega = solver.settings().omega,
           .layout = {},
           .check_every = solver.settings().check_every,
-          .tiles = TileChoice{.layout = solver.settings().layout}};
+          .tiles = wavefront::TileChoice{.layout = solver.settings().layout}};
 }
 
 /// This rank's rows: all of them where the solver works on one rank alone.
@@ -274,23 +274,23 @@ kernels::WavefrontLayout given_layout(const RelaxOptions& o, const StatedRelaxat
 }
 
 template <class T>
-TileChoice tiles_of(Runtime& runtime, const RelaxOptions& o, const StatedRelaxation& stated,
-                    const wavefront::Settings& settings) {
+wavefront::TileChoice tiles_of(Runtime& runtime, const RelaxOptions& o, const StatedRelaxation& stated,
+                               const wavefront::Settings& settings) {
   const bool on_gpu = runtime.machine().count(WorkerKind::cuda) > 0;
-  if (o.tile) return {.layout = given_layout(o, stated, on_gpu), .origin = LayoutOrigin::given};
+  if (o.tile) return {.layout = given_layout(o, stated, on_gpu), .origin = wavefront::LayoutOrigin::given};
   if (o.untuned) return {};
-  kernels::WavefrontArgs args = wavefront::sweeps_at_once(any_dimensions(stated), settings);
-  args.has_source = stated.has_source() || lifts(o, stated);
+  const auto source =
+      stated.has_source() || lifts(o, stated) ? wavefront::Source::given : wavefront::Source::none;
   Progress progress(o.common.verbosity);
   const WhileWorking shown(progress, "choosing tiles; the first time on this GPU what they cost is measured");
-  return choose_tiles<T>(runtime, args);
+  return wavefront::choose_tiles<T>(runtime, any_dimensions(stated), settings, source);
 }
 
 template <class T>
 RelaxOutcome solve_in_wavefronts(Runtime& runtime, const RelaxOptions& o, const StatedRelaxation& stated,
                                  Stopwatch& stopwatch) {
   wavefront::Settings settings = wavefront_settings(o, stated);
-  TileChoice tiles = tiles_of<T>(runtime, o, stated, settings);
+  wavefront::TileChoice tiles = tiles_of<T>(runtime, o, stated, settings);
   settings.layout = tiles.layout;
   wavefront::Solver<T> solver(runtime, any_dimensions(stated), settings);
   RelaxOutcome outcome = solve_by<T>(runtime, o, stated, stopwatch, solver);

@@ -75,7 +75,7 @@ nlohmann::ordered_json values_as_json(const RelaxOptions& options, std::size_t a
 }
 
 nlohmann::ordered_json tiles_as_json(const RelaxRun& run) {
-  const TileChoice& tiles = *run.outcome.choice.tiles;
+  const wavefront::TileChoice& tiles = *run.outcome.choice.tiles;
   const kernels::WavefrontLayout& layout = *tiles.layout;
   const std::vector<Index> points = points_of(layout.tile, run.stated.shape.size());
   nlohmann::ordered_json j{{"sweeps", layout.tile.sweeps}};
@@ -91,26 +91,26 @@ nlohmann::ordered_json tiles_as_json(const RelaxRun& run) {
   return j;
 }
 
-std::string origin_text(const TileChoice& tiles) {
+std::string origin_text(const wavefront::TileChoice& tiles) {
   const std::string kept =
       tiles.file.empty() ? "not kept (no folder for that)" : "kept in " + tiles.file.string();
   switch (tiles.origin) {
-    case LayoutOrigin::given:
+    case wavefront::LayoutOrigin::given:
       return "as given";
-    case LayoutOrigin::untuned:
+    case wavefront::LayoutOrigin::untuned:
       return "untuned" + (tiles.why.empty() ? "" : ": " + tiles.why);
-    case LayoutOrigin::kept:
+    case wavefront::LayoutOrigin::kept:
       return "tuned before, " + kept;
-    case LayoutOrigin::searched:
+    case wavefront::LayoutOrigin::searched:
       return "tuned now, " + kept;
-    case LayoutOrigin::measured:
+    case wavefront::LayoutOrigin::measured:
       return "this GPU measured and tuned now, " + kept;
   }
   return "";
 }
 
 void print_tiles(const RelaxRun& run) {
-  const TileChoice& tiles = *run.outcome.choice.tiles;
+  const wavefront::TileChoice& tiles = *run.outcome.choice.tiles;
   const kernels::WavefrontLayout& layout = *tiles.layout;
   const std::vector<Index> points = points_of(layout.tile, run.stated.shape.size());
   const std::string extents = is_on_gpu(run.outcome)

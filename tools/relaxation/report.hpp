@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "../../algorithms/wavefront/tile_choice.hpp"
 #include "../../runtime/report.hpp"
 #include "../cli/solver_run.hpp"
-#include "../wavefront/tile_choice.hpp"
 #include "options.hpp"
 
 namespace asterism::tools {
@@ -19,7 +19,7 @@ struct RelaxChoice {
   std::optional<double> omega;
   std::optional<kernels::Arrangement> layout;
   Index stripes = 0, sweeps_per_task = 0, check_every = 0, subdomain = 0, layers = 0;
-  std::optional<TileChoice> tiles = {};
+  std::optional<wavefront::TileChoice> tiles = {};
 };
 
 struct RelaxOutcome {

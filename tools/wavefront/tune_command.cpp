@@ -7,10 +7,10 @@
 #include <numeric>
 
 #include "../../algorithms/wavefront/solver.hpp"
+#include "../../algorithms/wavefront/tile_choice.hpp"
 #include "../bench/figures.hpp"
 #include "../cli/commands.hpp"
 #include "../cli/solver_run.hpp"
-#include "tile_choice.hpp"
 
 namespace asterism::tools {
 namespace {
@@ -62,7 +62,7 @@ nlohmann::ordered_json start_of_report(const TuneOptions& o, Precision precision
 
 // --- On a GPU -------------------------------------------------------------------------------------------
 
-void print_costs(const KnownCosts& known, int multiprocessors) {
+void print_costs(const wavefront::KnownCosts& known, int multiprocessors) {
   const tile_model::Costs& costs = known.costs;
   if (known.seconds > 0)
     fmt::print("costs        measured in {:.1f} s, {}\n", known.seconds,
@@ -101,9 +101,10 @@ int tune_gpu(Runtime& runtime, const TuneOptions& o, kernels::WavefrontArgs args
                             fmt::join(o.grid, " x "), human_bytes(bytes), human_bytes(capacity)),
                 Blame::machine);
   const tile_model::Probe<T> probe(runtime, args.dimensions, args.has_source);
-  const KnownCosts known = costs_of(probe, o.anew ? Remembering::anew : Remembering::as_kept);
+  const wavefront::KnownCosts known =
+      wavefront::costs_of(probe, o.anew ? wavefront::Remembering::anew : wavefront::Remembering::as_kept);
   tile_model::Choice choice;
-  const double search_seconds = seconds_of([&] { choice = search_and_keep(probe, known, args); });
+  const double search_seconds = seconds_of([&] { choice = wavefront::search_and_keep(probe, known, args); });
   const double measured = probe.run(args, {choice.layout}, 5).at(0);
   args.layout = choice.layout;
   if (runtime.rank() > 0) return 0;
@@ -125,7 +126,7 @@ int tune_gpu(Runtime& runtime, const TuneOptions& o, kernels::WavefrontArgs args
     j["layouts"] = choice.layouts;
     j["costs_seconds"] = known.seconds;
     j["costs_file"] = known.file.string();
-    j["costs"] = costs_as_json(known.costs);
+    j["costs"] = nlohmann::ordered_json::parse(wavefront::costs_as_json(known.costs));
     print_report(j);
     return 0;
   }
@@ -218,7 +219,7 @@ int tune_cpu(Runtime& runtime, const TuneOptions& o, kernels::WavefrontArgs args
       tiles.begin(), tiles.end(), [](const CpuTile& a, const CpuTile& b) { return a.seconds < b.seconds; });
   args.layout.tile.sweeps = best.sweeps;
   args.layout.tile.points[3 - o.grid.size()] = best.height;
-  const std::filesystem::path file = keep_cpu_tiles(runtime.machine(), precision_of<T>, args);
+  const std::filesystem::path file = wavefront::keep_cpu_tiles<T>(runtime.machine(), args);
   const double updates = unknowns * static_cast<double>(sweeps);
   const double predicted = best.seconds / updates * all_unknowns * static_cast<double>(o.sweeps);
   const int workers = runtime.machine().count(WorkerKind::cpu);

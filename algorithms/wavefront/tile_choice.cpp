@@ -5,22 +5,18 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <fstream>
 #include <functional>
-#include <system_error>
 #include <utility>
 #include <vector>
 
-#include "../../runtime/kept/kept_files.hpp"
+#include "kept/kept_layouts.hpp"
 
-namespace asterism::tools {
+namespace asterism::wavefront {
 namespace {
 
 using kernels::WavefrontArgs;
 using kernels::WavefrontLayout;
-
-constexpr int version = 1;  // of the files, and of what their numbers mean
 
 std::vector<Index> grid_of(const WavefrontArgs& args) {
   return {args.nodes.end() - args.dimensions, args.nodes.end()};
@@ -31,117 +27,11 @@ std::string how_to_tune(const WavefrontArgs& args) {
                      fmt::join(grid_of(args), "x"));
 }
 
-/// A layout, and the problem that it was chosen for.
-struct KeptLayout {
-  std::vector<Index> grid;
-  Index sweeps;
-  WavefrontLayout layout;
-};
-
-// --- The file ---------------------------------------------------------------------------------------------
-
-/// Layouts of one machine, number of dimensions, precision, with or without a source.
-class KeptLayouts {
- public:
-  /// @param basis what they were chosen by: layouts with another basis are taken for none
-  KeptLayouts(const std::string& machine, Precision precision, const WavefrontArgs& args, std::string basis)
-      : file_(costs_file(machine, args.dimensions, precision, args.has_source)),
-        dimensions_(static_cast<std::size_t>(args.dimensions)),
-        basis_(std::move(basis)) {
-    if (!file_.empty()) file_.replace_extension(".layouts.json");
-    try {
-      load();
-    } catch (const std::exception&) {  // cut short, edited
-      layouts_.clear();
-    }
-  }
-
-  [[nodiscard]] const std::filesystem::path& file() const { return file_; }
-
-  /// That of a grid whose extents differ least, none by more than a factor of sqrt(2), and of as many sweeps
-  /// as can be.
-  [[nodiscard]] const KeptLayout* nearest(const std::vector<Index>& grid, Index sweeps) const {
-    constexpr double near = 0.5;
-    const auto octaves = [](Index a, Index b) {
-      return std::abs(std::log2(static_cast<double>(a) / static_cast<double>(b)));
-    };
-    const KeptLayout* best = nullptr;
-    double least = 0;
-    for (const KeptLayout& kept : layouts_) {
-      double distance = octaves(kept.sweeps, sweeps);
-      bool is_near = true;
-      for (std::size_t axis = 0; axis < grid.size(); ++axis) {
-        const double apart = octaves(kept.grid[axis], grid[axis]);
-        is_near = is_near && apart <= near;
-        distance += apart;
-      }
-      if (!is_near || (best != nullptr && distance >= least)) continue;
-      best = &kept;
-      least = distance;
-    }
-    return best;
-  }
-
-  [[nodiscard]] const KeptLayout* exact(const std::vector<Index>& grid, Index sweeps) const {
-    const KeptLayout* const found = nearest(grid, sweeps);
-    return found != nullptr && found->grid == grid && found->sweeps == sweeps ? found : nullptr;
-  }
-
-  /// In the place of one of the same problem. @return whether the file could be written
-  bool keep(const KeptLayout& layout) {
-    constexpr std::size_t most = 256;
-    std::erase_if(layouts_, [&](const KeptLayout& other) {
-      return other.grid == layout.grid && other.sweeps == layout.sweeps;
-    });
-    if (layouts_.size() >= most) layouts_.erase(layouts_.begin());  // the oldest
-    layouts_.push_back(layout);
-    return save();
-  }
-
- private:
-  void load() {
-    const std::optional<std::string> text = read_kept(file_);
-    if (!text) return;
-    const auto j = nlohmann::json::parse(*text);
-    if (j.at("version") != version || j.at("basis") != basis_) return;
-    for (const auto& entry : j.at("layouts")) {
-      KeptLayout kept;
-      kept.grid = entry.at("grid").get<std::vector<Index>>();
-      kept.sweeps = entry.at("sweeps").get<Index>();
-      kept.layout.tile.sweeps = entry.at("tile").at("sweeps").get<Index>();
-      kept.layout.tile.points = entry.at("tile").at("points").get<std::array<Index, 3>>();
-      kept.layout.threads = entry.at("threads").get<int>();
-      kept.layout.blocks = entry.at("blocks").get<int>();
-      const bool sound = kept.grid.size() == dimensions_ && kept.sweeps > 0 &&
-                         std::all_of(kept.grid.begin(), kept.grid.end(), [](Index n) { return n > 0; });
-      if (sound) layouts_.push_back(kept);
-    }
-  }
-
-  [[nodiscard]] bool save() const {
-    if (file_.empty()) return false;
-    auto list = nlohmann::ordered_json::array();
-    for (const KeptLayout& kept : layouts_)
-      list.push_back({{"grid", kept.grid},
-                      {"sweeps", kept.sweeps},
-                      {"tile", {{"sweeps", kept.layout.tile.sweeps}, {"points", kept.layout.tile.points}}},
-                      {"threads", kept.layout.threads},
-                      {"blocks", kept.layout.blocks}});
-    const nlohmann::ordered_json j{{"version", version}, {"basis", basis_}, {"layouts", list}};
-    return keep_in(file_, j);
-  }
-
-  std::filesystem::path file_;
-  std::size_t dimensions_;
-  std::string basis_;
-  std::vector<KeptLayout> layouts_;  // the oldest first
-};
-
 // --- On a GPU ---------------------------------------------------------------------------------------------
 
 /// Other costs, other layouts.
 std::string basis_of(const tile_model::Costs& costs) {
-  return fmt::format("costs {:016x}", std::hash<std::string>{}(costs_as_json(costs).dump()));
+  return fmt::format("costs {:016x}", std::hash<std::string>{}(costs_as_json(costs)));
 }
 
 /// Whether a layout that was read from a file is one for this GPU.
@@ -154,7 +44,8 @@ bool can_run(const tile_model::Gpu& gpu, int dimensions, const WavefrontLayout& 
 template <class T>
 KeptLayouts layouts_of(const tile_model::Probe<T>& probe, const KnownCosts& known,
                        const WavefrontArgs& args) {
-  return {probe.gpu().name, precision_of<T>, args, basis_of(known.costs)};
+  return {costs_file<T>(probe.gpu().name, args.dimensions, args.has_source), args.dimensions,
+          basis_of(known.costs)};
 }
 
 /// Measuring a GPU's costs takes seconds: not for what is done in a fraction of one.
@@ -167,8 +58,7 @@ bool worth_measuring(const WavefrontArgs& args) {
 template <class T>
 TileChoice choose_on_gpu(Runtime& runtime, const WavefrontArgs& args) {
   const tile_model::Probe<T> probe(runtime, args.dimensions, args.has_source);
-  KnownCosts known{.costs = {},
-                   .file = costs_file(probe.gpu().name, args.dimensions, precision_of<T>, args.has_source)};
+  KnownCosts known{.costs = {}, .file = costs_file<T>(probe.gpu().name, args.dimensions, args.has_source)};
   if (const auto kept = load_costs(known.file))
     known.costs = *kept;
   else if (worth_measuring(args))
@@ -202,12 +92,14 @@ std::string cpus_of(const Machine& machine) {
   return fmt::format("{}, {} workers", model, machine.count(WorkerKind::cpu));
 }
 
-KeptLayouts cpu_layouts(const Machine& machine, Precision precision, const WavefrontArgs& args) {
-  return {cpus_of(machine), precision, args, "timed"};
+template <class T>
+KeptLayouts cpu_layouts(const Machine& machine, const WavefrontArgs& args) {
+  return {costs_file<T>(cpus_of(machine), args.dimensions, args.has_source), args.dimensions, "timed"};
 }
 
-TileChoice choose_on_cpus(const Machine& machine, Precision precision, const WavefrontArgs& args) {
-  const KeptLayouts layouts = cpu_layouts(machine, precision, args);
+template <class T>
+TileChoice choose_on_cpus(const Machine& machine, const WavefrontArgs& args) {
+  const KeptLayouts layouts = cpu_layouts<T>(machine, args);
   const auto slowest = static_cast<std::size_t>(3 - args.dimensions);
   if (const KeptLayout* const kept = layouts.nearest(grid_of(args), args.sweeps))
     if (const kernels::WavefrontTile& tile = kept->layout.tile;
@@ -235,10 +127,12 @@ const char* name(LayoutOrigin origin) {
 }
 
 template <class T>
-TileChoice choose_tiles(Runtime& runtime, const WavefrontArgs& args) {
+TileChoice choose_tiles(Runtime& runtime, const Problem& problem, const Settings& settings, Source source) {
+  WavefrontArgs args = sweeps_at_once(problem, settings);
+  args.has_source = source == Source::given;
   const Machine machine = runtime.machine();
   if (machine.ranks > 1) return {};  // which the solver refuses
-  if (machine.count(WorkerKind::cuda) == 0) return choose_on_cpus(machine, precision_of<T>, args);
+  if (machine.count(WorkerKind::cuda) == 0) return choose_on_cpus<T>(machine, args);
   try {
     return choose_on_gpu<T>(runtime, args);
   } catch (const Error& error) {
@@ -269,16 +163,19 @@ tile_model::Choice search_and_keep(const tile_model::Probe<T>& probe, const Know
   return choice;
 }
 
-std::filesystem::path keep_cpu_tiles(const Machine& machine, Precision precision, const WavefrontArgs& args) {
-  KeptLayouts layouts = cpu_layouts(machine, precision, args);
+template <class T>
+std::filesystem::path keep_cpu_tiles(const Machine& machine, const WavefrontArgs& args) {
+  KeptLayouts layouts = cpu_layouts<T>(machine, args);
   return layouts.keep({grid_of(args), args.sweeps, args.layout}) ? layouts.file() : std::filesystem::path();
 }
 
-template TileChoice choose_tiles<float>(Runtime&, const WavefrontArgs&);
-template TileChoice choose_tiles<double>(Runtime&, const WavefrontArgs&);
+template TileChoice choose_tiles<float>(Runtime&, const Problem&, const Settings&, Source);
+template TileChoice choose_tiles<double>(Runtime&, const Problem&, const Settings&, Source);
 template tile_model::Choice search_and_keep(const tile_model::Probe<float>&, const KnownCosts&,
                                             const WavefrontArgs&);
 template tile_model::Choice search_and_keep(const tile_model::Probe<double>&, const KnownCosts&,
                                             const WavefrontArgs&);
+template std::filesystem::path keep_cpu_tiles<float>(const Machine&, const WavefrontArgs&);
+template std::filesystem::path keep_cpu_tiles<double>(const Machine&, const WavefrontArgs&);
 
-}  // namespace asterism::tools
+}  // namespace asterism::wavefront

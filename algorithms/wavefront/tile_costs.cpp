@@ -6,14 +6,15 @@
 #include <cctype>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
-#include <system_error>
+#include <type_traits>
 #include <utility>
 
 #include "../../runtime/kept/kept_files.hpp"
 
-namespace asterism::tools {
+namespace asterism::wavefront {
 namespace {
 
 constexpr int version = 2;  // of the file, and of what its numbers mean
@@ -37,30 +38,7 @@ std::map<int, double> pairs_of(const nlohmann::json& list, const char* argument)
   return measured;
 }
 
-}  // namespace
-
-std::filesystem::path cache_folder() {
-  const auto variable = [](const char* name) -> std::filesystem::path {
-    const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
-    return value == nullptr ? "" : value;
-  };
-  if (const auto folder = variable("XDG_CACHE_HOME"); folder.is_absolute()) return folder / "asterism";
-  const auto home = variable("HOME");
-  return home.empty() ? home : home / ".cache" / "asterism";
-}
-
-std::filesystem::path costs_file(const std::string& gpu, int dimensions, Precision precision,
-                                 bool has_source) {
-  const std::filesystem::path folder = cache_folder();
-  if (folder.empty()) return folder;
-  std::string name = gpu;
-  std::replace_if(
-      name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
-  return folder / fmt::format("wavefront-{}-{}d-{}{}.json", name, dimensions, to_string(precision),
-                              has_source ? "-source" : "");
-}
-
-nlohmann::ordered_json costs_as_json(const tile_model::Costs& costs) {
+nlohmann::ordered_json json_of(const tile_model::Costs& costs) {
   nlohmann::ordered_json j{{"version", version},
                            {"sigma_kernel", costs.kernel},
                            {"sigma_thread", pairs("threads", costs.thread)},
@@ -82,6 +60,21 @@ nlohmann::ordered_json costs_as_json(const tile_model::Costs& costs) {
   j["tiles"] = tiles;
   return j;
 }
+
+}  // namespace
+
+template <class T>
+std::filesystem::path costs_file(const std::string& gpu, int dimensions, bool has_source) {
+  const std::filesystem::path folder = cache_folder();
+  if (folder.empty()) return folder;
+  std::string name = gpu;
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  return folder / fmt::format("wavefront-{}-{}d-{}{}.json", name, dimensions,
+                              std::is_same_v<T, float> ? "f32" : "f64", has_source ? "-source" : "");
+}
+
+std::string costs_as_json(const tile_model::Costs& costs) { return json_of(costs).dump(); }
 
 std::optional<tile_model::Costs> load_costs(const std::filesystem::path& file) {
   const std::optional<std::string> text = read_kept(file);
@@ -119,21 +112,13 @@ std::optional<tile_model::Costs> load_costs(const std::filesystem::path& file) {
 }
 
 bool save_costs(const std::filesystem::path& file, const tile_model::Costs& costs) {
-  return keep_in(file, costs_as_json(costs));
-}
-
-bool keep_in(const std::filesystem::path& file, const nlohmann::ordered_json& j) {
-  if (file.empty()) return false;
-  std::error_code failed;
-  std::filesystem::create_directories(file.parent_path(), failed);
-  return keep(file, j.dump(1) + '\n');
+  return can_write(file.parent_path()) && keep(file, json_of(costs).dump(1) + '\n');
 }
 
 template <class T>
 KnownCosts costs_of(const tile_model::Probe<T>& probe, Remembering remembering) {
-  KnownCosts known{
-      .costs = {},
-      .file = costs_file(probe.gpu().name, probe.dimensions(), precision_of<T>, probe.has_source())};
+  KnownCosts known{.costs = {},
+                   .file = costs_file<T>(probe.gpu().name, probe.dimensions(), probe.has_source())};
   if (remembering == Remembering::as_kept)
     if (auto kept = load_costs(known.file)) {
       known.costs = *kept;
@@ -146,7 +131,9 @@ KnownCosts costs_of(const tile_model::Probe<T>& probe, Remembering remembering) 
   return known;
 }
 
+template std::filesystem::path costs_file<float>(const std::string&, int, bool);
+template std::filesystem::path costs_file<double>(const std::string&, int, bool);
 template KnownCosts costs_of(const tile_model::Probe<float>&, Remembering);
 template KnownCosts costs_of(const tile_model::Probe<double>&, Remembering);
 
-}  // namespace asterism::tools
+}  // namespace asterism::wavefront
