@@ -20,7 +20,7 @@
 namespace asterism {
 namespace {
 
-Runtime::State* current = nullptr;
+std::atomic<Runtime::State*> current = nullptr;
 std::atomic<bool> trace_is_lost = false;
 
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
@@ -180,8 +180,8 @@ bool trace_failed() { return trace_is_lost; }
 
 Runtime::Runtime(const Options& options) : state_(std::make_unique<State>()) {
   if (current != nullptr)
-    throw Error(current->stalled ? "a Runtime has stalled and cannot be ended: end the process"
-                                 : "a Runtime exists already: StarPU can run once at a time in a process");
+    throw Error(current.load()->stalled ? "a Runtime has stalled and cannot be ended: end the process"
+                                        : "a Runtime exists already: StarPU can run once at a time in a process");
   State& s = *state_;
   s.options = options;
   trace_is_lost = false;

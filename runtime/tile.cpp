@@ -28,6 +28,7 @@ void wait_for(const TileState& tile, int node, starpu_data_access_mode mode) {
       new std::shared_ptr<Call>(call));
   std::unique_lock lock(tile.runtime->mutex);
   tile.runtime->wait_until(lock, [&] { return call->ready; });
+  static_cast<void>(tile.runtime->progress.load());  // after what the kernels before have written
 }
 
 /// The state of a tile that can be used. @throw Error

@@ -122,7 +122,7 @@ struct Runtime::State {
   std::unordered_set<detail::TileState*> tiles;  // all that live
   std::size_t streaming = 0;  // those of them that Runtime::wait_for_room counts
   std::atomic<long> executing = 0;  // tasks whose kernels were called and that have not ended: they have all their data
-  std::atomic<std::uint64_t> progress = 0;        // grows whenever a task starts or ends, or a view ends
+  std::atomic<std::uint64_t> progress = 0;        // grows whenever a task is submitted, starts, runs or ends, or a view ends
   std::atomic<const Failure*> failure = nullptr;  // the first one since the last wait()
   std::list<Failure> failures;                    // all of them: tiles refer to those that they were lost by
   std::uint64_t period = 1;                       // between two calls of wait()

@@ -377,7 +377,7 @@ TEST_CASE("codelets: may end before their tasks, and be made again under the sam
   }
 }
 
-#ifndef __SANITIZE_ADDRESS__  // which has a heap of its own
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which have heaps of their own
 TEST_CASE("codelets: memory does not grow with the number of tasks") {
   // The submitting thread's heap, to the byte. A StarPU that lacks the changes of tools/setup keeps 32 bytes
   // of it for every task that reads `a`.
