@@ -39,8 +39,10 @@ struct Traffic {
 struct Report {
   Reason reason = Reason::solved;
   Index iterations = 0;
-  std::vector<double> residual_history;   ///< one per check; a direct solver has at most one
-  std::map<std::string, double> seconds;  ///< wall time of each part by name ("solve", ...)
+  /// One per check, of very many an evenly spaced part with the first and the last; a direct solver has at most one.
+  std::vector<double> residual_history;
+  std::vector<Index> residual_iterations;  ///< that were made before each of them; a direct solver has none
+  std::map<std::string, double> seconds;   ///< wall time of each part by name ("solve", ...)
   Traffic traffic;
 };
 

@@ -7,27 +7,37 @@
 
 #include "../../runtime/error.hpp"
 
-namespace asterism::relaxation {
+namespace asterism {
 
-std::optional<Reason> Convergence::judge(const Norms& norms, Index sweeps) {
-  const Scaled scale = expected_.operator_norm * norms.solution + norms.source;
-  const double scaled = ratio(norms.residual, scale);
-  const bool is_first = history_.empty();
-  history_.push_back(scaled);
+using kernels::Scaled;
+
+std::optional<Reason> Convergence::judge(const Norms& norms, Index iterations) {
+  const Scaled scale = rule_.operator_norm * norms.solution + norms.source;
+  const bool is_first = !has_begun_;
+  has_begun_ = true;
+  scaled_ = ratio(norms.residual, scale);
   if (!norms.residual.is_finite() || !scale.is_finite()) return Reason::not_finite;
-  if (expected_.tolerance > 0 && scaled <= expected_.tolerance) return Reason::solved;
+  if (rule_.tolerance > 0 && scaled_ <= rule_.tolerance) return Reason::solved;
 
-  if (is_first) limit_ = 10 * static_cast<double>(expected_.extents) * scale;
+  if (is_first) limit_ = rule_.growth * scale;
   if (norms.residual > limit_) return Reason::divergence;
 
   least_residual_ = is_first ? norms.residual : std::min(least_residual_, norms.residual);
-  if (is_first || scaled < 0.95 * smallest_) {
-    smallest_ = scaled;
-    smallest_at_ = sweeps;
+  ++since_smallest_;
+  if (is_first || scaled_ < 0.95 * smallest_) {
+    smallest_ = scaled_;
+    smallest_at_ = iterations;
+    since_smallest_ = 0;
   }
-  const double promised = std::pow(expected_.spectral_radius, static_cast<double>(sweeps - smallest_at_));
-  if (expected_.tolerance == 0 || promised >= 1e-6) return {};
+  if (!has_stagnated(iterations)) return {};
   return norms.residual > 10 * least_residual_ ? Reason::divergence : Reason::stagnation;
+}
+
+bool Convergence::has_stagnated(Index iterations) const {
+  if (rule_.tolerance == 0) return false;
+  const Index without_progress = iterations - smallest_at_;
+  if (rule_.spectral_radius) return std::pow(*rule_.spectral_radius, static_cast<double>(without_progress)) < 1e-6;
+  return without_progress >= smallest_at_ && since_smallest_ >= rule_.patience;
 }
 
 void require_end(Index sweeps, double tolerance) {
@@ -43,4 +53,4 @@ Index choose_check_every(Index sweeps, double tolerance, Index extent) {
   return tolerance == 0 ? sweeps : std::clamp<Index>(extent / 4, 20, 1000);
 }
 
-}  // namespace asterism::relaxation
+}  // namespace asterism

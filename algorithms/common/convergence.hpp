@@ -4,54 +4,66 @@
 
 #include <limits>
 #include <optional>
-#include <vector>
 
 #include "../../codelets/common/scaled.hpp"
 #include "../../runtime/report.hpp"
 
-namespace asterism::relaxation {
+namespace asterism {
 
-using kernels::Scaled;
-
-/// Euclidean norms of an iterate: of r = b - A v, of v, and of b, f with the frame's values lifted into it.
+/// Euclidean norms of an iterate of A v = b: of r = b - A v, of v, and of b.
 struct Norms {
-  Scaled residual, solution, source;
+  kernels::Scaled residual, solution, source;
+};
+
+/// What an iteration is to reach, and how long it may take for that.
+struct StoppingRule {
+  double tolerance = 0;      ///< of the scaled residual; 0: never reached
+  double operator_norm = 0;  ///< ||A||_inf; 0: residuals are told relative to ||b|| alone
+  /// How many times the ||A||_inf ||v_0|| + ||b|| of the beginning ||r|| may become. 1 / sqrt(eps) is for methods that
+  /// reduce the error in the norm of A: ||r|| is then at most sqrt(cond(A)) times its first value, and a matrix of
+  /// cond(A) > 1 / eps is singular in double precision.
+  double growth = 0x1p26;
+  /// Of the iteration, where it is known: by how much an iteration reduces the error in the end.
+  std::optional<double> spectral_radius = {};
+  /// Where it is not known: stagnation takes at least so many residuals without progress.
+  Index patience = 100;
 };
 
 /// Judges an iteration by the residuals of its iterates.
 class Convergence {
  public:
-  struct Expectation {
-    double tolerance = 0;        ///< 0: never reached
-    double operator_norm = 0;    ///< ||A||_inf
-    double spectral_radius = 0;  ///< of the iteration
-    Index extents = 2;           ///< rows + columns
-  };
-  explicit Convergence(const Expectation& expectation) : expected_(expectation) {}
+  explicit Convergence(const StoppingRule& rule) : rule_(rule) {}
 
-  /// The norms of the iterate after so many sweeps; the first of all before any. @return why there is no
+  /// The norms of the iterate after so many iterations; the first of all before any. @return why there is no
   /// sense in going on
   ///
   /// - solved: ||r|| <= tolerance (||A||_inf ||v|| + ||b||), [Czapinski 2014] (4.13).
   /// - not_finite: a norm is not.
-  /// - divergence: ||r|| exceeds 10 (rows + columns) (||A||_inf ||v_0|| + ||b||). SOR's residual may well
-  ///   grow at first, but the powers of its matrix do not exceed a small multiple of rows + columns. The
-  ///   scaled residual itself is no measure: it never exceeds 1, however large v becomes.
-  /// - stagnation, with a tolerance: the scaled residual has not fallen by a twentieth during sweeps in
-  ///   which, by the spectral radius, it ought to have fallen to a millionth. If ||r|| is then more than ten
-  ///   times what it was at its smallest, that is divergence, too.
-  std::optional<Reason> judge(const Norms& norms, Index sweeps);
+  /// - divergence: ||r|| exceeds `growth` (||A||_inf ||v_0|| + ||b||). The scaled residual itself is no measure: it never
+  ///   exceeds 1, however large v becomes.
+  /// - stagnation, with a tolerance: the scaled residual has not fallen by a twentieth, neither at once nor little by
+  ///   little, since too long ago. With a spectral radius that is when it ought to have fallen to a millionth. Without one
+  ///   it is when as many iterations have gone by as there were before: at this pace, ln 10 / ln (20 / 19) = 45 times all
+  ///   iterations so far would not give another digit. (What is slow from the beginning goes on, as its pace is the same in
+  ///   the second half as in the first. How long a method may stand still before it goes on depends on the method,
+  ///   [Barrett et al. 1994] 4.2; hence `patience`.) If ||r|| is then more than ten times what it was at its smallest,
+  ///   that is divergence, too.
+  std::optional<Reason> judge(const Norms& norms, Index iterations);
 
-  /// [Czapinski 2014] (4.13), of every iterate.
-  [[nodiscard]] const std::vector<double>& history() const { return history_; }
+  /// [Czapinski 2014] (4.13), of the last iterate that was judged.
+  [[nodiscard]] double scaled_residual() const { return scaled_; }
 
  private:
-  Expectation expected_;
-  std::vector<double> history_;
-  Scaled limit_;           // of ||r||, for divergence
-  Scaled least_residual_;  // of all so far
-  double smallest_ = 0;    // scaled residual that progress is measured from
-  Index smallest_at_ = 0;  // sweeps
+  [[nodiscard]] bool has_stagnated(Index iterations) const;
+
+  StoppingRule rule_;
+  bool has_begun_ = false;
+  double scaled_ = 0;
+  kernels::Scaled limit_;           // of ||r||, for divergence
+  kernels::Scaled least_residual_;  // of all so far
+  double smallest_ = 0;             // scaled residual that progress is measured from
+  Index smallest_at_ = 0;           // iterations
+  Index since_smallest_ = 0;        // residuals
 };
 
 /// @throw Error: a tolerance that no scaled residual can be compared with; neither sweeps nor a tolerance
@@ -60,6 +72,10 @@ void require_end(Index sweeps, double tolerance);
 /// Sweeps between two residuals: often enough to notice the tolerance in time, seldom enough to cost little;
 /// without a tolerance all of them. @param extent of the grid, which sweeps to a tolerance grow with
 Index choose_check_every(Index sweeps, double tolerance, Index extent);
+
+/// StoppingRule::growth of sweeps over a grid: SOR's residual may well grow at first, but the powers of its matrix do not
+/// exceed a small multiple of rows + columns. @param extents their sum, along all axes
+constexpr double growth_of_sweeps(Index extents) { return 10 * static_cast<double>(extents); }
 
 /// Up to the next multiple: of whole tasks, where a residual comes after them. Down where that one would be
 /// no Index any more.
@@ -70,4 +86,4 @@ constexpr Index rounded_up(Index number, Index to) {
   return below <= std::numeric_limits<Index>::max() - to ? below + to : below;
 }
 
-}  // namespace asterism::relaxation
+}  // namespace asterism

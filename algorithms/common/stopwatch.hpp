@@ -7,18 +7,20 @@
 
 namespace asterism {
 
-/// The seconds since it was last asked.
 class Stopwatch {
  public:
+  /// The seconds since it was last asked.
   double lap() {
     const auto now = Clock::now();
     return std::chrono::duration<double>(now - std::exchange(last_, now)).count();
   }
+  /// Those since the beginning.
+  [[nodiscard]] double total() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  Clock::time_point last_ = Clock::now();
+  Clock::time_point start_ = Clock::now(), last_ = start_;
 };
 
 }  // namespace asterism

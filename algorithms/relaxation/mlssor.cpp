@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "../../runtime/error.hpp"
+#include "../common/iteration.hpp"
 #include "../common/statement.hpp"
 #include "speeds.hpp"
 
@@ -15,7 +16,6 @@ namespace asterism::mlssor {
 namespace {
 
 using kernels::Direction;
-using relaxation::rounded_up;
 using relaxation::set;
 
 /// Checks and completes what does not depend on the machine.
@@ -43,7 +43,7 @@ Settings completed(const relaxation::Problem& problem, Settings s) {
   if (!s.omega) s.omega = relaxation::discretise(problem).optimal_omega();
   if (s.check_every == 0)
     s.check_every =
-        relaxation::choose_check_every(s.sweeps, s.tolerance, std::min(problem.shape[0], problem.shape[1]));
+        choose_check_every(s.sweeps, s.tolerance, std::min(problem.shape[0], problem.shape[1]));
   s.check_every = rounded_up(s.check_every, s.layers);
   return s;
 }
@@ -314,19 +314,23 @@ Report Solver<T>::solve(const T* f, T* u) {
   has_source_ = grid_.agree_on_source(f);
   const double diagonal = discretisation().diagonal;
   const kernels::Scaled lifted = grid_.lifted_squares(f);
-  const relaxation::Convergence::Expectation expected{
+  const StoppingRule rule{
       .tolerance = settings_.tolerance,
       .operator_norm = relaxation::operator_norm(discretisation(), grid_.rows(), grid_.nodes()),
-      .spectral_radius = expected_radius(*settings_.omega, discretisation().jacobi_radius),
-      .extents = grid_.rows() + grid_.nodes()};
+      .growth = growth_of_sweeps(grid_.rows() + grid_.nodes()),
+      .spectral_radius = expected_radius(*settings_.omega, discretisation().jacobi_radius)};
   const Index layers = settings_.layers;
-  return relaxation::iterate(*runtime_, rounded_up(settings_.sweeps, layers), settings_.check_every, expected,
-                             {.load = [&] { load(f, u); },
-                              .sweep = [&](Index relaxations) { sweep(relaxations / layers); },
-                              .submit_residual = [&](Index number) { submit_residual(number); },
-                              .norms = [&](Index number) { return sums_.norms(number, diagonal, lifted); },
-                              .spread = [&](Index number) { return sums_.spread(number); },
-                              .store = [&] { store(u); }});
+  return iterate(*runtime_,
+                 {.limit = rounded_up(settings_.sweeps, layers),
+                  .check_every = settings_.check_every,
+                  .rule = rule,
+                  .observer = settings_.observer},
+                 {.load = [&] { load(f, u); },
+                  .step = [&](Index relaxations) { sweep(relaxations / layers); },
+                  .submit_residual = [&](Index number) { submit_residual(number); },
+                  .norms = [&](Index number) { return sums_.norms(number, diagonal, lifted); },
+                  .store = [&] { store(u); },
+                  .spread = [&](Index number) { return sums_.spread(number); }});
 }
 
 template class Solver<float>;

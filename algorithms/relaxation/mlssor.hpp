@@ -15,8 +15,8 @@
 #include "../../runtime/report.hpp"
 #include "../../runtime/runtime.hpp"
 #include "../../runtime/tile.hpp"
-#include "iteration.hpp"
 #include "problem.hpp"
+#include "residual_sums.hpp"
 #include "striped_problem.hpp"
 #include "stripes.hpp"
 
@@ -35,6 +35,7 @@ struct Settings {
   double tolerance = 0;   ///< stop at this scaled residual, [Czapinski 2014] (4.13); 0: never
   Index check_every = 0;  ///< between two residuals; 0: chosen, with a tolerance; else once, at the end
   Index stripes = 0;      ///< 0: one for each worker that takes part
+  Observer observer = {};  ///< is told the residuals, with relaxations for iterations; each rank's own
 };
 
 using relaxation::Candidate;
@@ -74,10 +75,9 @@ class Solver {
 
   /// @param f  this rank's rows of f, contiguous; nullptr (on all ranks): Laplace's equation, f = 0
   /// @param u  this rank's rows: the first guess, then the result
-  /// @return as relaxation::iterate(), of relaxations of every node
+  /// @return as iterate(), algorithms/common/iteration.hpp; iterations are relaxations of every node
   ///
-  /// With several ranks: collective. @throw Error: f is given on some ranks only; and as
-  /// relaxation::iterate().
+  /// With several ranks: collective. @throw Error: f is given on some ranks only; and as iterate().
   Report solve(const T* f, T* u);
 
  private:

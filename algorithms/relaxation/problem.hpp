@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../../codelets/relaxation/sweeps.hpp"
+#include "../common/observer.hpp"
 
 namespace asterism {
 class Statement;
@@ -59,6 +60,7 @@ struct Settings {
   /// 0: one for each worker that takes part, more where its memory asks for it; else all ranks take part.
   Index stripes = 0;
   Balance balance = Balance::measured;
+  Observer observer = {};  ///< is told the residuals; each rank's own
 };
 
 /// Symmetric SOR by colours converges as SOR with omega (2 - omega): its two steps in a row on one colour,

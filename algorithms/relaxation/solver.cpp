@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "../common/iteration.hpp"
 #include "../common/one_per_rank.hpp"
 #include "../common/statement.hpp"
 #include "speeds.hpp"
@@ -227,18 +228,20 @@ Report Solver<T>::solve(const T* f, T* u) {
   has_source_ = grid_.agree_on_source(f);
   const double diagonal = discretisation().diagonal;
   const kernels::Scaled lifted = grid_.lifted_squares(f);
-  const Convergence::Expectation expected{
+  const StoppingRule rule{
       .tolerance = settings_.tolerance,
       .operator_norm = operator_norm(discretisation(), grid_.rows(), grid_.nodes()),
-      .spectral_radius = spectral_radius(settings_.method, *settings_.omega, discretisation().jacobi_radius),
-      .extents = grid_.rows() + grid_.nodes()};
-  return iterate(*runtime_, settings_.sweeps, settings_.check_every, expected,
-                 {.load = [&] { load(f, u); },
-                  .sweep = [&](Index sweeps) { sweep(sweeps); },
-                  .submit_residual = [&](Index number) { submit_residual(number); },
-                  .norms = [&](Index number) { return sums_.norms(number, diagonal, lifted); },
-                  .spread = [&](Index number) { return sums_.spread(number); },
-                  .store = [&] { store(u); }});
+      .growth = growth_of_sweeps(grid_.rows() + grid_.nodes()),
+      .spectral_radius = spectral_radius(settings_.method, *settings_.omega, discretisation().jacobi_radius)};
+  return iterate(
+      *runtime_,
+      {.limit = settings_.sweeps, .check_every = settings_.check_every, .rule = rule, .observer = settings_.observer},
+      {.load = [&] { load(f, u); },
+       .step = [&](Index sweeps) { sweep(sweeps); },
+       .submit_residual = [&](Index number) { submit_residual(number); },
+       .norms = [&](Index number) { return sums_.norms(number, diagonal, lifted); },
+       .store = [&] { store(u); },
+       .spread = [&](Index number) { return sums_.spread(number); }});
 }
 
 template class Solver<float>;

@@ -15,8 +15,8 @@
 #include "../../runtime/report.hpp"
 #include "../../runtime/runtime.hpp"
 #include "../../runtime/tile.hpp"
-#include "iteration.hpp"
 #include "problem.hpp"
+#include "residual_sums.hpp"
 #include "striped_problem.hpp"
 #include "stripes.hpp"
 
@@ -43,7 +43,7 @@ class Solver {
 
   /// @param f  this rank's rows of f, contiguous; nullptr (on all ranks): Laplace's equation, f = 0
   /// @param u  this rank's rows: the first guess, then the result
-  /// @return as iterate()
+  /// @return as iterate(), algorithms/common/iteration.hpp; iterations are sweeps
   ///
   /// With several ranks: collective. @throw Error: f is given on some ranks only; and as iterate().
   Report solve(const T* f, T* u);

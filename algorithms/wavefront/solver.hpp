@@ -18,44 +18,11 @@
 #include "../../runtime/runtime.hpp"
 #include "../../runtime/tile.hpp"
 #include "../common/convergence.hpp"
+#include "framed_grid.hpp"
+#include "layout.hpp"
+#include "problem.hpp"
 
 namespace asterism::wavefront {
-
-struct Problem {
-  std::vector<Index> shape;          ///< unknowns along the axes, slowest first: 1 to 3 extents
-  std::vector<double> lengths = {};  ///< of the axes; empty: 1
-  struct Sides {
-    double lower = 0, upper = 0;  ///< what u is before the first node, after the last
-  };
-  std::vector<Sides> sides = {};  ///< of the axes; empty: 0
-};
-
-/// The order of the sweeps.
-enum class Direction {
-  forward,
-  /// Forward, backward, forward, ...: symmetric SOR. Its tiles have one sweep each, and on CPUs, where only
-  /// the slowest axis is cut, they follow one another.
-  symmetric,
-};
-
-struct Settings {
-  /// None: the best one. With rho, the spectral radius of Jacobi's method: 2 / (1 + sqrt(1 - rho^2)) for
-  /// forward sweeps, 2 / (1 + sqrt(2 (1 - rho))) for symmetric ones.
-  std::optional<double> omega;
-  Index sweeps = 0;      ///< at most so many; 0: no limit but that of the tolerance
-  double tolerance = 0;  ///< stop at this scaled residual, [Czapinski 2014] (4.13); 0: never
-  /// Sweeps between two residuals; 0: chosen. A residual waits for all tiles.
-  Index check_every = 0;
-  Direction direction = Direction::forward;
-  /// None: chosen from the grid. On CPUs only the sweeps and the points along the slowest axis are meant. On
-  /// a GPU threads and blocks that are 0 are chosen.
-  std::optional<kernels::WavefrontLayout> layout;
-};
-
-/// What a solver submits at once on a GPU, all sweeps between two residuals, for whoever chooses a layout:
-/// there is none yet, nor a source. @throw Error: a problem or settings that the solver refuses on any
-/// machine
-kernels::WavefrontArgs sweeps_at_once(const Problem& problem, const Settings& settings);
 
 /// Plans once, solves any number of right-hand sides.
 template <class T>
@@ -70,41 +37,42 @@ class Solver {
 
   /// @param f  contiguous; nullptr: Laplace's equation, f = 0
   /// @param u  the first guess, then the result
-  /// @return reason: solved (the tolerance was reached, or none was given), iteration_limit, stagnation,
-  /// divergence, not_finite; iterations: sweeps; residual_history: scaled, one each check_every sweeps, the
-  /// first before any sweep; seconds: "load", "sweeps", "store".
-  /// @throw Error: given tiles that do not fit in a GPU's block beside an f; TaskFailure, Stall.
+  /// @return as iterate(), algorithms/common/iteration.hpp, which looks at residuals at once; iterations are sweeps
+  /// @throw Error: given tiles that do not fit in a GPU's block beside an f; and as iterate().
   Report solve(const T* f, T* u);
 
  private:
+  /// The order of the nodes in a sweep.
+  enum class Order { forward, backward };
+
   void choose_layout(const Machine& machine);
-  void choose_blocks();
-  void choose_slices(const Machine& machine);
   void make_tiles();
-  template <class Visit>
-  void for_rows(const Tiles<T>& grid, detail::HostAccess access, const Visit& visit) const;
+  void require_room_for_source() const;
   void load(const T* f, const T* u);
-  void store(T* u) const;
+  void step(Index sweeps);
+  void sweep(Index count, Order order);
+  void sweep_on_gpu(kernels::WavefrontArgs grid, Index count);
+  void sweep_on_cpus(kernels::WavefrontArgs grid, Index count);
+  void submit_residual();
+  [[nodiscard]] Norms norms() const;
   [[nodiscard]] Hints cpu_hints(Index sweeps = 0) const;
-  void sweep(Index count, bool backward);
-  [[nodiscard]] relaxation::Norms norms() const;
 
   Runtime& runtime_;
   Settings settings_;
-  kernels::WavefrontArgs grid_;
-  double diagonal_ = 0, operator_norm_ = 0;
-  double radius_ = 0;                  ///< of the iteration
-  std::vector<Problem::Sides> sides_;  ///< of each axis
+  Discretisation discretisation_;
+  kernels::WavefrontArgs grid_;        // with layout, omega and most sweeps of a submission
+  std::vector<Problem::Sides> sides_;  // of each axis
   bool on_gpu_ = false;
   std::optional<std::size_t> tasks_in_memory_;
-  std::array<int, 2> most_blocks_ = {};  ///< that a GPU can have at once: without a source, with one
+  std::array<int, 2> most_blocks_ = {};  // GpuLayout
 
-  Index height_ = 0;  ///< slices of a block; on a GPU there is one block, the whole grid
-  Tiles<T> u_, g_;
+  Index height_ = 0;  // slices of a block; on a GPU there is one block, the whole grid
+  FramedGrid<T> u_, g_;
   Tiles<kernels::SquareSum> sums_;
   Tile<unsigned> meeting_;
   Tile<kernels::SquareSum> work_;
-  std::array<Tile<T>, 5> none_;  ///< for blocks that do not exist, one for each port
+  std::array<Tile<T>, 5> none_;  // for blocks that do not exist, one for each port
+  Index sweeps_done_ = 0;
 };
 
 }  // namespace asterism::wavefront

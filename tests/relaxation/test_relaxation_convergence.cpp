@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/common/iteration.hpp"
 #include "relaxation_solves.hpp"
 
 using namespace asterism;
@@ -351,9 +352,9 @@ TEST_CASE("residuals come when they were asked for, however often that is") {
           zeros<double>(problem));
   CHECK(once.report.iterations == 12);
   CHECK(once.report.residual_history.size() == 2);
-  static_assert(relaxation::rounded_up(never, 8) == never - 7);
-  static_assert(relaxation::rounded_up(never - 7, 8) == never - 7);
-  static_assert(relaxation::rounded_up(9, 4) == 12);
+  static_assert(rounded_up(never, 8) == never - 7);
+  static_assert(rounded_up(never - 7, 8) == never - 7);
+  static_assert(rounded_up(9, 4) == 12);
 }
 
 TEST_CASE("sweeps end soon after a task has failed, on all ranks") {
@@ -367,45 +368,16 @@ TEST_CASE("sweeps end soon after a task has failed, on all ranks") {
     relaxation::set(runtime, sums.sums(0, number), [](Index, Index) { return kernels::SquareSum{1, {}}; });
   };
   Index calls = 0;
-  const relaxation::Steps steps{.load = [] {},
-                                .sweep =
-                                    [&](Index) {
-                                      if (++calls == 3) failing(0, tile);
-                                    },
-                                .submit_residual = set_sums,
-                                .norms = [&](Index number) { return sums.norms(number, 1, 0); },
-                                .spread = [](Index) { return 0.0; },
-                                .store = [] {}};
-  const relaxation::Convergence::Expectation expected{
-      .tolerance = 1e-9, .operator_norm = 8, .spectral_radius = 1};
-  CHECK_THROWS_AS(relaxation::iterate(runtime, 100000, 1, expected, steps), TaskFailure);
+  const Steps steps{.load = [] {},
+                    .step =
+                        [&](Index) {
+                          if (++calls == 3) failing(0, tile);
+                        },
+                    .submit_residual = set_sums,
+                    .norms = [&](Index number) { return sums.norms(number, 1, 0); },
+                    .store = [] {}};
+  const StoppingRule rule{.tolerance = 1e-9, .operator_norm = 8, .spectral_radius = 1};
+  CHECK_THROWS_AS(iterate(runtime, {.limit = 100000, .check_every = 1, .rule = rule}, steps), TaskFailure);
   CHECK(calls >= 3);
   CHECK(calls < 50000);  // the failure is noticed when the task runs
-}
-
-TEST_CASE("Convergence: sequences of norms") {
-  using relaxation::Convergence;
-  using relaxation::Norms;
-  const Convergence::Expectation expected{
-      .tolerance = 1e-3, .operator_norm = 8, .spectral_radius = 0.9, .extents = 20};
-  const auto judged = [&](const std::vector<double>& residuals) {
-    Convergence convergence(expected);
-    for (std::size_t k = 0; k < residuals.size(); ++k)
-      if (const auto reason =
-              convergence.judge({residuals[k], k == 0 ? 0.0 : 1.0, 2}, static_cast<Index>(20 * k)))
-        return std::to_string(k) + " " + to_string(*reason);
-    return std::string("goes on");
-  };
-  CHECK(judged({2, 1, 0.5, 0.011}) == "goes on");
-  CHECK(judged({2, 1, 0.5, 0.0099}) == "3 solved");
-  CHECK(judged({2, 390, 100, 30, 10}) == "goes on");  // may grow at first
-  CHECK(judged({2, 390, 401}) == "2 divergence");     // 10 * 20 * 2
-  // 0.9^140 < 1e-6 <= 0.9^120
-  CHECK(judged({2, 2, 2, 2, 2, 2, 2}) == "goes on");
-  CHECK(judged({0.2, 2, 2, 2, 2, 2, 2, 2}) == "7 stagnation");
-  CHECK(judged({0.2, 2, 2, 2, 2, 2, 2, 2.01}) == "7 divergence");
-  CHECK(judged({2, std::numeric_limits<double>::infinity()}) == "1 not finite");
-  Convergence nothing(expected);
-  CHECK(nothing.judge({0, 0, 0}, 0) == Reason::solved);
-  CHECK(nothing.history() == std::vector<double>{0});
 }

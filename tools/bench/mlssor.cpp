@@ -131,8 +131,7 @@ std::optional<Index> sweeps_needed(Runtime& runtime, const Way& way, const Input
   const auto reached =
       std::find_if(history.begin(), history.end(), [&](double r) { return r <= input.tolerance; });
   if (reached == history.end()) return {};
-  // The last residual is that of the end, whenever that was.
-  return std::min<Index>((reached - history.begin()) * check_every, report.iterations);
+  return report.residual_iterations[static_cast<std::size_t>(reached - history.begin())];
 }
 
 template <class T>

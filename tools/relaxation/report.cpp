@@ -48,11 +48,6 @@ double gbytes_per_second(const RelaxRun& run) {
              : 0;
 }
 
-/// The sweeps before which each residual was taken.
-Index sweeps_at(const RelaxOutcome& outcome, std::size_t check) {
-  return std::min(static_cast<Index>(check) * outcome.choice.check_every, outcome.report.iterations);
-}
-
 bool is_on_gpu(const RelaxOutcome& outcome) { return outcome.workers.gpus > 0; }
 
 /// The extents of a tile that are meant.
@@ -169,7 +164,7 @@ void print_json(const RelaxRun& run) {
   j["scaled_residual"] = report.residual_history.empty() ? std::nan("") : report.residual_history.back();
   j["residual_history"] = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < report.residual_history.size(); ++i)
-    j["residual_history"].push_back({sweeps_at(outcome, i), report.residual_history[i]});
+    j["residual_history"].push_back({report.residual_iterations[i], report.residual_history[i]});
   if (outcome.error) j["error"] = *outcome.error;
   j["workers"] = as_json(outcome.workers);
   j["bytes"] = as_json(report.traffic);

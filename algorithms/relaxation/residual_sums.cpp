@@ -1,0 +1,63 @@
+#include "residual_sums.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "../../runtime/collectives.hpp"
+#include "../common/one_per_rank.hpp"
+#include "speeds.hpp"
+
+namespace asterism::relaxation {
+
+using kernels::Scaled;
+using kernels::SquareSum;
+
+ResidualSums::ResidualSums(Runtime& runtime, const std::vector<Share>& shares)
+    : runtime_(&runtime), shares_(shares), work_(one_per_rank<SquareSum>(runtime, 1, kernels::residual_scratch)) {
+  for (const Share& share : shares)
+    for (std::vector<Tile<SquareSum>>& sums : sums_)
+      sums.emplace_back(runtime, 1, kernels::residual_parts, share.rank);
+}
+
+const Tile<SquareSum>& ResidualSums::sums(std::size_t s, Index number) const { return sums_[number % 2][s]; }
+
+const Tile<SquareSum>& ResidualSums::work(std::size_t s) const {
+  return work_[static_cast<std::size_t>(shares_[s].rank)];
+}
+
+std::optional<Norms> ResidualSums::norms(Index number, double diagonal, const Scaled& lifted) const {
+  constexpr std::size_t parts = kernels::residual_parts;
+  std::vector<SquareSum> all(shares_.size() * parts);
+  for (std::size_t s = 0; s < shares_.size(); ++s) {
+    const Tile<SquareSum>& tile = sums(s, number);
+    if (tile.owner() != runtime_->rank()) continue;
+    tile.wait();
+    if (runtime_->task_has_failed()) break;  // a view may throw it, and the other ranks would wait for this one
+    const HostView<SquareSum> view(tile, HostView<SquareSum>::Access::read);
+    std::copy_n(view.row(0), parts, &all[s * parts]);
+  }
+  if (any(*runtime_, runtime_->task_has_failed())) return {};
+  sum_over_ranks(*runtime_, all);
+  std::array<SquareSum, parts> total{};
+  for (std::size_t i = 0; i < all.size(); ++i) total[i % parts] += all[i];
+  const Scaled source = total[kernels::source_squares].total() + lifted;
+  return Norms{diagonal * total[kernels::residual_squares].root(), total[kernels::solution_squares].root(),
+               diagonal * (source < 0 ? 0 : sqrt(source))};
+}
+
+double ResidualSums::spread(Index number) const {
+  std::map<std::pair<Where, int>, std::vector<const detail::TileBase*>> tiles_of;  // this rank's workers
+  for (std::size_t s = 0; s < shares_.size(); ++s)
+    if (shares_[s].rank == runtime_->rank())
+      tiles_of[{shares_[s].where, shares_[s].worker}].push_back(&sums(s, number));
+  if (tiles_of.empty()) return 0;
+  std::vector<std::vector<const detail::TileBase*>> tiles;
+  for (const auto& [worker, its_tiles] : tiles_of) tiles.push_back(its_tiles);
+  const std::vector<double> finished = seconds_until_done(tiles);
+  const auto [first, last] = std::minmax_element(finished.begin(), finished.end());
+  return *last - *first;
+}
+
+}  // namespace asterism::relaxation
