@@ -242,34 +242,35 @@ void Solver<T>::load(const T* f, T* u) {
   }
 }
 
-/// So many sweeps of K layers.
+/// So many sweeps of K layers, [Di et al. 2010]: T11 of all subdomains, then T12, T21 and T22. Every stripe's lead goes to
+/// the one before it after T12; T21 and T22 reach over the cut to the next one, which gets its rows back with the trail.
 template <class T>
 void Solver<T>::sweep(Index sweeps) {
-  if (shares().size() == 1) {
-    // Tasks of many nodes' relaxations each: a task of its own costs as much as those of 100,000 nodes.
-    constexpr Index relaxations = Index{1} << 27;
-    const Index each =
-        std::clamp<Index>(relaxations / (grid_.rows() * grid_.nodes() * settings_.layers), 1, 256);
-    for (Index done = 0; done < sweeps; done += each) {
-      const Index count = std::min(each, sweeps - done);
-      codelets::mlssor_sweeps<T>({stripe(0), direction_, settings_.alternate, count}, tiles_[0].u, source(0),
-                                 hints(0, count));
-      last_ = direction_;
-      if (settings_.alternate && count % 2 == 1) direction_ = kernels::reversed(direction_);
-    }
-    return;
-  }
+  if (shares().size() == 1) return sweep_alone(sweeps);
   for (Index k = 0; k < sweeps; ++k) {
-    for (std::size_t s = 0; s < shares().size(); ++s) {
-      const kernels::HalfSweep args = half(s);
-      codelets::mlssor_first<T>(args, tiles_[s].u, source(s), tiles_[previous(s, args.arriving)].trail,
-                                tiles_[s].lead, hints(s));
-    }
     for (std::size_t s = 0; s < shares().size(); ++s)
-      codelets::mlssor_second<T>(half(s), tiles_[s].u, source(s), tiles_[next(s, direction_)].lead,
-                                 tiles_[s].trail, hints(s));
+      codelets::mlssor_T11_T12<T>(half(s), tiles_[s].u, source(s), tiles_[previous(s, half(s).arriving)].trail,
+                                  tiles_[s].lead, hints(s));
+    for (std::size_t s = 0; s < shares().size(); ++s)
+      codelets::mlssor_T21_T22<T>(half(s), tiles_[s].u, source(s), tiles_[next(s, direction_)].lead, tiles_[s].trail,
+                                  hints(s));
     last_ = direction_;
     if (settings_.alternate) direction_ = kernels::reversed(direction_);
+  }
+}
+
+/// The same on a grid that is one stripe, T11, T12, T21, T22 of several sweeps in a task: a task of its own costs as much
+/// as the relaxation of 100,000 nodes.
+template <class T>
+void Solver<T>::sweep_alone(Index sweeps) {
+  constexpr Index relaxations = Index{1} << 27;  // of a task
+  const Index each = std::clamp<Index>(relaxations / (grid_.rows() * grid_.nodes() * settings_.layers), 1, 256);
+  for (Index done = 0; done < sweeps; done += each) {
+    const Index count = std::min(each, sweeps - done);
+    codelets::mlssor_sweeps<T>({stripe(0), direction_, settings_.alternate, count}, tiles_[0].u, source(0),
+                               hints(0, count));
+    last_ = direction_;
+    if (settings_.alternate && count % 2 == 1) direction_ = kernels::reversed(direction_);
   }
 }
 

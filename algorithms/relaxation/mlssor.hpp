@@ -98,6 +98,7 @@ class Solver {
 
   void load(const T* f, T* u);
   void sweep(Index sweeps);
+  void sweep_alone(Index sweeps);
   void receive();
   void submit_residual(Index number);
   void store(T* u);

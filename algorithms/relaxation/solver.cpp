@@ -156,8 +156,10 @@ void Solver<T>::sweep(Index sweeps) {
     task_step(std::min(left, settings_.sweeps_per_task));
 }
 
-/// So many sweeps of every stripe, then the exchange, as [Czapinski 2014], Algorithm 4.5 has it for each colour: border
-/// rows first, and what the neighbours wait for is on its way to them while the interior is relaxed.
+/// So many sweeps of every stripe, and the exchange between neighbours: border rows first, and what the neighbours wait for
+/// is on its way to them while the interior is relaxed. [Czapinski 2014], Algorithm 4.5, does this for the red nodes, then
+/// for the black ones; here both are in one task, as it has enough ghost rows to relax itself what it needs of the
+/// neighbours' red nodes for its black ones.
 template <class T>
 void Solver<T>::task_step(Index sweeps) {
   if (overlaps()) {
@@ -172,44 +174,49 @@ void Solver<T>::task_step(Index sweeps) {
 }
 
 template <class T>
+kernels::JacobiArgs Solver<T>::all_at_once(std::size_t s, Index sweeps) const {
+  return jacobi_args(discretisation(), stripe(s), sweeps, has_source_);
+}
+
+/// In every sweep the red nodes, then the black ones; in a symmetric one then the black and the red ones once more.
+template <class T>
+kernels::ColourArgs Solver<T>::red_then_black(std::size_t s, Index sweeps) const {
+  return colour_args(discretisation(), stripe(s), sweeps, has_source_, settings_);
+}
+
+template <class T>
 void Solver<T>::relax_border(std::size_t s, Index sweeps) {
   StripeTiles& t = tiles_[s];
   Hints first = hints(s, sweeps);
   first.priority = 1;
   if (settings_.method == Method::jacobi)
-    codelets::jacobi_border<T>(jacobi_args(discretisation(), stripe(s), sweeps, has_source_), t.u, source(s),
-                               above(s, set_), below(s, set_), t.top[1 - set_], t.bottom[1 - set_],
-                               grid_.mine(border_work_, s), first);
+    codelets::jacobi_border<T>(all_at_once(s, sweeps), t.u, source(s), above(s, set_), below(s, set_),
+                               t.top[1 - set_], t.bottom[1 - set_], grid_.mine(border_work_, s), first);
   else
-    codelets::relax_colours_border<T>(
-        colour_args(discretisation(), stripe(s), sweeps, has_source_, settings_), t.u, source(s),
-        above(s, set_), below(s, set_), t.top[1 - set_], t.bottom[1 - set_], grid_.mine(border_work_, s),
-        first);
+    codelets::relax_colours_border<T>(red_then_black(s, sweeps), t.u, source(s), above(s, set_), below(s, set_),
+                                      t.top[1 - set_], t.bottom[1 - set_], grid_.mine(border_work_, s), first);
 }
 
 template <class T>
 void Solver<T>::relax_interior(std::size_t s, Index sweeps) {
   StripeTiles& t = tiles_[s];
   if (settings_.method == Method::jacobi)
-    codelets::jacobi_interior<T>(jacobi_args(discretisation(), stripe(s), sweeps, has_source_), t.u, t.other,
-                                 source(s), above(s, set_), below(s, set_), hints(s, sweeps));
+    codelets::jacobi_interior<T>(all_at_once(s, sweeps), t.u, t.other, source(s), above(s, set_), below(s, set_),
+                                 hints(s, sweeps));
   else
-    codelets::relax_colours_interior<T>(
-        colour_args(discretisation(), stripe(s), sweeps, has_source_, settings_), t.u, t.other, source(s),
-        above(s, set_), below(s, set_), hints(s, sweeps));
+    codelets::relax_colours_interior<T>(red_then_black(s, sweeps), t.u, t.other, source(s), above(s, set_),
+                                        below(s, set_), hints(s, sweeps));
 }
 
 template <class T>
 void Solver<T>::relax_all(std::size_t s, Index sweeps) {
   StripeTiles& t = tiles_[s];
   if (settings_.method == Method::jacobi)
-    codelets::jacobi<T>(jacobi_args(discretisation(), stripe(s), sweeps, has_source_), t.u, t.other,
-                        source(s), above(s, set_), below(s, set_), t.top[1 - set_], t.bottom[1 - set_],
-                        hints(s, sweeps));
+    codelets::jacobi<T>(all_at_once(s, sweeps), t.u, t.other, source(s), above(s, set_), below(s, set_),
+                        t.top[1 - set_], t.bottom[1 - set_], hints(s, sweeps));
   else
-    codelets::relax_colours<T>(colour_args(discretisation(), stripe(s), sweeps, has_source_, settings_), t.u,
-                               t.other, source(s), above(s, set_), below(s, set_), t.top[1 - set_],
-                               t.bottom[1 - set_], hints(s, sweeps));
+    codelets::relax_colours<T>(red_then_black(s, sweeps), t.u, t.other, source(s), above(s, set_), below(s, set_),
+                               t.top[1 - set_], t.bottom[1 - set_], hints(s, sweeps));
 }
 
 template <class T>

@@ -68,6 +68,8 @@ class Solver {
   void load(const T* f, T* u);
   void sweep(Index sweeps);
   void task_step(Index sweeps);
+  [[nodiscard]] kernels::JacobiArgs all_at_once(std::size_t s, Index sweeps) const;
+  [[nodiscard]] kernels::ColourArgs red_then_black(std::size_t s, Index sweeps) const;
   void relax_border(std::size_t s, Index sweeps);
   void relax_interior(std::size_t s, Index sweeps);
   void relax_all(std::size_t s, Index sweeps);

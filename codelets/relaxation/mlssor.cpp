@@ -11,14 +11,14 @@ constexpr Index together = 8;
 
 /// The tiles of `count` subdomains from t on, whose spans are the same but for their places: relax_subdomain.
 template <Index count, bool has_source, class T>
-void relax_subdomains(const MultiLayer& m, Direction direction, Part of_rows, Part of_columns, Index s,
-                      Index t, const InOut<T>& u, const In<T>& g) {
+void relax_subdomains(const MultiLayer& m, Direction direction, SubdomainTile tile, Index s, Index t, const InOut<T>& u,
+                      const In<T>& g) {
   const CutAxis rows = m.rows(direction), columns = m.columns(direction);
   const FivePoint<T> a = m.weights<T>();
   const T omega = static_cast<T>(m.omega);
   const Index step = direction == Direction::forward ? 1 : -1, apart = step * m.subdomain;
   for (Index k = 0; k < m.layers; ++k) {
-    const Span lines = rows.span(of_rows, s, k), nodes = columns.span(of_columns, t, k);
+    const Span lines = rows.span(tile.of_rows, s, k), nodes = columns.span(tile.of_columns, t, k);
     for (Index p = lines.begin; p < lines.end; ++p) {
       const Index row = rows.mirrored(p) - m.stripe.first_row + m.stripe.halo;
       const T *const above = u.row(row - 1), *const below = u.row(row + 1);
@@ -41,32 +41,31 @@ void relax_subdomains(const MultiLayer& m, Direction direction, Part of_rows, Pa
 
 /// Of a whole row of subdomains.
 template <bool has_source, class T>
-void relax_row_of_subdomains(const MultiLayer& m, Direction direction, Part of_rows, Part of_columns, Index s,
-                             const InOut<T>& u, const In<T>& g) {
+void relax_row_of_subdomains(const MultiLayer& m, Direction direction, SubdomainTile tile, Index s, const InOut<T>& u,
+                             const In<T>& g) {
   const Index all = m.columns(direction).subdomains();
   // The spans of the first one, and of the last two, may be cut off by the grid's ends.
   for (Index t = 0; t < all;) {
     if (t > 0 && t + together <= all - 2) {
-      relax_subdomains<together, has_source>(m, direction, of_rows, of_columns, s, t, u, g);
+      relax_subdomains<together, has_source>(m, direction, tile, s, t, u, g);
       t += together;
     } else {
-      relax_subdomains<1, has_source>(m, direction, of_rows, of_columns, s, t, u, g);
+      relax_subdomains<1, has_source>(m, direction, tile, s, t, u, g);
       ++t;
     }
   }
 }
 
-/// Half of a sweep of a stripe.
+/// One tile of all of a stripe's subdomains.
 template <class T>
-void relax_half(const MultiLayer& m, Direction direction, Part of_rows, const InOut<T>& u, const In<T>& g) {
+void relax(const MultiLayer& m, Direction direction, SubdomainTile tile, const InOut<T>& u, const In<T>& g) {
   const Span subdomains = m.subdomains(direction);
-  for (const Part of_columns : {Part::first, Part::second})
-    for (Index s = subdomains.begin; s < subdomains.end; ++s) {
-      if (m.has_source)
-        relax_row_of_subdomains<true>(m, direction, of_rows, of_columns, s, u, g);
-      else
-        relax_row_of_subdomains<false>(m, direction, of_rows, of_columns, s, u, g);
-    }
+  for (Index s = subdomains.begin; s < subdomains.end; ++s) {
+    if (m.has_source)
+      relax_row_of_subdomains<true>(m, direction, tile, s, u, g);
+    else
+      relax_row_of_subdomains<false>(m, direction, tile, s, u, g);
+  }
 }
 
 template <class From, class To>
@@ -77,12 +76,12 @@ void copy_rows(Index count, Index columns, const From& from, Index from_row, con
 }  // namespace
 
 template <class T>
-void relax_subdomain(const MultiLayer& problem, Direction direction, Part of_rows, Part of_columns, Index s,
-                     Index t, InOut<T> u, In<T> g) {
+void relax_subdomain(const MultiLayer& problem, Direction direction, SubdomainTile tile, Index s, Index t, InOut<T> u,
+                     In<T> g) {
   if (problem.has_source)
-    relax_subdomains<1, true>(problem, direction, of_rows, of_columns, s, t, u, g);
+    relax_subdomains<1, true>(problem, direction, tile, s, t, u, g);
   else
-    relax_subdomains<1, false>(problem, direction, of_rows, of_columns, s, t, u, g);
+    relax_subdomains<1, false>(problem, direction, tile, s, t, u, g);
 }
 
 template <class T>
@@ -96,7 +95,7 @@ template <class T>
 void mlssor_first(const HalfSweep& args, InOut<T> u, In<T> g, In<T> trail, Out<T> lead) {
   const MultiLayer& m = args.problem;
   mlssor_receive(args, u, trail);
-  relax_half(m, args.direction, Part::first, u, g);
+  for (const SubdomainTile tile : {T11, T12}) relax(m, args.direction, tile, u, g);
   if (m.has_previous(args.direction)) copy_rows(m.layers, u.cols, u, m.lead(args.direction), lead, 0);
 }
 
@@ -104,7 +103,7 @@ template <class T>
 void mlssor_second(const HalfSweep& args, InOut<T> u, In<T> g, In<T> lead, Out<T> trail) {
   const MultiLayer& m = args.problem;
   if (m.has_next(args.direction)) copy_rows(m.layers, u.cols, lead, 0, u, m.lead_ghosts(args.direction));
-  relax_half(m, args.direction, Part::second, u, g);
+  for (const SubdomainTile tile : {T21, T22}) relax(m, args.direction, tile, u, g);
   if (m.has_next(args.direction)) copy_rows(m.layers, u.cols, u, m.trail(args.direction), trail, 0);
 }
 
@@ -112,16 +111,13 @@ template <class T>
 void mlssor_sweeps(const WholeSweeps& args, InOut<T> u, In<T> g) {
   Direction direction = args.first;
   for (Index sweep = 0; sweep < args.sweeps; ++sweep) {
-    relax_half(args.problem, direction, Part::first, u, g);
-    relax_half(args.problem, direction, Part::second, u, g);
+    for (const SubdomainTile tile : {T11, T12, T21, T22}) relax(args.problem, direction, tile, u, g);
     if (args.alternate) direction = reversed(direction);
   }
 }
 
-template void relax_subdomain(const MultiLayer&, Direction, Part, Part, Index, Index, InOut<float>,
-                              In<float>);
-template void relax_subdomain(const MultiLayer&, Direction, Part, Part, Index, Index, InOut<double>,
-                              In<double>);
+template void relax_subdomain(const MultiLayer&, Direction, SubdomainTile, Index, Index, InOut<float>, In<float>);
+template void relax_subdomain(const MultiLayer&, Direction, SubdomainTile, Index, Index, InOut<double>, In<double>);
 template void mlssor_first(const HalfSweep&, InOut<float>, In<float>, In<float>, Out<float>);
 template void mlssor_first(const HalfSweep&, InOut<double>, In<double>, In<double>, Out<double>);
 template void mlssor_second(const HalfSweep&, InOut<float>, In<float>, In<float>, Out<float>);

@@ -320,28 +320,25 @@ void relax_rows(cudaStream_t stream, const KindOfTiles& tiles, const InOut<T>& u
   check_launch("mlssor, three rows");
 }
 
-// ---- Halves of sweeps
-// ----------------------------------------------------------------------------------------
+// ---- Sweeps, tile by tile --------------------------------------------------------------------------------
 
 enum class Kept { whole, rows };
 
 /// @param kept what is kept in shared memory
 template <Kept kept, class T>
-void relax_half(Stream stream, const MultiLayer& m, Direction direction, Part of_rows, const InOut<T>& u,
-                const In<T>& g) {
-  for (const Part of_columns : {Part::first, Part::second}) {
-    const KindOfTiles tiles = tiles_of(m, direction, of_rows, of_columns);
-    if (kept == Kept::whole && m.subdomain <= largest_whole) {
-      if (m.has_source)
-        relax_whole<true>(native(stream), tiles, u, g);
-      else
-        relax_whole<false>(native(stream), tiles, u, g);
-    } else {
-      if (m.has_source)
-        relax_rows<true>(native(stream), tiles, u, g);
-      else
-        relax_rows<false>(native(stream), tiles, u, g);
-    }
+void relax(Stream stream, const MultiLayer& m, Direction direction, SubdomainTile tile, const InOut<T>& u,
+           const In<T>& g) {
+  const KindOfTiles tiles = tiles_of(m, direction, tile.of_rows, tile.of_columns);
+  if (kept == Kept::whole && m.subdomain <= largest_whole) {
+    if (m.has_source)
+      relax_whole<true>(native(stream), tiles, u, g);
+    else
+      relax_whole<false>(native(stream), tiles, u, g);
+  } else {
+    if (m.has_source)
+      relax_rows<true>(native(stream), tiles, u, g);
+    else
+      relax_rows<false>(native(stream), tiles, u, g);
   }
 }
 
@@ -359,7 +356,7 @@ void first_half(Stream stream, const HalfSweep& args, const InOut<T>& u, const I
                 const Out<T>& lead) {
   const MultiLayer& m = args.problem;
   mlssor_receive(stream, args, u, trail);
-  relax_half<kept>(stream, m, args.direction, Part::first, u, g);
+  for (const SubdomainTile tile : {T11, T12}) relax<kept>(stream, m, args.direction, tile, u, g);
   if (m.has_previous(args.direction)) copy_rows(stream, m.layers, u.cols, u, m.lead(args.direction), lead, 0);
 }
 
@@ -369,7 +366,7 @@ void second_half(Stream stream, const HalfSweep& args, const InOut<T>& u, const 
   const MultiLayer& m = args.problem;
   if (m.has_next(args.direction))
     copy_rows(stream, m.layers, u.cols, lead, 0, u, m.lead_ghosts(args.direction));
-  relax_half<kept>(stream, m, args.direction, Part::second, u, g);
+  for (const SubdomainTile tile : {T21, T22}) relax<kept>(stream, m, args.direction, tile, u, g);
   if (m.has_next(args.direction)) copy_rows(stream, m.layers, u.cols, u, m.trail(args.direction), trail, 0);
 }
 
@@ -377,8 +374,8 @@ template <Kept kept, class T>
 void sweeps(Stream stream, const WholeSweeps& args, const InOut<T>& u, const In<T>& g) {
   Direction direction = args.first;
   for (Index sweep = 0; sweep < args.sweeps; ++sweep) {
-    relax_half<kept>(stream, args.problem, direction, Part::first, u, g);
-    relax_half<kept>(stream, args.problem, direction, Part::second, u, g);
+    for (const SubdomainTile tile : {T11, T12, T21, T22})
+      relax<kept>(stream, args.problem, direction, tile, u, g);
     if (args.alternate) direction = reversed(direction);
   }
 }

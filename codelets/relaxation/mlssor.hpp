@@ -52,6 +52,14 @@ enum class Direction { forward, backward };
 /// The parts of a subdomain along an axis (M2).
 enum class Part { first, second };
 
+/// A tile of a subdomain, by the parts of its rows and of its columns, as [Di et al. 2010] names them. In a sweep T11 is
+/// relaxed in all subdomains, then T12, T21 and T22.
+struct SubdomainTile {
+  Part of_rows, of_columns;
+};
+inline constexpr SubdomainTile T11{Part::first, Part::first}, T12{Part::first, Part::second},
+    T21{Part::second, Part::first}, T22{Part::second, Part::second};
+
 /// Positions [begin, end).
 struct Span {
   Index begin, end;
@@ -161,8 +169,8 @@ namespace cpu {
 
 /// A tile of the subdomain with the numbers s, t along the rows and columns of the grid.
 template <class T>
-void relax_subdomain(const MultiLayer& problem, Direction direction, Part of_rows, Part of_columns, Index s,
-                     Index t, InOut<T> u, In<T> g);
+void relax_subdomain(const MultiLayer& problem, Direction direction, SubdomainTile tile, Index s, Index t, InOut<T> u,
+                     In<T> g);
 
 /// T11 and T12 of all of a stripe's subdomains. `trail`: that of the stripe before, looked at if it arrives;
 /// `lead`: this stripe's, not written if there is no stripe before it.
@@ -220,13 +228,13 @@ namespace asterism::codelets {
 
 /// Ports: u, g, the trail of the stripe before, this stripe's lead.
 template <class T>
-inline const Codelet<kernels::HalfSweep, InOut<T>, In<T>, In<T>, Out<T>> mlssor_first{
-    typed_name<T>("mlssor_first"), {kernels::cpu::mlssor_first<T>}, ASTERISM_MLSSOR_CUDA(mlssor_first)};
+inline const Codelet<kernels::HalfSweep, InOut<T>, In<T>, In<T>, Out<T>> mlssor_T11_T12{
+    typed_name<T>("mlssor_T11_T12"), {kernels::cpu::mlssor_first<T>}, ASTERISM_MLSSOR_CUDA(mlssor_first)};
 
 /// Ports: u, g, the next stripe's lead, this stripe's trail.
 template <class T>
-inline const Codelet<kernels::HalfSweep, InOut<T>, In<T>, In<T>, Out<T>> mlssor_second{
-    typed_name<T>("mlssor_second"), {kernels::cpu::mlssor_second<T>}, ASTERISM_MLSSOR_CUDA(mlssor_second)};
+inline const Codelet<kernels::HalfSweep, InOut<T>, In<T>, In<T>, Out<T>> mlssor_T21_T22{
+    typed_name<T>("mlssor_T21_T22"), {kernels::cpu::mlssor_second<T>}, ASTERISM_MLSSOR_CUDA(mlssor_second)};
 
 /// Ports: u, g.
 template <class T>

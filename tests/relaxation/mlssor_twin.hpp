@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <ostream>
 #include <random>
 #include <utility>
@@ -16,11 +15,6 @@ namespace asterism::test {
 using kernels::Direction;
 using kernels::FivePoint;
 using kernels::Part;
-
-constexpr std::array<std::pair<Part, Part>, 4> kinds{{{Part::first, Part::first},
-                                                      {Part::first, Part::second},
-                                                      {Part::second, Part::first},
-                                                      {Part::second, Part::second}}};
 
 inline std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
@@ -68,7 +62,8 @@ class MultiLayerTwin {
     std::vector<std::pair<Index, Index>> subdomains;
     for (Index s = 0; s < across; ++s)
       for (Index t = 0; t < along; ++t) subdomains.emplace_back(s, t);
-    for (const auto& [of_rows, of_columns] : kinds) {
+    using namespace kernels;
+    for (const auto& [of_rows, of_columns] : {T11, T12, T21, T22}) {
       std::shuffle(subdomains.begin(), subdomains.end(), engine);
       for (const auto& [s, t] : subdomains) tile(direction, of_rows, of_columns, s, t);
     }

@@ -201,6 +201,22 @@ TEST_CASE("ends other than the tolerance") {
   CHECK(found.report.iterations == 0);
 }
 
+TEST_CASE("the observer is told the residuals, by relaxations of every node") {
+  Runtime runtime;
+  std::vector<IterationState> told;
+  mlssor::Settings settings{.subdomain = 8, .sweeps = 40, .tolerance = 1e-10, .check_every = 6, .stripes = 2};
+  settings.observer = [&](const IterationState& state) { told.push_back(state); };
+  const Report report = run_multi_layer<double>(runtime, {.shape = {40, 40}, .lengths = {1, 1}}, settings,
+                                                std::vector<double>(1600, 1.0), std::vector<double>(1600, 0.0))
+                            .report;
+  CHECK(report.residual_iterations == std::vector<Index>{0, 8, 16, 24, 32, 40});
+  REQUIRE(told.size() == 6);
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    CHECK(told[i].iteration == report.residual_iterations[i]);
+    CHECK(told[i].residual == report.residual_history[i]);
+  }
+}
+
 TEST_CASE("what cannot be is refused") {
   Runtime runtime;
   const Problem problem{.shape = {40, 40}};
@@ -305,10 +321,11 @@ TEST_CASE("fewer sweeps with alternation than without, fewer with larger subdoma
     const Report report = run_multi_layer(runtime, problem, settings, f, guess).report;
     const auto& history = report.residual_history;
     const auto reached = std::find_if(history.begin(), history.end(), [](double r) { return r <= 1e-6; });
-    return 16 * (reached - history.begin());
+    if (reached == history.end()) return settings.sweeps + 1;
+    return report.residual_iterations[at(reached - history.begin())];
   };
   const auto ssor = sweeps(2 * n, 16, true);
-  std::ptrdiff_t before = 3000;
+  Index before = 3000;
   for (const Index subdomain : {4, 8, 16, 32}) {
     const auto alternating = sweeps(subdomain, 0, true), forward = sweeps(subdomain, 0, false);
     CAPTURE(subdomain);

@@ -126,7 +126,7 @@ TEST_CASE("sweeps to a tolerance grow like n^2 for Gauss-Seidel, like n for SOR"
       CHECK(r.report.reason == Reason::solved);
       const std::vector<double>& history = r.report.residual_history;
       const auto reached = std::find_if(history.begin(), history.end(), [](double x) { return x <= 1e-12; });
-      sweeps.push_back(static_cast<double>((reached - history.begin()) * every));
+      sweeps.push_back(static_cast<double>(r.report.residual_iterations[static_cast<std::size_t>(reached - history.begin())]));
       CHECK(static_cast<double>(r.report.iterations) <= sweeps.back() + static_cast<double>(every));
       CHECK(history.back() <= 1e-12);
     }
@@ -355,6 +355,40 @@ TEST_CASE("residuals come when they were asked for, however often that is") {
   static_assert(rounded_up(never, 8) == never - 7);
   static_assert(rounded_up(never - 7, 8) == never - 7);
   static_assert(rounded_up(9, 4) == 12);
+}
+
+TEST_CASE("the observer is told every residual; what it throws ends the solve, and u is as it was") {
+  Runtime runtime;
+  const Problem problem{.shape = {40, 40}};
+  const std::vector<double> f = random_numbers<double>(1600, 8), guess = random_numbers<double>(1600, 9);
+  for (const Method method : all_methods) {
+    std::vector<IterationState> told;
+    Settings settings{.method = method, .sweeps = 50, .tolerance = 1e-10, .check_every = 4, .sweeps_per_task = 2, .stripes = 2};
+    settings.observer = [&](const IterationState& state) { told.push_back(state); };
+    const Report report = run(runtime, problem, settings, f, guess).report;
+    REQUIRE(told.size() == report.residual_history.size());
+    for (std::size_t i = 0; i < told.size(); ++i) {
+      CHECK(told[i].iteration == report.residual_iterations[i]);
+      CHECK(told[i].residual == report.residual_history[i]);
+      CHECK(report.residual_iterations[i] == std::min<Index>(static_cast<Index>(4 * i), report.iterations));
+    }
+  }
+
+  // Thrown on one rank.
+  bool throws = runtime.rank() + 1 == runtime.ranks();
+  Settings settings{.sweeps = 50, .tolerance = 1e-10, .check_every = 4, .stripes = 2};
+  settings.observer = [&](const IterationState& state) {
+    if (throws && state.iteration == 8) throw Error("stop it");
+  };
+  relaxation::Solver<double> solver(runtime, problem, settings);
+  const auto first = solver.first_row() * 40, count = solver.row_count() * 40;
+  const std::vector<double> before(guess.begin() + first, guess.begin() + first + count);
+  std::vector<double> u = before;
+  CHECK_THROWS_WITH_AS(solver.solve(f.data() + first, u.data()), doctest::Contains("stop it"), Error);
+  CHECK(u == before);
+  throws = false;  // the same solver once more
+  CHECK(solver.solve(f.data() + first, u.data()).iterations == 50);
+  CHECK((count == 0 || u != before));
 }
 
 TEST_CASE("sweeps end soon after a task has failed, on all ranks") {

@@ -9,6 +9,7 @@
 #include <numbers>
 #include <optional>
 #include <random>
+#include <stdexcept>
 #include <vector>
 
 #include "../relaxation/sequential_sweeps.hpp"
@@ -242,6 +243,44 @@ TEST_CASE("how a solver stops") {
   f[7] = std::numeric_limits<double>::quiet_NaN();
   CHECK(wavefront::Solver<double>(runtime, {{20, 20}, {}, {}}, settings).solve(f.data(), u.data()).reason ==
         Reason::not_finite);
+}
+
+TEST_CASE("residuals by the common loop: taken and looked at when due, told to the observer, who may end it all") {
+  Runtime runtime;
+  const std::vector<Index> shape{20, 20};
+  const std::vector<double> f(400, 1.0);
+  std::vector<IterationState> told;
+  Index last = std::numeric_limits<Index>::max();
+  wavefront::Settings settings;
+  settings.tolerance = 1e-8;
+  settings.check_every = 7;
+  settings.observer = [&](const IterationState& state) {
+    told.push_back(state);
+    if (state.iteration >= last) throw std::runtime_error("that will do");
+  };
+  wavefront::Solver<double> solver(runtime, {shape, {}, {}}, settings);
+  std::vector<double> u(400, 0.0);
+  const Report report = solver.solve(f.data(), u.data());
+  CHECK(report.reason == Reason::solved);
+  REQUIRE(told.size() == report.residual_history.size());
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    CHECK(told[i].iteration == static_cast<Index>(7 * i));
+    CHECK(told[i].iteration == report.residual_iterations[i]);
+    CHECK(told[i].residual == report.residual_history[i]);
+    CHECK((told[i].residual <= 1e-8) == (i + 1 == told.size()));  // not a sweep too many
+  }
+  CHECK(report.iterations == told.back().iteration);
+
+  last = 14;
+  const std::vector<double> before(400, 0.25);
+  u = before;
+  CHECK_THROWS_WITH_AS(solver.solve(f.data(), u.data()), "that will do", std::runtime_error);
+  CHECK(u == before);
+
+  settings.tolerance = 1e-30;
+  settings.observer = {};
+  CHECK(wavefront::Solver<double>(runtime, {shape, {}, {}}, settings).solve(f.data(), u.data()).reason ==
+        Reason::stagnation);
 }
 
 TEST_CASE("what a solver refuses") {

@@ -59,7 +59,15 @@ void Progress::update(double fraction, const std::string& what) {
 }
 
 void Progress::update(const std::string& what) {
-  if (const auto mine = turn(); mine) draw(fmt::format("{:.0f} s  {}", seconds(), what));
+  const auto mine = turn();
+  if (!mine) return;
+  const std::lock_guard lock(note_mutex_);
+  draw(fmt::format("{:.0f} s  {}{}{}", seconds(), what, note_.empty() ? "" : ": ", note_));
+}
+
+void Progress::note(const std::string& state) {
+  const std::lock_guard lock(note_mutex_);
+  note_ = state;
 }
 
 }  // namespace asterism::tools

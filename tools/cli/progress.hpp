@@ -26,6 +26,10 @@ class Progress {
   /// The same where nobody can tell how much is left: the time and what is going on.
   void update(const std::string& what);
 
+  /// Joins the line that update(what) draws, until the next note: how far it is, from the thread that knows, while
+  /// another one draws.
+  void note(const std::string& state);
+
   [[nodiscard]] bool shows() const { return shows_; }
 
  private:
@@ -38,7 +42,8 @@ class Progress {
   [[nodiscard]] std::unique_lock<std::mutex> turn();
   void draw(std::string line);
 
-  std::mutex mutex_;
+  std::mutex mutex_, note_mutex_;
+  std::string note_;
   bool shows_, drawn_ = false;
   Clock::time_point start_ = Clock::now(), next_ = start_ + std::chrono::seconds(1);
 };

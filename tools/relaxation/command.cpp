@@ -42,6 +42,14 @@ class WhileWorking {
   std::jthread ticker_;  // ends first
 };
 
+/// Puts residuals into the progress line, where there is one.
+Observer told_to(Progress& progress) {
+  if (!progress.shows()) return {};
+  return [&progress](const IterationState& state) {
+    progress.note(fmt::format("sweep {}, residual {:.2e}", state.iteration, state.residual));
+  };
+}
+
 /// Refuses a grid that has no place to be in, before anything is made for it: f, u, and what the workers make
 /// of them, which are u twice and f.
 /// @throw Error
@@ -156,7 +164,7 @@ bool lifts(const RelaxOptions& o, const StatedRelaxation& stated) {
 
 template <class T, class Solver>
 RelaxOutcome solve_by(Runtime& runtime, const RelaxOptions& o, const StatedRelaxation& stated,
-                      Stopwatch& stopwatch, Solver& solver) {
+                      Stopwatch& stopwatch, Progress& progress, Solver& solver) {
   std::optional<NpyWriter> writer = open_output(runtime, o.common.output, stated.shape, precision_of<T>);
   stopwatch.lap("setup");
 
@@ -179,11 +187,11 @@ RelaxOutcome solve_by(Runtime& runtime, const RelaxOptions& o, const StatedRelax
   stopwatch.lap("fill");
 
   RelaxOutcome outcome{.choice = choice_of(o, solver), .report = {}, .error = {}, .workers = {}};
-  Progress progress(runtime.rank() == 0 ? o.common.verbosity : Verbosity::quiet);
   {
     const WhileWorking shown(progress, fmt::format("relaxing {}", poisson::to_string(stated.shape)));
     outcome.report = solver.solve(f ? f->data() : nullptr, u.data());
   }
+  progress.note("");
   stopwatch.lap("solve");
 
   const Pause pause;
@@ -288,12 +296,13 @@ wavefront::TileChoice tiles_of(Runtime& runtime, const RelaxOptions& o, const St
 
 template <class T>
 RelaxOutcome solve_in_wavefronts(Runtime& runtime, const RelaxOptions& o, const StatedRelaxation& stated,
-                                 Stopwatch& stopwatch) {
+                                 Stopwatch& stopwatch, Progress& progress) {
   wavefront::Settings settings = wavefront_settings(o, stated);
+  settings.observer = told_to(progress);
   wavefront::TileChoice tiles = tiles_of<T>(runtime, o, stated, settings);
   settings.layout = tiles.layout;
   wavefront::Solver<T> solver(runtime, any_dimensions(stated), settings);
-  RelaxOutcome outcome = solve_by<T>(runtime, o, stated, stopwatch, solver);
+  RelaxOutcome outcome = solve_by<T>(runtime, o, stated, stopwatch, progress, solver);
   tiles.layout = outcome.choice.tiles->layout;  // as it was cut to the grid
   outcome.choice.tiles = std::move(tiles);
   return outcome;
@@ -303,13 +312,18 @@ template <class T>
 RelaxOutcome solve(Runtime& runtime, const RelaxOptions& o, const StatedRelaxation& stated,
                    Stopwatch& stopwatch) {
   require_room(runtime, stated, sizeof(T));
+  Progress progress(runtime.rank() == 0 ? o.common.verbosity : Verbosity::quiet);
+  const auto observed = [&](auto settings) {
+    settings.observer = told_to(progress);
+    return settings;
+  };
   const auto by = [&](auto solver) {  // not copied: it is made where it is used
-    return solve_by<T>(runtime, o, stated, stopwatch, solver);
+    return solve_by<T>(runtime, o, stated, stopwatch, progress, solver);
   };
   if (o.method == RelaxMethod::mlssor)
-    return by(mlssor::Solver<T>(runtime, plane_problem(stated), layered_settings(o, stated)));
-  if (o.method == RelaxMethod::wavefront) return solve_in_wavefronts<T>(runtime, o, stated, stopwatch);
-  return by(relaxation::Solver<T>(runtime, plane_problem(stated), settings_of(o, stated)));
+    return by(mlssor::Solver<T>(runtime, plane_problem(stated), observed(layered_settings(o, stated))));
+  if (o.method == RelaxMethod::wavefront) return solve_in_wavefronts<T>(runtime, o, stated, stopwatch, progress);
+  return by(relaxation::Solver<T>(runtime, plane_problem(stated), observed(settings_of(o, stated))));
 }
 
 int run(const CLI::App& app, const RelaxOptions& o) {
