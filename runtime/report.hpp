@@ -30,7 +30,8 @@ struct Traffic {
   std::int64_t to_device = 0, from_device = 0;  ///< main memory to GPUs and back
   std::int64_t to_disk = 0, from_disk = 0;
   /// Received by this rank from others: each tile once for all tasks that read it, until its owner writes it again.
-  /// Bytes of elements, without the messages' envelopes; 0 with one rank. The sum over ranks is what the network carried.
+  /// Bytes of elements, without the messages' envelopes; 0 with one rank. The sum over ranks is what the network
+  /// carried.
   std::int64_t between_ranks = 0;
 
   Traffic operator-(const Traffic& earlier) const;

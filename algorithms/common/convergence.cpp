@@ -36,7 +36,8 @@ std::optional<Reason> Convergence::judge(const Norms& norms, Index iterations) {
 bool Convergence::has_stagnated(Index iterations) const {
   if (rule_.tolerance == 0) return false;
   const Index without_progress = iterations - smallest_at_;
-  if (rule_.spectral_radius) return std::pow(*rule_.spectral_radius, static_cast<double>(without_progress)) < 1e-6;
+  if (rule_.spectral_radius)
+    return std::pow(*rule_.spectral_radius, static_cast<double>(without_progress)) < 1e-6;
   return without_progress >= smallest_at_ && since_smallest_ >= rule_.patience;
 }
 

@@ -19,9 +19,9 @@ struct Norms {
 struct StoppingRule {
   double tolerance = 0;      ///< of the scaled residual; 0: never reached
   double operator_norm = 0;  ///< ||A||_inf; 0: residuals are told relative to ||b|| alone
-  /// How many times the ||A||_inf ||v_0|| + ||b|| of the beginning ||r|| may become. 1 / sqrt(eps) is for methods that
-  /// reduce the error in the norm of A: ||r|| is then at most sqrt(cond(A)) times its first value, and a matrix of
-  /// cond(A) > 1 / eps is singular in double precision.
+  /// How many times the ||A||_inf ||v_0|| + ||b|| of the beginning ||r|| may become. 1 / sqrt(eps) is for methods
+  /// that reduce the error in the norm of A: ||r|| is then at most sqrt(cond(A)) times its first value, and a matrix
+  /// of cond(A) > 1 / eps is singular in double precision.
   double growth = 0x1p26;
   /// Of the iteration, where it is known: by how much an iteration reduces the error in the end.
   std::optional<double> spectral_radius = {};
@@ -39,15 +39,15 @@ class Convergence {
   ///
   /// - solved: ||r|| <= tolerance (||A||_inf ||v|| + ||b||), [Czapinski 2014] (4.13).
   /// - not_finite: a norm is not.
-  /// - divergence: ||r|| exceeds `growth` (||A||_inf ||v_0|| + ||b||). The scaled residual itself is no measure: it never
-  ///   exceeds 1, however large v becomes.
+  /// - divergence: ||r|| exceeds `growth` (||A||_inf ||v_0|| + ||b||). The scaled residual itself is no measure: it
+  ///   never exceeds 1, however large v becomes.
   /// - stagnation, with a tolerance: the scaled residual has not fallen by a twentieth, neither at once nor little by
-  ///   little, since too long ago. With a spectral radius that is when it ought to have fallen to a millionth. Without one
-  ///   it is when as many iterations have gone by as there were before: at this pace, ln 10 / ln (20 / 19) = 45 times all
-  ///   iterations so far would not give another digit. (What is slow from the beginning goes on, as its pace is the same in
-  ///   the second half as in the first. How long a method may stand still before it goes on depends on the method,
-  ///   [Barrett et al. 1994] 4.2; hence `patience`.) If ||r|| is then more than ten times what it was at its smallest,
-  ///   that is divergence, too.
+  ///   little, since too long ago. With a spectral radius that is when it ought to have fallen to a millionth.
+  ///   Without one it is when as many iterations have gone by as there were before: at this pace another digit would
+  ///   take ln 10 / ln (20 / 19) = 45 times all iterations so far. (What is slow from the beginning goes on, as its
+  ///   pace is the same in the second half as in the first. How long a method may stand still before it goes on
+  ///   depends on the method, [Barrett et al. 1994] 4.2.4; hence `patience`.) If ||r|| is then more than ten times
+  ///   what it was at its smallest, that is divergence, too.
   std::optional<Reason> judge(const Norms& norms, Index iterations);
 
   /// [Czapinski 2014] (4.13), of the last iterate that was judged.
@@ -73,8 +73,8 @@ void require_end(Index sweeps, double tolerance);
 /// without a tolerance all of them. @param extent of the grid, which sweeps to a tolerance grow with
 Index choose_check_every(Index sweeps, double tolerance, Index extent);
 
-/// StoppingRule::growth of sweeps over a grid: SOR's residual may well grow at first, but the powers of its matrix do not
-/// exceed a small multiple of rows + columns. @param extents their sum, along all axes
+/// StoppingRule::growth of sweeps over a grid: SOR's residual may well grow at first, but the powers of its matrix do
+/// not exceed a small multiple of rows + columns. @param extents their sum, along all axes
 constexpr double growth_of_sweeps(Index extents) { return 10 * static_cast<double>(extents); }
 
 /// Up to the next multiple: of whole tasks, where a residual comes after them. Down where that one would be

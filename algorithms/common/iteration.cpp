@@ -1,5 +1,6 @@
 #include "iteration.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <limits>
 

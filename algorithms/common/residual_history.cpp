@@ -8,7 +8,8 @@ namespace asterism {
 
 ResidualHistory::ResidualHistory(std::size_t most) : most_(most) {
   if (most < 2)
-    throw Error(fmt::format("a history of {} residuals at most: the first and the last need room, so give 2 or more", most));
+    throw Error(fmt::format(
+        "a history of {} residuals at most: the first and the last need room, so give 2 or more", most));
 }
 
 void ResidualHistory::add(Index iteration, double residual) {

@@ -9,8 +9,8 @@
 
 namespace asterism {
 
-/// Keeps all residuals while they are few. When there is no room for more, every second one is dropped, and from then on
-/// every second one is kept, every fourth, and so on. The first and the last one are always there.
+/// Keeps all residuals while they are few. When there is no room for more, every second one is dropped, and from then
+/// on every second one is kept, every fourth, and so on. The first and the last one are always there.
 class ResidualHistory {
  public:
   /// @param most entries that are kept, at least 2. @throw Error: fewer

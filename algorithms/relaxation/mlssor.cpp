@@ -42,8 +42,7 @@ Settings completed(const relaxation::Problem& problem, Settings s) {
   if (s.layers == 0) s.layers = most;
   if (!s.omega) s.omega = relaxation::discretise(problem).optimal_omega();
   if (s.check_every == 0)
-    s.check_every =
-        choose_check_every(s.sweeps, s.tolerance, std::min(problem.shape[0], problem.shape[1]));
+    s.check_every = choose_check_every(s.sweeps, s.tolerance, std::min(problem.shape[0], problem.shape[1]));
   s.check_every = rounded_up(s.check_every, s.layers);
   return s;
 }
@@ -242,29 +241,31 @@ void Solver<T>::load(const T* f, T* u) {
   }
 }
 
-/// So many sweeps of K layers, [Di et al. 2010]: T11 of all subdomains, then T12, T21 and T22. Every stripe's lead goes to
-/// the one before it after T12; T21 and T22 reach over the cut to the next one, which gets its rows back with the trail.
+/// So many sweeps of K layers, [Di et al. 2010]: T11 of all subdomains, then T12, T21 and T22. Every stripe's lead
+/// goes to the one before it after T12; T21 and T22 reach over the cut to the next one, which gets its rows back with
+/// the trail.
 template <class T>
 void Solver<T>::sweep(Index sweeps) {
   if (shares().size() == 1) return sweep_alone(sweeps);
   for (Index k = 0; k < sweeps; ++k) {
     for (std::size_t s = 0; s < shares().size(); ++s)
-      codelets::mlssor_T11_T12<T>(half(s), tiles_[s].u, source(s), tiles_[previous(s, half(s).arriving)].trail,
-                                  tiles_[s].lead, hints(s));
+      codelets::mlssor_T11_T12<T>(half(s), tiles_[s].u, source(s),
+                                  tiles_[previous(s, half(s).arriving)].trail, tiles_[s].lead, hints(s));
     for (std::size_t s = 0; s < shares().size(); ++s)
-      codelets::mlssor_T21_T22<T>(half(s), tiles_[s].u, source(s), tiles_[next(s, direction_)].lead, tiles_[s].trail,
-                                  hints(s));
+      codelets::mlssor_T21_T22<T>(half(s), tiles_[s].u, source(s), tiles_[next(s, direction_)].lead,
+                                  tiles_[s].trail, hints(s));
     last_ = direction_;
     if (settings_.alternate) direction_ = kernels::reversed(direction_);
   }
 }
 
-/// The same on a grid that is one stripe, T11, T12, T21, T22 of several sweeps in a task: a task of its own costs as much
-/// as the relaxation of 100,000 nodes.
+/// The same on a grid that is one stripe, T11, T12, T21, T22 of several sweeps in a task: a task of its own costs as
+/// much as the relaxation of 100,000 nodes.
 template <class T>
 void Solver<T>::sweep_alone(Index sweeps) {
   constexpr Index relaxations = Index{1} << 27;  // of a task
-  const Index each = std::clamp<Index>(relaxations / (grid_.rows() * grid_.nodes() * settings_.layers), 1, 256);
+  const Index each =
+      std::clamp<Index>(relaxations / (grid_.rows() * grid_.nodes() * settings_.layers), 1, 256);
   for (Index done = 0; done < sweeps; done += each) {
     const Index count = std::min(each, sweeps - done);
     codelets::mlssor_sweeps<T>({stripe(0), direction_, settings_.alternate, count}, tiles_[0].u, source(0),

@@ -15,7 +15,9 @@ using kernels::Scaled;
 using kernels::SquareSum;
 
 ResidualSums::ResidualSums(Runtime& runtime, const std::vector<Share>& shares)
-    : runtime_(&runtime), shares_(shares), work_(one_per_rank<SquareSum>(runtime, 1, kernels::residual_scratch)) {
+    : runtime_(&runtime),
+      shares_(shares),
+      work_(one_per_rank<SquareSum>(runtime, 1, kernels::residual_scratch)) {
   for (const Share& share : shares)
     for (std::vector<Tile<SquareSum>>& sums : sums_)
       sums.emplace_back(runtime, 1, kernels::residual_parts, share.rank);
@@ -34,7 +36,8 @@ std::optional<Norms> ResidualSums::norms(Index number, double diagonal, const Sc
     const Tile<SquareSum>& tile = sums(s, number);
     if (tile.owner() != runtime_->rank()) continue;
     tile.wait();
-    if (runtime_->task_has_failed()) break;  // a view may throw it, and the other ranks would wait for this one
+    if (runtime_->task_has_failed())
+      break;  // a view may throw it, and the other ranks would wait for this one
     const HostView<SquareSum> view(tile, HostView<SquareSum>::Access::read);
     std::copy_n(view.row(0), parts, &all[s * parts]);
   }

@@ -26,7 +26,8 @@ class ResidualSums {
   /// Waits for the sums of a residual. Added in the order of the stripes, so that all ranks decide alike.
   /// @param diagonal d, which the sums are over @param lifted see StripedProblem::lifted_squares
   /// @return none where a task has failed, on any rank. @throw Stall
-  [[nodiscard]] std::optional<Norms> norms(Index number, double diagonal, const kernels::Scaled& lifted) const;
+  [[nodiscard]] std::optional<Norms> norms(Index number, double diagonal,
+                                           const kernels::Scaled& lifted) const;
   /// Waits, too. How much later than the first of this rank's workers the last one has the sums of a residual
   /// that was just submitted, in seconds. @throw as seconds_until_done
   [[nodiscard]] double spread(Index number) const;

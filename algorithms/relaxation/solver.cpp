@@ -156,10 +156,10 @@ void Solver<T>::sweep(Index sweeps) {
     task_step(std::min(left, settings_.sweeps_per_task));
 }
 
-/// So many sweeps of every stripe, and the exchange between neighbours: border rows first, and what the neighbours wait for
-/// is on its way to them while the interior is relaxed. [Czapinski 2014], Algorithm 4.5, does this for the red nodes, then
-/// for the black ones; here both are in one task, as it has enough ghost rows to relax itself what it needs of the
-/// neighbours' red nodes for its black ones.
+/// So many sweeps of every stripe, and the exchange between neighbours: border rows first, and what the neighbours
+/// wait for is on its way to them while the interior is relaxed. [Czapinski 2014], Algorithm 4.5, does this for the
+/// red nodes, then for the black ones; here both are in one task, as it has enough ghost rows to relax itself what it
+/// needs of the neighbours' red nodes for its black ones.
 template <class T>
 void Solver<T>::task_step(Index sweeps) {
   if (overlaps()) {
@@ -193,16 +193,17 @@ void Solver<T>::relax_border(std::size_t s, Index sweeps) {
     codelets::jacobi_border<T>(all_at_once(s, sweeps), t.u, source(s), above(s, set_), below(s, set_),
                                t.top[1 - set_], t.bottom[1 - set_], grid_.mine(border_work_, s), first);
   else
-    codelets::relax_colours_border<T>(red_then_black(s, sweeps), t.u, source(s), above(s, set_), below(s, set_),
-                                      t.top[1 - set_], t.bottom[1 - set_], grid_.mine(border_work_, s), first);
+    codelets::relax_colours_border<T>(red_then_black(s, sweeps), t.u, source(s), above(s, set_),
+                                      below(s, set_), t.top[1 - set_], t.bottom[1 - set_],
+                                      grid_.mine(border_work_, s), first);
 }
 
 template <class T>
 void Solver<T>::relax_interior(std::size_t s, Index sweeps) {
   StripeTiles& t = tiles_[s];
   if (settings_.method == Method::jacobi)
-    codelets::jacobi_interior<T>(all_at_once(s, sweeps), t.u, t.other, source(s), above(s, set_), below(s, set_),
-                                 hints(s, sweeps));
+    codelets::jacobi_interior<T>(all_at_once(s, sweeps), t.u, t.other, source(s), above(s, set_),
+                                 below(s, set_), hints(s, sweeps));
   else
     codelets::relax_colours_interior<T>(red_then_black(s, sweeps), t.u, t.other, source(s), above(s, set_),
                                         below(s, set_), hints(s, sweeps));
@@ -215,8 +216,8 @@ void Solver<T>::relax_all(std::size_t s, Index sweeps) {
     codelets::jacobi<T>(all_at_once(s, sweeps), t.u, t.other, source(s), above(s, set_), below(s, set_),
                         t.top[1 - set_], t.bottom[1 - set_], hints(s, sweeps));
   else
-    codelets::relax_colours<T>(red_then_black(s, sweeps), t.u, t.other, source(s), above(s, set_), below(s, set_),
-                               t.top[1 - set_], t.bottom[1 - set_], hints(s, sweeps));
+    codelets::relax_colours<T>(red_then_black(s, sweeps), t.u, t.other, source(s), above(s, set_),
+                               below(s, set_), t.top[1 - set_], t.bottom[1 - set_], hints(s, sweeps));
 }
 
 template <class T>
@@ -240,15 +241,17 @@ Report Solver<T>::solve(const T* f, T* u) {
       .operator_norm = operator_norm(discretisation(), grid_.rows(), grid_.nodes()),
       .growth = growth_of_sweeps(grid_.rows() + grid_.nodes()),
       .spectral_radius = spectral_radius(settings_.method, *settings_.omega, discretisation().jacobi_radius)};
-  return iterate(
-      *runtime_,
-      {.limit = settings_.sweeps, .check_every = settings_.check_every, .rule = rule, .observer = settings_.observer},
-      {.load = [&] { load(f, u); },
-       .step = [&](Index sweeps) { sweep(sweeps); },
-       .submit_residual = [&](Index number) { submit_residual(number); },
-       .norms = [&](Index number) { return sums_.norms(number, diagonal, lifted); },
-       .store = [&] { store(u); },
-       .spread = [&](Index number) { return sums_.spread(number); }});
+  return iterate(*runtime_,
+                 {.limit = settings_.sweeps,
+                  .check_every = settings_.check_every,
+                  .rule = rule,
+                  .observer = settings_.observer},
+                 {.load = [&] { load(f, u); },
+                  .step = [&](Index sweeps) { sweep(sweeps); },
+                  .submit_residual = [&](Index number) { submit_residual(number); },
+                  .norms = [&](Index number) { return sums_.norms(number, diagonal, lifted); },
+                  .store = [&] { store(u); },
+                  .spread = [&](Index number) { return sums_.spread(number); }});
 }
 
 template class Solver<float>;

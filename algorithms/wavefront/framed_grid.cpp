@@ -93,7 +93,8 @@ template <class T>
 void FramedGrid<T>::store(T* u) const {
   for_rows(detail::HostAccess::read, [&](const Row& row) {
     if (is_framed(row)) return;
-    const Index begin = std::max(row.first, Index{1}), end = std::min(row.first + row.count, grid_.nodes[2] + 1);
+    const Index begin = std::max(row.first, Index{1}),
+                end = std::min(row.first + row.count, grid_.nodes[2] + 1);
     if (begin < end)
       std::copy(row.values + (begin - row.first), row.values + (end - row.first),
                 u + first_node(row) + begin - 1);

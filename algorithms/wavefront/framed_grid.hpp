@@ -11,8 +11,8 @@
 
 namespace asterism::wavefront {
 
-/// Values at the nodes and on the frame around them. Slices, which are points, rows or planes of the slowest axis, with
-/// those of the frame, are cut into blocks of `height`; each block is a tile.
+/// Values at the nodes and on the frame around them. Slices, which are points, rows or planes of the slowest axis,
+/// with those of the frame, are cut into blocks of `height`; each block is a tile.
 template <class T>
 class FramedGrid {
  public:
@@ -30,8 +30,8 @@ class FramedGrid {
   void store(T* u) const;
 
  private:
-  /// Part of a row of a block: which numbers of its nx + 2 values it holds, and the numbers of its framed plane and row,
-  /// 1 along an axis that there is not.
+  /// Part of a row of a block: which numbers of its nx + 2 values it holds, and the numbers of its framed plane and
+  /// row, 1 along an axis that there is not.
   struct Row {
     T* values;
     Index first, count, z, y;

@@ -138,17 +138,18 @@ WavefrontLayout layout_on_cpus(const Machine& machine, const WavefrontArgs& grid
   Index& height = height_of(layout, grid.dimensions);
   Index& sweeps = layout.tile.sweeps;
   if (sweeps < 1 || height < sweeps)
-    throw Error(fmt::format(
-        "tiles of {} sweep{} x {} slice{} along the slowest axis (--tile): on CPUs a tile has at "
-        "least 1 sweep and no more sweeps than slices",
-        sweeps, sweeps == 1 ? "" : "s", height, height == 1 ? "" : "s"));
+    throw Error(
+        fmt::format("tiles of {} sweep{} x {} slice{} along the slowest axis (--tile): on CPUs a tile has at "
+                    "least 1 sweep and no more sweeps than slices",
+                    sweeps, sweeps == 1 ? "" : "s", height, height == 1 ? "" : "s"));
   height = std::min(height, most);
   sweeps = std::min({sweeps, height, grid.sweeps});
   return layout;
 }
 
 template <class T>
-GpuLayout layout_on_gpu(Runtime& runtime, const WavefrontArgs& grid, const std::optional<WavefrontLayout>& given) {
+GpuLayout layout_on_gpu(Runtime& runtime, const WavefrontArgs& grid,
+                        const std::optional<WavefrontLayout>& given) {
   GpuLayout made;
   if constexpr (built_with_cuda) {
     WavefrontLayout& layout = made.layout;
@@ -174,7 +175,9 @@ GpuLayout layout_on_gpu(Runtime& runtime, const WavefrontArgs& grid, const std::
   return made;
 }
 
-template GpuLayout layout_on_gpu<float>(Runtime&, const WavefrontArgs&, const std::optional<WavefrontLayout>&);
-template GpuLayout layout_on_gpu<double>(Runtime&, const WavefrontArgs&, const std::optional<WavefrontLayout>&);
+template GpuLayout layout_on_gpu<float>(Runtime&, const WavefrontArgs&,
+                                        const std::optional<WavefrontLayout>&);
+template GpuLayout layout_on_gpu<double>(Runtime&, const WavefrontArgs&,
+                                         const std::optional<WavefrontLayout>&);
 
 }  // namespace asterism::wavefront

@@ -19,7 +19,8 @@ namespace asterism::wavefront {
 /// On CPUs: tiles of so many sweeps and slices along the slowest axis.
 /// @param element bytes of a number
 /// @throw Error: no sweep, or more sweeps than slices; a grid that main memory has no room for
-kernels::WavefrontLayout layout_on_cpus(const Machine& machine, const kernels::WavefrontArgs& grid, std::size_t element,
+kernels::WavefrontLayout layout_on_cpus(const Machine& machine, const kernels::WavefrontArgs& grid,
+                                        std::size_t element,
                                         const std::optional<kernels::WavefrontLayout>& given);
 
 /// On a GPU: tiles, threads and blocks.

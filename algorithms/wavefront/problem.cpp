@@ -106,9 +106,10 @@ WavefrontArgs sweeps_at_once(const Problem& problem, const Settings& settings) {
   constexpr Index most = Index{1} << 28;  // with them the schedule's sums of coordinates have room in 32 bits
   const Index until_residual = completed(problem, settings).check_every;
   WavefrontArgs args = discretise(problem).grid;
-  args.sweeps = settings.direction == Direction::symmetric
-                    ? 1
-                    : std::min({until_residual, settings.sweeps > 0 ? settings.sweeps : until_residual, most});
+  args.sweeps =
+      settings.direction == Direction::symmetric
+          ? 1
+          : std::min({until_residual, settings.sweeps > 0 ? settings.sweeps : until_residual, most});
   return args;
 }
 

@@ -61,7 +61,8 @@ void Solver<T>::choose_layout(const Machine& machine) {
 template <class T>
 void Solver<T>::make_tiles() {
   u_ = FramedGrid<T>(runtime_, grid_, height_);
-  sums_ = Tiles<kernels::SquareSum>(runtime_, u_.blocks(), kernels::wavefront_sums, 1, kernels::wavefront_sums);
+  sums_ =
+      Tiles<kernels::SquareSum>(runtime_, u_.blocks(), kernels::wavefront_sums, 1, kernels::wavefront_sums);
   for (Tile<T>& tile : none_) {
     tile = Tile<T>(runtime_, 1, 1);
     HostView<T>(tile, HostView<T>::Access::write)(0, 0) = 0;
@@ -117,8 +118,8 @@ void Solver<T>::sweep_on_gpu(WavefrontArgs grid, Index count) {
   }
 }
 
-/// Tile by tile in the order of the sequential loop. A tile changes its block and the one before, and reads the next one:
-/// so those that lie on a wavefront, two blocks from one band of sweeps to the next, do not wait for each other.
+/// Tile by tile in the order of the sequential loop. A tile changes its block and the one before, and reads the next
+/// one: so those that lie on a wavefront, two blocks from one band of sweeps to the next, do not wait for each other.
 template <class T>
 void Solver<T>::sweep_on_cpus(WavefrontArgs grid, Index count) {
   const Index blocks = u_.blocks();
@@ -147,7 +148,8 @@ void Solver<T>::submit_residual() {
   }
   for (Index k = 0; k < u_.blocks(); ++k)
     codelets::wavefront_residual_slab<T>({grid_, height_, k}, k > 0 ? u_[k - 1] : none_[1], u_[k],
-                                         k + 1 < u_.blocks() ? u_[k + 1] : none_[2], source(k), sums_[k], cpu_hints());
+                                         k + 1 < u_.blocks() ? u_[k + 1] : none_[2], source(k), sums_[k],
+                                         cpu_hints());
 }
 
 /// Waits for them.

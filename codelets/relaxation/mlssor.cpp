@@ -11,8 +11,8 @@ constexpr Index together = 8;
 
 /// The tiles of `count` subdomains from t on, whose spans are the same but for their places: relax_subdomain.
 template <Index count, bool has_source, class T>
-void relax_subdomains(const MultiLayer& m, Direction direction, SubdomainTile tile, Index s, Index t, const InOut<T>& u,
-                      const In<T>& g) {
+void relax_subdomains(const MultiLayer& m, Direction direction, SubdomainTile tile, Index s, Index t,
+                      const InOut<T>& u, const In<T>& g) {
   const CutAxis rows = m.rows(direction), columns = m.columns(direction);
   const FivePoint<T> a = m.weights<T>();
   const T omega = static_cast<T>(m.omega);
@@ -41,8 +41,8 @@ void relax_subdomains(const MultiLayer& m, Direction direction, SubdomainTile ti
 
 /// Of a whole row of subdomains.
 template <bool has_source, class T>
-void relax_row_of_subdomains(const MultiLayer& m, Direction direction, SubdomainTile tile, Index s, const InOut<T>& u,
-                             const In<T>& g) {
+void relax_row_of_subdomains(const MultiLayer& m, Direction direction, SubdomainTile tile, Index s,
+                             const InOut<T>& u, const In<T>& g) {
   const Index all = m.columns(direction).subdomains();
   // The spans of the first one, and of the last two, may be cut off by the grid's ends.
   for (Index t = 0; t < all;) {
@@ -76,8 +76,8 @@ void copy_rows(Index count, Index columns, const From& from, Index from_row, con
 }  // namespace
 
 template <class T>
-void relax_subdomain(const MultiLayer& problem, Direction direction, SubdomainTile tile, Index s, Index t, InOut<T> u,
-                     In<T> g) {
+void relax_subdomain(const MultiLayer& problem, Direction direction, SubdomainTile tile, Index s, Index t,
+                     InOut<T> u, In<T> g) {
   if (problem.has_source)
     relax_subdomains<1, true>(problem, direction, tile, s, t, u, g);
   else
@@ -116,8 +116,10 @@ void mlssor_sweeps(const WholeSweeps& args, InOut<T> u, In<T> g) {
   }
 }
 
-template void relax_subdomain(const MultiLayer&, Direction, SubdomainTile, Index, Index, InOut<float>, In<float>);
-template void relax_subdomain(const MultiLayer&, Direction, SubdomainTile, Index, Index, InOut<double>, In<double>);
+template void relax_subdomain(const MultiLayer&, Direction, SubdomainTile, Index, Index, InOut<float>,
+                              In<float>);
+template void relax_subdomain(const MultiLayer&, Direction, SubdomainTile, Index, Index, InOut<double>,
+                              In<double>);
 template void mlssor_first(const HalfSweep&, InOut<float>, In<float>, In<float>, Out<float>);
 template void mlssor_first(const HalfSweep&, InOut<double>, In<double>, In<double>, Out<double>);
 template void mlssor_second(const HalfSweep&, InOut<float>, In<float>, In<float>, Out<float>);

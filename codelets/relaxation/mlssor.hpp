@@ -52,8 +52,8 @@ enum class Direction { forward, backward };
 /// The parts of a subdomain along an axis (M2).
 enum class Part { first, second };
 
-/// A tile of a subdomain, by the parts of its rows and of its columns, as [Di et al. 2010] names them. In a sweep T11 is
-/// relaxed in all subdomains, then T12, T21 and T22.
+/// A tile of a subdomain, by the parts of its rows and of its columns, as [Di et al. 2010] names them. In a sweep T11
+/// is relaxed in all subdomains, then T12, T21 and T22.
 struct SubdomainTile {
   Part of_rows, of_columns;
 };
@@ -169,8 +169,8 @@ namespace cpu {
 
 /// A tile of the subdomain with the numbers s, t along the rows and columns of the grid.
 template <class T>
-void relax_subdomain(const MultiLayer& problem, Direction direction, SubdomainTile tile, Index s, Index t, InOut<T> u,
-                     In<T> g);
+void relax_subdomain(const MultiLayer& problem, Direction direction, SubdomainTile tile, Index s, Index t,
+                     InOut<T> u, In<T> g);
 
 /// T11 and T12 of all of a stripe's subdomains. `trail`: that of the stripe before, looked at if it arrives;
 /// `lead`: this stripe's, not written if there is no stripe before it.

@@ -2,10 +2,15 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cmath>
+#include <csignal>
+#include <cstdlib>
 #include <sstream>
+#include <thread>
 
 #include "../support/command_line.hpp"
+#include "../support/skip.hpp"
 
 using namespace asterism;
 using namespace asterism::test;
@@ -110,8 +115,8 @@ TEST_CASE("every method: the documented report, and the solution of `asterism po
     CHECK(history.back()[1] == j["scaled_residual"]);
     CHECK(history.front()[1] > 1e-3);
     for (std::size_t i = 1; i < history.size(); ++i) CHECK(history[i][0] > history[i - 1][0]);
-    // 2 / (1 + sqrt(1 - rho^2)), [Czapinski 2014] (4.1), with Jacobi's rho; Gauss-Seidel's and Jacobi's is 1, and so is
-    // the best of symmetric SOR by colours.
+    // 2 / (1 + sqrt(1 - rho^2)), [Czapinski 2014] (4.1), with Jacobi's rho; Gauss-Seidel's and Jacobi's is 1, and so
+    // is the best of symmetric SOR by colours.
     const double y2 = std::pow(22 / 1.0, 2), x2 = std::pow(31 / 1.5, 2);
     const double rho = (y2 * std::cos(M_PI / 22) + x2 * std::cos(M_PI / 31)) / (y2 + x2);
     const bool over = method == "sor" || method == "mlssor" || method == "wavefront";
@@ -476,6 +481,37 @@ TEST_CASE("help says what the options do, and what is chosen without them") {
               "default: 511x511",
               "default: sor",
               "default: separated"});
+}
+
+TEST_CASE("a long run's residual history is thinned out evenly") {
+  const json j = relax({"--grid", "5x5", "--sweeps", "10000", "--check-every", "1", "--stripes", "1"});
+  const json history = j["residual_history"];
+  REQUIRE(history.size() > 2000);
+  CHECK(history.size() <= 4096);
+  CHECK(history.front()[0] == 0);
+  CHECK(history[1][0] == 4);
+  CHECK(history[history.size() - 2][0] == 4 * (history.size() - 2));
+  CHECK(history.back()[0] == 10000);
+  CHECK(history.back()[1] == j["scaled_residual"]);
+}
+
+TEST_CASE("on a terminal the progress line has sweep and residual" *
+          SkipUnless(std::system("command -v script > /dev/null") == 0,
+                     "the command `script`, which makes terminals")) {
+  std::string command = "exec";
+  for (const std::string& word : one_process({"relax", "--method", "jacobi", "--grid", "200x200", "--sweeps",
+                                              "100000000", "--tolerance", "1e-300"}))
+    command += " '" + word + "'";
+  Process process({"script", "-qfc", command, "/dev/null"});
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  std::string shown;
+  while (shown.find(", residual ") == std::string::npos && std::chrono::steady_clock::now() < patience) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    shown = load("stdout.txt");
+  }
+  process.signal(SIGTERM);
+  CHECK(shown.find("relaxing 200 x 200: sweep ") != std::string::npos);
+  CHECK(shown.find(", residual ") != std::string::npos);
 }
 
 TEST_CASE("benchmarks: kernels and layouts beside the triad of the same run") {

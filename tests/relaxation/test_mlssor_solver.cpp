@@ -206,9 +206,10 @@ TEST_CASE("the observer is told the residuals, by relaxations of every node") {
   std::vector<IterationState> told;
   mlssor::Settings settings{.subdomain = 8, .sweeps = 40, .tolerance = 1e-10, .check_every = 6, .stripes = 2};
   settings.observer = [&](const IterationState& state) { told.push_back(state); };
-  const Report report = run_multi_layer<double>(runtime, {.shape = {40, 40}, .lengths = {1, 1}}, settings,
-                                                std::vector<double>(1600, 1.0), std::vector<double>(1600, 0.0))
-                            .report;
+  const Report report =
+      run_multi_layer<double>(runtime, {.shape = {40, 40}, .lengths = {1, 1}}, settings,
+                              std::vector<double>(1600, 1.0), std::vector<double>(1600, 0.0))
+          .report;
   CHECK(report.residual_iterations == std::vector<Index>{0, 8, 16, 24, 32, 40});
   REQUIRE(told.size() == 6);
   for (std::size_t i = 0; i < told.size(); ++i) {

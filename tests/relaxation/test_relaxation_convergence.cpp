@@ -126,7 +126,8 @@ TEST_CASE("sweeps to a tolerance grow like n^2 for Gauss-Seidel, like n for SOR"
       CHECK(r.report.reason == Reason::solved);
       const std::vector<double>& history = r.report.residual_history;
       const auto reached = std::find_if(history.begin(), history.end(), [](double x) { return x <= 1e-12; });
-      sweeps.push_back(static_cast<double>(r.report.residual_iterations[static_cast<std::size_t>(reached - history.begin())]));
+      sweeps.push_back(static_cast<double>(
+          r.report.residual_iterations[static_cast<std::size_t>(reached - history.begin())]));
       CHECK(static_cast<double>(r.report.iterations) <= sweeps.back() + static_cast<double>(every));
       CHECK(history.back() <= 1e-12);
     }
@@ -363,7 +364,12 @@ TEST_CASE("the observer is told every residual; what it throws ends the solve, a
   const std::vector<double> f = random_numbers<double>(1600, 8), guess = random_numbers<double>(1600, 9);
   for (const Method method : all_methods) {
     std::vector<IterationState> told;
-    Settings settings{.method = method, .sweeps = 50, .tolerance = 1e-10, .check_every = 4, .sweeps_per_task = 2, .stripes = 2};
+    Settings settings{.method = method,
+                      .sweeps = 50,
+                      .tolerance = 1e-10,
+                      .check_every = 4,
+                      .sweeps_per_task = 2,
+                      .stripes = 2};
     settings.observer = [&](const IterationState& state) { told.push_back(state); };
     const Report report = run(runtime, problem, settings, f, guess).report;
     REQUIRE(told.size() == report.residual_history.size());

@@ -245,7 +245,8 @@ TEST_CASE("how a solver stops") {
         Reason::not_finite);
 }
 
-TEST_CASE("residuals by the common loop: taken and looked at when due, told to the observer, who may end it all") {
+TEST_CASE(
+    "residuals by the common loop: taken and looked at when due, told to the observer, who may end it all") {
   Runtime runtime;
   const std::vector<Index> shape{20, 20};
   const std::vector<double> f(400, 1.0);

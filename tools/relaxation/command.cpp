@@ -322,7 +322,8 @@ RelaxOutcome solve(Runtime& runtime, const RelaxOptions& o, const StatedRelaxati
   };
   if (o.method == RelaxMethod::mlssor)
     return by(mlssor::Solver<T>(runtime, plane_problem(stated), observed(layered_settings(o, stated))));
-  if (o.method == RelaxMethod::wavefront) return solve_in_wavefronts<T>(runtime, o, stated, stopwatch, progress);
+  if (o.method == RelaxMethod::wavefront)
+    return solve_in_wavefronts<T>(runtime, o, stated, stopwatch, progress);
   return by(relaxation::Solver<T>(runtime, plane_problem(stated), observed(settings_of(o, stated))));
 }
 
