@@ -9,7 +9,7 @@
 
 namespace asterism {
 
-using kernels::Scaled;
+using sums::Scaled;
 
 std::optional<Reason> Convergence::judge(const Norms& norms, Index iterations) {
   const Scaled scale = rule_.operator_norm * norms.solution + norms.source;

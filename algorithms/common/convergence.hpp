@@ -5,14 +5,14 @@
 #include <limits>
 #include <optional>
 
-#include "../../codelets/common/scaled.hpp"
+#include "../../codelets/sums/scaled.hpp"
 #include "../../runtime/report.hpp"
 
 namespace asterism {
 
 /// Euclidean norms of an iterate of A v = b: of r = b - A v, of v, and of b.
 struct Norms {
-  kernels::Scaled residual, solution, source;
+  sums::Scaled residual, solution, source;
 };
 
 /// What an iteration is to reach, and how long it may take for that.
@@ -59,8 +59,8 @@ class Convergence {
   StoppingRule rule_;
   bool has_begun_ = false;
   double scaled_ = 0;
-  kernels::Scaled limit_;           // of ||r||, for divergence
-  kernels::Scaled least_residual_;  // of all so far
+  sums::Scaled limit_;              // of ||r||, for divergence
+  sums::Scaled least_residual_;     // of all so far
   double smallest_ = 0;             // scaled residual that progress is measured from
   Index smallest_at_ = 0;           // iterations
   Index since_smallest_ = 0;        // residuals

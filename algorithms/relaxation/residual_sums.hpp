@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "../../codelets/common/sums.hpp"
+#include "../../codelets/sums/sums.hpp"
 #include "../../runtime/runtime.hpp"
 #include "../../runtime/tile.hpp"
 #include "../common/convergence.hpp"
@@ -20,14 +20,13 @@ class ResidualSums {
   ResidualSums(Runtime& runtime, const std::vector<Share>& shares);
 
   /// What codelets::stripe_residual writes for residual number `number`, and its scratch memory.
-  [[nodiscard]] const Tile<kernels::SquareSum>& sums(std::size_t s, Index number) const;
-  [[nodiscard]] const Tile<kernels::SquareSum>& work(std::size_t s) const;
+  [[nodiscard]] const Tile<sums::SquareSum>& sums(std::size_t s, Index number) const;
+  [[nodiscard]] const Tile<sums::SquareSum>& work(std::size_t s) const;
 
   /// Waits for the sums of a residual. Added in the order of the stripes, so that all ranks decide alike.
   /// @param diagonal d, which the sums are over @param lifted see StripedProblem::lifted_squares
   /// @return none where a task has failed, on any rank. @throw Stall
-  [[nodiscard]] std::optional<Norms> norms(Index number, double diagonal,
-                                           const kernels::Scaled& lifted) const;
+  [[nodiscard]] std::optional<Norms> norms(Index number, double diagonal, const sums::Scaled& lifted) const;
   /// Waits, too. How much later than the first of this rank's workers the last one has the sums of a residual
   /// that was just submitted, in seconds. @throw as seconds_until_done
   [[nodiscard]] double spread(Index number) const;
@@ -35,8 +34,8 @@ class ResidualSums {
  private:
   Runtime* runtime_;
   std::vector<Share> shares_;
-  std::vector<Tile<kernels::SquareSum>> sums_[2];  // of each stripe
-  std::vector<Tile<kernels::SquareSum>> work_;     // one per rank
+  std::vector<Tile<sums::SquareSum>> sums_[2];  // of each stripe
+  std::vector<Tile<sums::SquareSum>> work_;     // one per rank
 };
 
 }  // namespace asterism::relaxation

@@ -11,15 +11,14 @@ bool is_outside(Index i, Index n) { return i < 1 || i > n; }
 }  // namespace
 
 template <class T>
-FramedGrid<T>::FramedGrid(Runtime& runtime, const kernels::WavefrontArgs& grid, Index height)
+FramedGrid<T>::FramedGrid(Runtime& runtime, const WavefrontArgs& grid, Index height)
     : grid_(grid), height_(height) {
   if (grid.dimensions == 1) {
     tiles_ = Tiles<T>(runtime, 1, grid.nodes[2] + 2, 1, height);
     return;
   }
   const Index rows = grid.dimensions > 2 ? grid.nodes[1] + 2 : 1;  // of a slice
-  tiles_ = Tiles<T>(runtime, kernels::wavefront_rows(grid), kernels::wavefront_cols(grid), height * rows,
-                    kernels::wavefront_cols(grid));
+  tiles_ = Tiles<T>(runtime, wavefront_rows(grid), wavefront_cols(grid), height * rows, wavefront_cols(grid));
 }
 
 template <class T>

@@ -17,7 +17,7 @@ template <class T>
 class FramedGrid {
  public:
   FramedGrid() = default;
-  FramedGrid(Runtime& runtime, const kernels::WavefrontArgs& grid, Index height);
+  FramedGrid(Runtime& runtime, const WavefrontArgs& grid, Index height);
 
   [[nodiscard]] Index blocks() const { return tiles_.count(); }  ///< none, if it was made without a Runtime
   [[nodiscard]] const Tile<T>& operator[](Index block) const { return tiles_[block]; }
@@ -41,7 +41,7 @@ class FramedGrid {
   [[nodiscard]] bool is_framed(const Row& row) const;
   [[nodiscard]] Index first_node(const Row& row) const;
 
-  kernels::WavefrontArgs grid_;
+  WavefrontArgs grid_;
   Index height_ = 0;
   Tiles<T> tiles_;
 };

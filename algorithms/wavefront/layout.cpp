@@ -12,9 +12,6 @@
 namespace asterism::wavefront {
 namespace {
 
-using kernels::WavefrontArgs;
-using kernels::WavefrontLayout;
-
 /// Points of a slice and its frame.
 Index slice_size(const WavefrontArgs& grid) {
   if (grid.dimensions == 1) return 1;
@@ -25,7 +22,7 @@ Index slice_size(const WavefrontArgs& grid) {
 /// of g each, fit in main memory; all that there are where no disk takes those of the others.
 /// @throw Error: without a disk, a grid and a g that do not fit; with one, not even slices that do
 Index most_slices(const Machine& machine, const WavefrontArgs& grid, std::size_t element) {
-  const Index slices = kernels::cpu::wavefront_slices(grid);
+  const Index slices = cpu::wavefront_slices(grid);
   const double room = static_cast<double>(machine.capacity(MemoryKind::main)),
                slice = static_cast<double>(slice_size(grid)) * static_cast<double>(element);
   const std::optional<std::size_t> tasks = relaxation::tasks_in_memory(machine);
@@ -56,7 +53,7 @@ Index most_slices(const Machine& machine, const WavefrontArgs& grid, std::size_t
 WavefrontLayout choose_cpu_layout(const WavefrontArgs& grid, std::size_t element, int workers, Index most) {
   constexpr double cache = 512 << 10, worth = 2e5;  // bytes; points
   const auto size = static_cast<double>(slice_size(grid));
-  const Index slices = kernels::cpu::wavefront_slices(grid);
+  const Index slices = cpu::wavefront_slices(grid);
   const double in_cache = cache / (2 * size * static_cast<double>(element)),
                shared = static_cast<double>(slices) / (6 * workers);
   const double height = std::max(std::min(in_cache, shared), std::sqrt(worth / size));
@@ -70,14 +67,12 @@ WavefrontLayout choose_cpu_layout(const WavefrontArgs& grid, std::size_t element
 /// Blocks of a layout that the GPU can have at once; 0: none.
 template <class T>
 int most_blocks(const WavefrontArgs& grid, const WavefrontLayout& layout) {
-  const std::size_t shared =
-      kernels::cuda::wavefront_shared_bytes<T>(grid.dimensions, layout.tile, grid.has_source);
-  return kernels::cuda::wavefront_blocks_per_sm<T>(grid.dimensions, layout.threads, shared) *
-         kernels::cuda::multiprocessors();
+  const std::size_t shared = cuda::wavefront_shared_bytes<T>(grid.dimensions, layout.tile, grid.has_source);
+  return cuda::wavefront_blocks_per_sm<T>(grid.dimensions, layout.threads, shared) * cuda::multiprocessors();
 }
 
 /// At least as many as an inter-tile wavefront has tiles: along one axis it has one at a place.
-double tiles_at_once(const WavefrontArgs& grid, const kernels::WavefrontTile& tile) {
+double tiles_at_once(const WavefrontArgs& grid, const WavefrontTile& tile) {
   double all = std::ceil(static_cast<double>(grid.sweeps) / static_cast<double>(tile.sweeps)), most = all;
   for (std::size_t axis = static_cast<std::size_t>(3 - grid.dimensions); axis < 3; ++axis) {
     const double tiles = std::ceil(static_cast<double>(grid.nodes[axis] + tile.sweeps) /
@@ -92,10 +87,10 @@ double tiles_at_once(const WavefrontArgs& grid, const kernels::WavefrontTile& ti
 /// For a GPU, where nothing has been measured: 256 columns for as many threads, long along x, and no larger
 /// than the grid.
 constexpr int untuned_threads = 256;
-kernels::WavefrontTile untuned_tile(const WavefrontArgs& grid) {
-  kernels::WavefrontTile tile = grid.dimensions == 1   ? kernels::WavefrontTile{256, {1, 1, 1024}}
-                                : grid.dimensions == 2 ? kernels::WavefrontTile{16, {1, 16, 64}}
-                                                       : kernels::WavefrontTile{4, {8, 8, 32}};
+WavefrontTile untuned_tile(const WavefrontArgs& grid) {
+  WavefrontTile tile = grid.dimensions == 1   ? WavefrontTile{256, {1, 1, 1024}}
+                       : grid.dimensions == 2 ? WavefrontTile{16, {1, 16, 64}}
+                                              : WavefrontTile{4, {8, 8, 32}};
   for (std::size_t axis = static_cast<std::size_t>(3 - grid.dimensions); axis < 3; ++axis)
     tile.points[axis] = std::min(tile.points[axis], grid.nodes[axis]);
   tile.sweeps = std::min(tile.sweeps, grid.sweeps);
@@ -104,13 +99,12 @@ kernels::WavefrontTile untuned_tile(const WavefrontArgs& grid) {
 
 /// What no GPU can run, before the CUDA runtime is asked.
 void require_sound(const WavefrontLayout& layout, int dimensions) {
-  if (!kernels::cuda::is_possible(dimensions, layout.tile)) {
-    const auto m = kernels::tile_extents(dimensions, layout.tile);
-    throw Error(
-        fmt::format("tiles of {} sweeps x {} points (--tile): each extent must be from 1 to {}, but for that "
-                    "along x, and their sum at most {}",
-                    m[0], fmt::join(m.end() - dimensions, m.end(), " x "), kernels::cuda::most_tile_extent,
-                    kernels::cuda::most_tile_sum));
+  if (!cuda::is_possible(dimensions, layout.tile)) {
+    const auto m = tile_extents(dimensions, layout.tile);
+    throw Error(fmt::format(
+        "tiles of {} sweeps x {} points (--tile): each extent must be from 1 to {}, but for that "
+        "along x, and their sum at most {}",
+        m[0], fmt::join(m.end() - dimensions, m.end(), " x "), cuda::most_tile_extent, cuda::most_tile_sum));
   }
   if (layout.threads < 32 || layout.threads > 1024 || layout.threads % 32 != 0)
     throw Error(

@@ -12,25 +12,24 @@
 namespace asterism::wavefront {
 
 /// Extents along the slowest axis: of a tile's points on CPUs, which are the slices of a block.
-[[nodiscard]] inline Index& height_of(kernels::WavefrontLayout& layout, int dimensions) {
+[[nodiscard]] inline Index& height_of(WavefrontLayout& layout, int dimensions) {
   return layout.tile.points[static_cast<std::size_t>(3 - dimensions)];
 }
 
 /// On CPUs: tiles of so many sweeps and slices along the slowest axis.
 /// @param element bytes of a number
 /// @throw Error: no sweep, or more sweeps than slices; a grid that main memory has no room for
-kernels::WavefrontLayout layout_on_cpus(const Machine& machine, const kernels::WavefrontArgs& grid,
-                                        std::size_t element,
-                                        const std::optional<kernels::WavefrontLayout>& given);
+WavefrontLayout layout_on_cpus(const Machine& machine, const WavefrontArgs& grid, std::size_t element,
+                               const std::optional<WavefrontLayout>& given);
 
 /// On a GPU: tiles, threads and blocks.
 struct GpuLayout {
-  kernels::WavefrontLayout layout;
+  WavefrontLayout layout;
   std::array<int, 2> most_blocks = {};  ///< that the GPU can have at once: without a source, with one
 };
 /// @throw Error: what a GPU cannot run
 template <class T>
-GpuLayout layout_on_gpu(Runtime& runtime, const kernels::WavefrontArgs& grid,
-                        const std::optional<kernels::WavefrontLayout>& given);
+GpuLayout layout_on_gpu(Runtime& runtime, const WavefrontArgs& grid,
+                        const std::optional<WavefrontLayout>& given);
 
 }  // namespace asterism::wavefront

@@ -14,8 +14,6 @@
 namespace asterism::wavefront {
 namespace {
 
-using kernels::WavefrontArgs;
-
 void require_sound_extents(const Problem& p) {
   constexpr Index limit = Index{1} << 29;  // the schedule counts nodes and sweeps in 32 bits
   if (p.shape.empty() || p.shape.size() > 3)

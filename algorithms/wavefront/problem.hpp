@@ -38,18 +38,18 @@ struct Settings {
   Direction direction = Direction::forward;
   /// None: chosen from the grid. On CPUs only the sweeps and the points along the slowest axis are meant. On
   /// a GPU threads and blocks that are 0 are chosen.
-  std::optional<kernels::WavefrontLayout> layout;
+  std::optional<WavefrontLayout> layout;
   Observer observer = {};  ///< is told the residuals
 };
 
 /// What a solver submits at once on a GPU, all sweeps between two residuals, for whoever chooses a layout:
 /// there is none yet, nor a source. @throw Error: a problem or settings that the solver refuses on any
 /// machine
-kernels::WavefrontArgs sweeps_at_once(const Problem& problem, const Settings& settings);
+WavefrontArgs sweeps_at_once(const Problem& problem, const Settings& settings);
 
 /// (W1) on a grid.
 struct Discretisation {
-  kernels::WavefrontArgs grid;  ///< its nodes and weights
+  WavefrontArgs grid;  ///< its nodes and weights
   double diagonal;
   double jacobi_gap;     ///< 1 - rho, rho = sum of 2 a_axis cos(pi / (n_axis + 1)), to full accuracy
   double operator_norm;  ///< ||A||_inf

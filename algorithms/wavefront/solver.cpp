@@ -11,8 +11,6 @@
 namespace asterism::wavefront {
 namespace {
 
-using kernels::WavefrontArgs;
-
 /// A cooperative kernel is for one GPU.
 const Hints on_first_gpu = [] {
   Hints hints;
@@ -49,7 +47,7 @@ void Solver<T>::choose_layout(const Machine& machine) {
     const GpuLayout made = layout_on_gpu<T>(runtime_, grid_, settings_.layout);
     settings_.layout = made.layout;
     most_blocks_ = made.most_blocks;
-    height_ = kernels::cpu::wavefront_slices(grid_);
+    height_ = cpu::wavefront_slices(grid_);
   } else {
     settings_.layout = layout_on_cpus(machine, grid_, sizeof(T), settings_.layout);
     tasks_in_memory_ = relaxation::tasks_in_memory(machine);
@@ -61,15 +59,14 @@ void Solver<T>::choose_layout(const Machine& machine) {
 template <class T>
 void Solver<T>::make_tiles() {
   u_ = FramedGrid<T>(runtime_, grid_, height_);
-  sums_ =
-      Tiles<kernels::SquareSum>(runtime_, u_.blocks(), kernels::wavefront_sums, 1, kernels::wavefront_sums);
+  sums_ = Tiles<sums::SquareSum>(runtime_, u_.blocks(), wavefront_sums, 1, wavefront_sums);
   for (Tile<T>& tile : none_) {
     tile = Tile<T>(runtime_, 1, 1);
     HostView<T>(tile, HostView<T>::Access::write)(0, 0) = 0;
   }
   if (!on_gpu_) return;
-  meeting_ = Tile<unsigned>(runtime_, 1, kernels::cuda::wavefront_scratch);
-  work_ = Tile<kernels::SquareSum>(runtime_, 1, kernels::cuda::wavefront_residual_scratch);
+  meeting_ = Tile<unsigned>(runtime_, 1, cuda::wavefront_scratch);
+  work_ = Tile<sums::SquareSum>(runtime_, 1, cuda::wavefront_residual_scratch);
 }
 
 template <class T>
@@ -155,17 +152,16 @@ void Solver<T>::submit_residual() {
 /// Waits for them.
 template <class T>
 Norms Solver<T>::norms() const {
-  using kernels::SquareSum;
+  using sums::SquareSum;
   runtime_.wait();
-  SquareSum squares[kernels::wavefront_sums] = {};
+  SquareSum squares[wavefront_sums] = {};
   for (Index k = 0; k < sums_.count(); ++k) {
     const HostView<SquareSum> view(sums_[k], HostView<SquareSum>::Access::read);
-    for (Index which = 0; which < kernels::wavefront_sums; ++which) squares[which] += view(0, which);
+    for (Index which = 0; which < wavefront_sums; ++which) squares[which] += view(0, which);
   }
   const double diagonal = discretisation_.diagonal;
-  return {diagonal * squares[kernels::wavefront_residual_squares].root(),
-          squares[kernels::wavefront_solution_squares].root(),
-          diagonal * squares[kernels::wavefront_source_squares].root()};
+  return {diagonal * squares[wavefront_residual_squares].root(), squares[wavefront_solution_squares].root(),
+          diagonal * squares[wavefront_source_squares].root()};
 }
 
 template <class T>

@@ -51,8 +51,8 @@ class Solver {
   void load(const T* f, const T* u);
   void step(Index sweeps);
   void sweep(Index count, Order order);
-  void sweep_on_gpu(kernels::WavefrontArgs grid, Index count);
-  void sweep_on_cpus(kernels::WavefrontArgs grid, Index count);
+  void sweep_on_gpu(WavefrontArgs grid, Index count);
+  void sweep_on_cpus(WavefrontArgs grid, Index count);
   void submit_residual();
   [[nodiscard]] Norms norms() const;
   [[nodiscard]] Hints cpu_hints(Index sweeps = 0) const;
@@ -60,7 +60,7 @@ class Solver {
   Runtime& runtime_;
   Settings settings_;
   Discretisation discretisation_;
-  kernels::WavefrontArgs grid_;        // with layout, omega and most sweeps of a submission
+  WavefrontArgs grid_;                 // with layout, omega and most sweeps of a submission
   std::vector<Problem::Sides> sides_;  // of each axis
   bool on_gpu_ = false;
   std::optional<std::size_t> tasks_in_memory_;
@@ -68,9 +68,9 @@ class Solver {
 
   Index height_ = 0;  // slices of a block; on a GPU there is one block, the whole grid
   FramedGrid<T> u_, g_;
-  Tiles<kernels::SquareSum> sums_;
+  Tiles<sums::SquareSum> sums_;
   Tile<unsigned> meeting_;
-  Tile<kernels::SquareSum> work_;
+  Tile<sums::SquareSum> work_;
   std::array<Tile<T>, 5> none_;  // for blocks that do not exist, one for each port
   Index sweeps_done_ = 0;
 };
