@@ -1,7 +1,7 @@
 /// \file
-/// The tridiagonal systems of modes with mu < 0 (tridiagonal.hpp (S1)), whose solutions are waves along the axis.
+/// The tridiagonal systems of modes with mu < 0 (recurrences.hpp (S1)), whose solutions are waves along the axis.
 ///
-/// A segment between known values, which is what tridiagonal.hpp takes a segment for, may be singular then though the
+/// A segment between known values, which is what recurrences.hpp takes a segment for, may be singular then though the
 /// system as a whole is not: half waves may fit into it. A segment between absorbing ends never is. So these systems are
 /// taken apart into what goes one way and the other. With the flux F_j = before_j (v_j - v_{j-1}), (S1) is a ladder of
 /// shunts and links,
@@ -200,7 +200,7 @@ ASTERISM_HOST_DEVICE inline Cut close(const Emitter& whole) {
 
 // --- In tiles --------------------------------------------------------------------------------------------------------
 //
-// Where there are modes with mu < 0 the tiles of tridiagonal.hpp have more rows, for their columns: mu has the impedances
+// Where there are modes with mu < 0 the tiles of interface_tiles.hpp have more rows, for their columns: mu has the impedances
 // in a second row, 0 for the other modes; responses and joined segments repeat it in their last row.
 
 enum WaveMuRow : Index { mu_row, impedance_row, wave_mu_rows };
