@@ -2,6 +2,8 @@
 
 #include <ranges>
 
+#include "slab_speeds.hpp"
+
 namespace asterism::poisson {
 namespace {
 
@@ -38,6 +40,10 @@ Solver<T>::Solver(Runtime& runtime, const Problem& problem, const Settings& sett
     : SlabbedProblem<T>(runtime, problem, settings,
                         [](const Machine& machine, const Grid& grid, const Settings& agreed) {
                           return choose_layout<T>(machine, grid, agreed, slab_args(grid));
+                        },
+                        [&](const Grid& grid, const Layout& layout, std::vector<Candidate>& workers) {
+                          const kernels::SlabArgs args = planned_args<T>(runtime, grid, layout);
+                          measure_slabs<T>(runtime, grid, layout, args, workers);
                         }),
       args_(planned_args<T>(runtime, grid_, layout_)),
       modes_(modes_of_ranks(runtime, grid_)),

@@ -9,7 +9,7 @@
 
 #include "../../runtime/error.hpp"
 #include "../common/statement.hpp"
-#include "speeds.hpp"
+#include "stripe_room.hpp"
 
 namespace asterism::mlssor {
 namespace {
@@ -56,15 +56,13 @@ double expected_radius(double omega, double jacobi_radius) {
 }
 
 template <class T>
-std::vector<Share> cut_for_workers(const Runtime& runtime, const relaxation::Problem& problem,
-                                   const Settings& settings) {
+Partition cut_for_workers(const Runtime& runtime, const relaxation::Problem& problem, const Settings& settings) {
   Statement given = relaxation::statement(problem, sizeof(T));
   given.add("subdomain", settings.subdomain).add("layers", settings.layers).add("alternation", settings.alternate);
   given.add("omega", settings.omega).add("sweeps", settings.sweeps).add("tolerance", settings.tolerance);
   given.add("sweeps between two residuals", settings.check_every).add("stripes", settings.stripes);
   runtime.require_alike(given.text());
-  const std::vector<Candidate> all = relaxation::all_workers(runtime);
-  return cut_rows<T>(choose_workers(all, runtime.ranks(), settings.subdomain), problem, settings);
+  return cut_rows<T>(choose_workers(all_workers(runtime), runtime.ranks(), settings.subdomain), problem, settings);
 }
 
 }  // namespace
@@ -89,8 +87,7 @@ std::vector<Candidate> choose_workers(const std::vector<Candidate>& all, int ran
 }
 
 template <class T>
-std::vector<Share> cut_rows(const std::vector<Candidate>& workers, const relaxation::Problem& problem,
-                            const Settings& settings) {
+Partition cut_rows(const std::vector<Candidate>& workers, const relaxation::Problem& problem, const Settings& settings) {
   const Index rows = problem.shape[0], nodes = problem.shape[1], n = settings.subdomain;
   const Index whole = std::max<Index>(1, rows / n);
   if (settings.stripes > whole)  // before they are made
@@ -102,22 +99,19 @@ std::vector<Share> cut_rows(const std::vector<Candidate>& workers, const relaxat
       workers,
       settings.stripes > 0 ? settings.stripes : relaxation::worthwhile_stripes(workers, rows * nodes, whole));
   for (;;) {
-    const Index stripes = division.count();
     std::vector<double> speeds;
-    for (const Candidate& worker : division.workers) speeds.push_back(relaxation::speed_of(worker));
-    std::vector<Share> shares = relaxation::shares_of(division, speeds, rows, n, 1);
-    const kernels::Stripe stripe{.nodes = nodes, .halo = stripes == 1 ? 1 : settings.layers};
-    if (settings.stripes == 0 && relaxation::split_too_high(division, shares, stripe, sizeof(T), whole))
+    for (const Candidate& worker : division.workers) speeds.push_back(speed_of(worker));
+    const Partition stripes = relaxation::cut_stripes(division, speeds, rows, {.unit = n, .least = 1});
+    const kernels::Stripe stripe{.nodes = nodes, .halo = stripes.count() == 1 ? 1 : settings.layers};
+    if (settings.stripes == 0 && relaxation::split_too_high(division, stripes.parts(), stripe, sizeof(T), whole))
       continue;
-    relaxation::require_room(division, shares, stripe, sizeof(T), whole);
-    return shares;
+    relaxation::require_room(division, stripes.parts(), stripe, sizeof(T), whole);
+    return stripes;
   }
 }
 
-template std::vector<Share> cut_rows<float>(const std::vector<Candidate>&, const relaxation::Problem&,
-                                            const Settings&);
-template std::vector<Share> cut_rows<double>(const std::vector<Candidate>&, const relaxation::Problem&,
-                                             const Settings&);
+template Partition cut_rows<float>(const std::vector<Candidate>&, const relaxation::Problem&, const Settings&);
+template Partition cut_rows<double>(const std::vector<Candidate>&, const relaxation::Problem&, const Settings&);
 
 template <class T>
 Solver<T>::Solver(Runtime& runtime, const relaxation::Problem& problem, const Settings& settings)
@@ -125,10 +119,7 @@ Solver<T>::Solver(Runtime& runtime, const relaxation::Problem& problem, const Se
       settings_(completed(problem, settings)),
       grid_(runtime, problem, cut_for_workers<T>(runtime, problem, settings_)),
       sums_(runtime, shares()) {
-  const Machine machine = runtime.machine();
-  cpus_ = machine.count(WorkerKind::cpu);
-  gpus_ = machine.count(WorkerKind::cuda);
-  tasks_in_memory_ = relaxation::tasks_in_memory(machine);
+  tasks_in_memory_ = tasks_in_memory(runtime.machine());
   settings_.stripes = static_cast<Index>(shares().size());
   make_tiles();
 }
@@ -181,21 +172,19 @@ kernels::HalfSweep Solver<T>::half(std::size_t s) const {
 template <class T>
 Hints Solver<T>::hints(std::size_t s, Index sweeps) const {
   const auto number = [](Index n) { return static_cast<std::uint64_t>(n); };
-  const Share& share = shares()[s];
-  Hints hints{.where = share.where,
-              .cost = (number(settings_.subdomain) << 40) + (number(settings_.layers) << 20) + number(sweeps),
-              .label = fmt::format("stripe {}", s)};
+  Hints hints = grid_.stripes().hints(static_cast<Index>(s));
+  hints.cost = (number(settings_.subdomain) << 40) + (number(settings_.layers) << 20) + number(sweeps);
+  hints.label = fmt::format("stripe {}", s);
   if (tasks_in_memory_) runtime_->wait_for_room(*tasks_in_memory_);
-  // A pinned task runs its codelet's first implementation; where there is no choice of workers, StarPU
-  // chooses among the implementations by its models.
-  if ((share.where == Where::cuda ? gpus_ : cpus_) > 1) hints.worker = share.worker;
   return hints;
 }
 
 template <class T>
 std::size_t Solver<T>::previous(std::size_t s, Direction direction) const {
-  if (direction == Direction::forward) return s > 0 ? s - 1 : s;
-  return s + 1 < shares().size() ? s + 1 : s;
+  const auto number = static_cast<Index>(s);
+  const Partition& stripes = grid_.stripes();
+  const auto other = direction == Direction::forward ? stripes.before(number) : stripes.after(number);
+  return static_cast<std::size_t>(other.value_or(number));
 }
 template <class T>
 std::size_t Solver<T>::next(std::size_t s, Direction direction) const {

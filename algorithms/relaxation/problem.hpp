@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../../codelets/relaxation/sweeps.hpp"
+#include "../common/workers.hpp"
 
 namespace asterism {
 class Statement;
@@ -35,12 +36,6 @@ enum class Exchange {
   /// Not at all between the colours of a sweep, only after it: what [Czapinski 2014] 4.2 shows to go wrong. For
   /// experiments.
   stale,
-};
-
-/// How the rows are divided among the workers.
-enum class Balance {
-  measured,  ///< by the speed of each worker, measured with a few sweeps where workers may differ
-  equal,
 };
 
 struct Settings {

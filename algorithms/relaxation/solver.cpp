@@ -8,6 +8,7 @@
 #include "../common/one_per_rank.hpp"
 #include "../common/statement.hpp"
 #include "speeds.hpp"
+#include "stripe_arguments.hpp"
 
 namespace asterism::relaxation {
 namespace {
@@ -41,12 +42,9 @@ Solver<T>::Solver(Runtime& runtime, const Problem& problem, const Settings& sett
     : runtime_(&runtime),
       settings_(completed(problem, settings)),
       cut_(cut_for_workers<T>(runtime, problem, settings_)),
-      grid_(runtime, problem, cut_.shares),
-      sums_(runtime, cut_.shares) {
-  const Machine machine = runtime.machine();
-  cpus_ = machine.count(WorkerKind::cpu);
-  gpus_ = machine.count(WorkerKind::cuda);
-  tasks_in_memory_ = tasks_in_memory(machine);
+      grid_(runtime, problem, cut_.stripes),
+      sums_(runtime, shares()) {
+  tasks_in_memory_ = tasks_in_memory(runtime.machine());
   settings_.stripes = static_cast<Index>(shares().size());
   settings_.sweeps_per_task = cut_.sweeps_per_task;
   if (settings.check_every == 0)
@@ -86,13 +84,10 @@ kernels::Stripe Solver<T>::stripe(std::size_t s) const {
 /// Of a task that is submitted now; waits for room for it.
 template <class T>
 Hints Solver<T>::hints(std::size_t s, Index sweeps) const {
-  const Share& share = shares()[s];
-  Hints hints{
-      .where = share.where, .cost = static_cast<std::uint64_t>(sweeps), .label = fmt::format("stripe {}", s)};
+  Hints hints = grid_.stripes().hints(static_cast<Index>(s));
+  hints.cost = static_cast<std::uint64_t>(sweeps);
+  hints.label = fmt::format("stripe {}", s);
   if (tasks_in_memory_) runtime_->wait_for_room(*tasks_in_memory_);
-  // A pinned task runs its codelet's first implementation; where there is no choice of workers, StarPU
-  // chooses among the implementations by its models.
-  if ((share.where == Where::cuda ? gpus_ : cpus_) > 1) hints.worker = share.worker;
   return hints;
 }
 

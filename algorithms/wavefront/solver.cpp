@@ -11,8 +11,8 @@
 
 #include "../common/convergence.hpp"
 #include "../common/stopwatch.hpp"
+#include "../common/workers.hpp"
 #include "../relaxation/problem.hpp"
-#include "../relaxation/stripes.hpp"
 
 namespace asterism::wavefront {
 namespace {
@@ -111,7 +111,7 @@ Index most_slices(const Machine& machine, const WavefrontArgs& grid, std::size_t
   const Index slices = kernels::cpu::wavefront_slices(grid);
   const double room = static_cast<double>(machine.capacity(MemoryKind::main)),
                slice = static_cast<double>(slice_size(grid)) * static_cast<double>(element);
-  const std::optional<std::size_t> tasks = relaxation::tasks_in_memory(machine);
+  const std::optional<std::size_t> tasks = tasks_in_memory(machine);
   if (!tasks && 2 * slice * static_cast<double>(slices) > room)
     throw Error(
         fmt::format("{} unknowns and their f take {}, main memory has {} for them; allow more (--memory), or "
@@ -292,7 +292,7 @@ void Solver<T>::choose_blocks() {
 template <class T>
 void Solver<T>::choose_slices(const Machine& machine) {
   const Index most = most_slices(machine, grid_, sizeof(T));
-  tasks_in_memory_ = relaxation::tasks_in_memory(machine);
+  tasks_in_memory_ = tasks_in_memory(machine);
   if (!settings_.layout)
     settings_.layout = choose_cpu_layout(grid_, sizeof(T), machine.count(WorkerKind::cpu), most);
   const kernels::WavefrontTile& tile = settings_.layout->tile;

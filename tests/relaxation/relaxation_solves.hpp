@@ -18,7 +18,7 @@
 namespace asterism::test {
 
 using kernels::Arrangement;
-using relaxation::Balance;
+
 using relaxation::Exchange;
 using relaxation::Method;
 using relaxation::Problem;
@@ -63,7 +63,7 @@ template <class T, class Settings = relaxation::Settings>
 struct Run {
   Report report;
   Settings settings;
-  std::vector<relaxation::Share> shares;
+  std::vector<asterism::Part> shares;
   std::vector<T> u;  ///< of all ranks
 };
 

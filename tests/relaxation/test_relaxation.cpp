@@ -62,7 +62,7 @@ TEST_CASE_TEMPLATE("any stripes, sweeps per task, exchange and arrangement: the 
         // Bit for bit, on cores; and on GPUs, which round otherwise.
         const auto on_gpus =
             std::count_if(r.shares.begin(), r.shares.end(),
-                          [](const relaxation::Share& share) { return share.where == Where::cuda; });
+                          [](const asterism::Part& stripe) { return stripe.where == Where::cuda; });
         if (on_gpus > 0 && on_gpus < stripes) continue;
         std::vector<T>& expected = first[laplace][on_gpus > 0];
         if (expected.empty()) expected = r.u;
@@ -174,10 +174,10 @@ TEST_CASE("grids of all proportions, also lower than the stripes and tasks asked
       CHECK(largest_difference(r.u, twin.v()) <= 256 * eps<double>);
       CHECK(r.report.iterations == 9);
       Index next = 0;
-      for (const relaxation::Share& share : r.shares) {
-        CHECK(share.first_row == next);
-        CHECK(share.rows >= 1);
-        next += share.rows;
+      for (const asterism::Part& stripe : r.shares) {
+        CHECK(stripe.first == next);
+        CHECK(stripe.size >= 1);
+        next += stripe.size;
       }
       CHECK(next == rows);
     }
@@ -261,7 +261,7 @@ TEST_CASE_TEMPLATE("gpu: the iterates of the cores, for every method, arrangemen
     CAPTURE(description(cases[i].settings));
     if (cases[i].settings.balance == Balance::equal)  // cores join where they are fast enough
       CHECK(std::all_of(on_gpus[i].shares.begin(), on_gpus[i].shares.end(),
-                        [](const relaxation::Share& share) { return share.where == Where::cuda; }));
+                        [](const asterism::Part& stripe) { return stripe.where == Where::cuda; }));
     CHECK(largest_difference(on_gpus[i].u, on_cores[i].u) <= 256 * eps<T>);
     CHECK(
         on_gpus[i].report.residual_history.front() ==
@@ -284,7 +284,7 @@ TEST_CASE("gpu: all GPUs share the rows, and a tolerance is reached") {
   CHECK(r.report.reason == Reason::solved);
   for (int gpu = 0; gpu < gpus; ++gpu)
     CHECK(std::count_if(r.shares.begin(), r.shares.end(),
-                        [&](const relaxation::Share& share) { return share.worker == gpu; }) == 2);
+                        [&](const asterism::Part& stripe) { return stripe.worker == gpu; }) == 2);
   // The discrete solution: f / -(lambda_y + lambda_x).
   const double h = 1.0 / 1025, lambda = 2 * std::pow(2 / h * std::sin(pi * h / 2), 2);
   std::vector<double> exact = f;

@@ -360,7 +360,7 @@ TEST_CASE("sweeps end soon after a task has failed, on all ranks") {
   static const Codelet<int, Out<double>> failing{"test_failing_sweep",
                                                  +[](const int&, Out<double>) { throw Error("on purpose"); }};
   Runtime runtime;
-  const std::vector<relaxation::Share> shares{{.rank = runtime.ranks() - 1}};
+  const std::vector<asterism::Part> shares{{.rank = runtime.ranks() - 1}};
   const relaxation::ResidualSums sums(runtime, shares);
   const Tile<double> tile(runtime, 1, 1, runtime.ranks() - 1);
   const auto set_sums = [&](Index number) {
