@@ -17,8 +17,8 @@ std::vector<double> checked(const std::vector<double>& weights) {
   if (weights.empty()) throw Error("something is to be cut into 0 parts: there must be at least 1 weight");
   for (std::size_t i = 0; i < weights.size(); ++i)
     if (!(weights[i] >= 0 && std::isfinite(weights[i])))
-      throw Error(fmt::format("weight {} of {} is {}: it must be a finite number, and not negative", i, weights.size(),
-                              weights[i]));
+      throw Error(fmt::format("weight {} of {} is {}: it must be a finite number, and not negative", i,
+                              weights.size(), weights[i]));
   const double largest = *std::max_element(weights.begin(), weights.end());
   if (largest == 0) return std::vector<double>(weights.size(), 1);
   constexpr double large = 1e100;  // sums, and products with sizes, neither overflow nor lose digits below it
@@ -63,21 +63,23 @@ Partition::Partition(std::vector<Part> parts) : parts_(std::move(parts)) {
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     const Part& part = parts_[i];
     if (part.first != next || part.size < 0)
-      throw Error(fmt::format("part {} has {} elements from {} on: it has to begin at {}, where the one before it ends, "
-                              "and to have 0 or more",
-                              i, part.size, part.first, next));
+      throw Error(fmt::format(
+          "part {} has {} elements from {} on: it has to begin at {}, where the one before it ends, "
+          "and to have 0 or more",
+          i, part.size, part.first, next));
     if (part.rank < rank)
-      throw Error(fmt::format("part {} belongs to rank {} and the one before it to rank {}: parts are in the order of "
-                              "their ranks",
-                              i, part.rank, rank));
+      throw Error(fmt::format(
+          "part {} belongs to rank {} and the one before it to rank {}: parts are in the order of "
+          "their ranks",
+          i, part.rank, rank));
     next += part.size;
     rank = part.rank;
   }
 }
 
 Partition::Range Partition::parts_of(int rank) const {
-  const auto [first, end] = std::equal_range(
-      parts_.begin(), parts_.end(), Part{.rank = rank}, [](const Part& a, const Part& b) { return a.rank < b.rank; });
+  const auto [first, end] = std::equal_range(parts_.begin(), parts_.end(), Part{.rank = rank},
+                                             [](const Part& a, const Part& b) { return a.rank < b.rank; });
   return {first - parts_.begin(), end - parts_.begin()};
 }
 
@@ -89,7 +91,8 @@ Partition::Range Partition::elements_of(int rank) const {
 
 Index Partition::part_of(Index element) const {
   if (element < 0 || element >= extent())
-    throw Error(fmt::format("there is no element {}: {} are in {} parts, counted from 0", element, extent(), count()));
+    throw Error(fmt::format("there is no element {}: {} are in {} parts, counted from 0", element, extent(),
+                            count()));
   const auto after = std::upper_bound(parts_.begin(), parts_.end(), element,
                                       [](Index e, const Part& part) { return e < part.first; });
   return after - parts_.begin() - 1;
@@ -100,7 +103,8 @@ Hints Partition::hints(Index part) const {
   return {.where = its.where, .worker = its.alone ? -1 : its.worker};
 }
 
-std::vector<Index> bounds_by_weight(Index n, const std::vector<double>& weights, const Granularity& granularity) {
+std::vector<Index> bounds_by_weight(Index n, const std::vector<double>& weights,
+                                    const Granularity& granularity) {
   if (n < 0) throw Error(fmt::format("{} elements are to be cut: there must be 0 or more", n));
   const std::vector<double> sound = checked(weights);
   const std::size_t count = sound.size();
@@ -123,14 +127,17 @@ std::vector<Index> bounds_by_weight(Index n, const std::vector<double>& weights,
 
 std::vector<Index> bounds_by_cost(const std::vector<Index>& cost_before, const std::vector<double>& weights) {
   if (cost_before.empty() || !std::is_sorted(cost_before.begin(), cost_before.end()))
-    throw Error("the costs before each element have to begin with what is before the first one, and may not fall");
+    throw Error(
+        "the costs before each element have to begin with what is before the first one, and may not fall");
   const Index n = static_cast<Index>(cost_before.size()) - 1, base = cost_before.front();
   if (cost_before.back() == base) return bounds_by_weight(n, weights);  // nothing costs anything
-  std::vector<Index> bound = bounds_by_weight(cost_before.back() - base, weights);  // of costs: of elements below
+  std::vector<Index> bound =
+      bounds_by_weight(cost_before.back() - base, weights);  // of costs: of elements below
   for (std::size_t s = 1; s + 1 < bound.size(); ++s) {
     const auto above = std::lower_bound(cost_before.begin(), cost_before.end() - 1, base + bound[s]);
     const Index i = above - cost_before.begin();
-    const bool below_is_nearer = i > 0 && base + bound[s] - cost_before[static_cast<std::size_t>(i - 1)] <= *above - base - bound[s];
+    const bool below_is_nearer =
+        i > 0 && base + bound[s] - cost_before[static_cast<std::size_t>(i - 1)] <= *above - base - bound[s];
     bound[s] = below_is_nearer ? i - 1 : i;
   }
   bound.back() = n;
@@ -175,7 +182,9 @@ Partition deal_parts(const std::vector<Index>& sizes, const std::vector<Candidat
   for (std::size_t w = 1; w < workers.size(); ++w)
     if (workers[w].rank != workers[w - 1].rank) bounds.push_back(w);
   bounds.push_back(workers.size());
-  const auto at = [](const auto& list, std::size_t i) { return list.begin() + static_cast<std::ptrdiff_t>(i); };
+  const auto at = [](const auto& list, std::size_t i) {
+    return list.begin() + static_cast<std::ptrdiff_t>(i);
+  };
   std::vector<double> of_ranks;
   for (std::size_t r = 0; r + 1 < bounds.size(); ++r)
     of_ranks.push_back(std::accumulate(at(sound, bounds[r]), at(sound, bounds[r + 1]), 0.0));

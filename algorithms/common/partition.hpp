@@ -1,9 +1,10 @@
 /// \file
 /// Which part of something belongs to which rank, GPU or core, and how large it is.
 ///
-/// What is cut are n elements in a row: rows of a grid or of a matrix, planes, modes, subdomains, starts. They are cut in
-/// parts, by weights (cut_by_weight) or into sizes that are given (deal_parts), and each part has a worker. All of this is
-/// arithmetic: it gives every rank the same, without a word between them, if they begin with the same workers and weights.
+/// What is cut are n elements in a row: rows of a grid or of a matrix, planes, modes, subdomains, starts. They are
+/// cut in parts, by weights (cut_by_weight) or into sizes that are given (deal_parts), and each part has a worker.
+/// All of this is arithmetic: it gives every rank the same, without a word between them, if they begin with the same
+/// workers and weights.
 #pragma once
 
 #include <functional>
@@ -40,8 +41,8 @@ enum class Border {
 /// The part so many steps (-1 or 1) from one of `count` parts, where there is one.
 std::optional<Index> neighbour(Index part, Index step, Index count, Border border);
 
-/// Parts one after the other, from element 0 to the last. Those of a rank follow each other, and the ranks are in order;
-/// a rank may have none, and a part may be empty.
+/// Parts one after the other, from element 0 to the last. Those of a rank follow each other, and the ranks are in
+/// order; a rank may have none, and a part may be empty.
 class Partition {
  public:
   /// [first, end)
@@ -74,14 +75,15 @@ class Partition {
     return neighbour(part, 1, count(), border);
   }
 
-  /// Where the tasks of a part run. A worker is named only where its rank has several of the kind: a task that is pinned
-  /// runs its codelet's first implementation, while StarPU chooses among them by its models.
+  /// Where the tasks of a part run. A worker is named only where its rank has several of the kind: a task that is
+  /// pinned runs its codelet's first implementation, while StarPU chooses among them by its models.
   [[nodiscard]] Hints hints(Index part) const;
 
   /// A tile for every part, with a row of `cols` for each of its elements: the runtime's, or in the caller's memory, if
   /// that is given. @throw Error: a part is empty
   template <class T>
-  [[nodiscard]] Tiles<T> tiles(Runtime& runtime, Index cols, const typename Tiles<T>::Address& address = {}) const {
+  [[nodiscard]] Tiles<T> tiles(Runtime& runtime, Index cols,
+                               const typename Tiles<T>::Address& address = {}) const {
     std::vector<Index> heights;
     for (const Part& part : parts_) heights.push_back(part.size);
     return Tiles<T>(runtime, heights, cols, owners(), address);
@@ -118,11 +120,12 @@ struct Granularity {
 /// The bounds, from 0 to n, of parts in proportion to weights; equal parts where all weights are zero.
 /// @return one more than there are weights
 /// @throw Error: no weight, one that is negative or not finite, n below 0
-std::vector<Index> bounds_by_weight(Index n, const std::vector<double>& weights, const Granularity& granularity = {});
+std::vector<Index> bounds_by_weight(Index n, const std::vector<double>& weights,
+                                    const Granularity& granularity = {});
 
 /// The same where elements do not cost the same: parts whose costs are in proportion to weights.
-/// @param cost_before what the elements before each one cost together, and in the end what all cost: for a sparse matrix
-/// in compressed rows, its row pointers
+/// @param cost_before what the elements before each one cost together, and in the end what all cost: for a sparse
+/// matrix in compressed rows, its row pointers
 /// @throw Error: as bounds_by_weight; costs that fall
 std::vector<Index> bounds_by_cost(const std::vector<Index>& cost_before, const std::vector<double>& weights);
 
@@ -142,8 +145,8 @@ enum class Dealing {
 /// @throw Error: as bounds_by_weight
 std::vector<std::size_t> deal(Index count, const std::vector<double>& weights, Dealing dealing);
 
-/// Parts of the given sizes to workers, in proportion to weights: to each rank consecutive ones, by what its workers weigh
-/// together, and in the rank as `dealing` says.
+/// Parts of the given sizes to workers, in proportion to weights: to each rank consecutive ones, by what its workers
+/// weigh together, and in the rank as `dealing` says.
 /// @param workers rank by rank @param weights one for each of them
 /// @throw Error: as bounds_by_weight
 Partition deal_parts(const std::vector<Index>& sizes, const std::vector<Candidate>& workers,

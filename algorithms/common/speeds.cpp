@@ -24,10 +24,12 @@ void measure_speeds(Runtime& runtime, std::vector<Candidate>& workers, const std
     runtime.wait();
     for (const Trial& trial : trials) trial.submit();
     const std::vector<double> seconds = seconds_until_done(last_tiles);
-    for (std::size_t k = 0; k < our_work.size(); ++k) our_speeds[k] = std::max(our_speeds[k], our_work[k] / seconds[k]);
+    for (std::size_t k = 0; k < our_work.size(); ++k)
+      our_speeds[k] = std::max(our_speeds[k], our_work[k] / seconds[k]);
   }
   runtime.wait();
-  const std::vector<double> speeds = gather_lists(runtime, our_speeds);  // the workers, too, are in the order of ranks
+  const std::vector<double> speeds =
+      gather_lists(runtime, our_speeds);  // the workers, too, are in the order of ranks
   for (std::size_t i = 0; i < workers.size(); ++i) workers[i].speed = speeds[i];
   even_out(workers);
 }

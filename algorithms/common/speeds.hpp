@@ -13,9 +13,9 @@ namespace asterism {
 
 /// Tasks on one worker, by which its speed is measured.
 struct Trial {
-  double work = 0;                       ///< of them together, in what speeds are to be counted in
-  std::function<void()> prepare = {};    ///< called before they are submitted, and not timed; empty: nothing
-  std::function<void()> submit = {};     ///< on every rank, whoever runs them
+  double work = 0;                     ///< of them together, in what speeds are to be counted in
+  std::function<void()> prepare = {};  ///< called before they are submitted, and not timed; empty: nothing
+  std::function<void()> submit = {};   ///< on every rank, whoever runs them
   const detail::TileBase* last = nullptr;  ///< the tile that the last of them writes
 };
 

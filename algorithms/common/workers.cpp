@@ -13,7 +13,8 @@ std::vector<Candidate> all_workers(const Runtime& runtime) {
     std::size_t gpu_memory;
     double memory_of_core, memory;  // where tasks' memory is limited one by one, or all together
   };
-  const OfRank mine{machine.count(WorkerKind::cuda), machine.count(WorkerKind::cpu), machine.capacity(MemoryKind::gpu),
+  const OfRank mine{machine.count(WorkerKind::cuda), machine.count(WorkerKind::cpu),
+                    machine.capacity(MemoryKind::gpu),
                     at_once ? main_memory / static_cast<double>(*at_once) : 0, at_once ? 0 : main_memory};
   std::vector<Candidate> workers;
   int rank = 0;

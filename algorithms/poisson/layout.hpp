@@ -1,8 +1,8 @@
 /// \file
 /// How a grid is cut into slabs, and where these are worked on.
 ///
-/// Slabs are made for ranks that are equal, and as high whoever gets how many of them: the bits of u follow from the layout
-/// alone. Which rank and GPU gets which slabs is decided after that (slab_dealing.hpp).
+/// Slabs are made for ranks that are equal, and are as high whoever gets how many of them: the bits of u follow from the
+/// layout alone. Which rank and GPU gets which slabs is decided after that (slab_dealing.hpp).
 #pragma once
 
 #include <vector>

@@ -39,7 +39,8 @@ bool has_room(const Runtime& runtime, const Grid& grid, const Layout& layout, co
 
 std::vector<Candidate> slab_workers(const std::vector<Candidate>& all) {
   const auto has_gpu = [&](int rank) {
-    return std::any_of(all.begin(), all.end(), [&](const Candidate& w) { return w.rank == rank && w.where == Where::cuda; });
+    return std::any_of(all.begin(), all.end(),
+                       [&](const Candidate& w) { return w.rank == rank && w.where == Where::cuda; });
   };
   std::vector<Candidate> workers;
   std::copy_if(all.begin(), all.end(), std::back_inserter(workers),
@@ -62,10 +63,11 @@ std::vector<Candidate> lanes_of(const std::vector<Candidate>& slab_workers) {
   return lanes;
 }
 
-std::vector<double> weights_of_lanes(const std::vector<Candidate>& lanes, const std::vector<double>& of_ranks, int ranks) {
+std::vector<double> weights_of_lanes(const std::vector<Candidate>& lanes, const std::vector<double>& of_ranks,
+                                     int ranks) {
   if (of_ranks.size() != static_cast<std::size_t>(ranks))
-    throw Error(fmt::format("{} weights for {} rank{}: give each rank one, or none at all", of_ranks.size(), ranks,
-                            ranks == 1 ? "" : "s"));
+    throw Error(fmt::format("{} weights for {} rank{}: give each rank one, or none at all", of_ranks.size(),
+                            ranks, ranks == 1 ? "" : "s"));
   std::vector<double> together(of_ranks.size(), 0), weights;
   for (const Candidate& lane : lanes) together[static_cast<std::size_t>(lane.rank)] += lane.speed;
   for (const Candidate& lane : lanes) {

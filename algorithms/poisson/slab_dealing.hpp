@@ -1,11 +1,12 @@
 /// \file
 /// How many slabs each rank and GPU gets.
 ///
-/// Slabs are equally high whoever works on them (layout.hpp), and there are as many: how fast workers are decides who gets
-/// them, not where the grid is cut, nor whether slabs pass through. So speeds, which differ from run to run, never change u.
+/// Slabs are equally high whoever works on them (layout.hpp), and there are as many: how fast workers are decides who
+/// gets them, not where the grid is cut, nor whether slabs pass through. So speeds, which differ from run to run,
+/// never change u, but for what GPUs and cores round differently where ranks have the one or the other.
 ///
-/// A rank's GPUs work on its slabs, each a lane of its own, or where it has none its cores, all of them one lane. Ranks and
-/// lanes get slabs in proportion to
+/// A rank's GPUs work on its slabs, each a lane of its own, or where it has none its cores, all of them one lane.
+/// Ranks and lanes get slabs in proportion to
 /// - Settings::weights, where the caller gives some;
 /// - else speeds, where Settings::balance asks for them and there is something to compare (deal_slabs);
 /// - else the number of workers, a GPU counting as much as 200 cores.
@@ -31,7 +32,8 @@ std::vector<Candidate> slab_workers(const std::vector<Candidate>& all);
 std::vector<Candidate> lanes_of(const std::vector<Candidate>& slab_workers);
 /// The lanes' weights where those of the ranks are given: a rank's lanes share its weight by their speeds.
 /// @throw Error: not one weight for each rank
-std::vector<double> weights_of_lanes(const std::vector<Candidate>& lanes, const std::vector<double>& of_ranks, int ranks);
+std::vector<double> weights_of_lanes(const std::vector<Candidate>& lanes, const std::vector<double>& of_ranks,
+                                     int ranks);
 
 /// The planes of all problems of a batch in slabs, dealt to the lanes.
 Partition partition_of_slabs(const Grid& grid, const Layout& layout, const std::vector<Candidate>& lanes,

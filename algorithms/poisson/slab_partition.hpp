@@ -20,8 +20,8 @@ struct Slab {
   Index place;    ///< among those of its problem, 0 ... Layout::slabs - 1
 };
 
-/// The grids of a batch, cut into slabs of consecutive planes that the ranks own: a partition of the planes of the whole
-/// batch, one problem's after the other's, in which slab s is part s.number.
+/// The grids of a batch, cut into slabs of consecutive planes that the ranks own: a partition of the planes of the
+/// whole batch, one problem's after the other's, in which slab s is part s.number.
 class SlabPartition {
  public:
   SlabPartition() = default;

@@ -14,18 +14,20 @@ struct Shared {
   std::vector<Tile<double>> axis, mu, work;
 };
 
-/// A slab of zeros on a worker, no larger than it takes to see how fast it is, and several tasks on it where one would be
-/// over before anybody looked.
+/// A slab of zeros on a worker, no larger than it takes to see how fast it is, and several tasks on it where one
+/// would be over before anybody looked.
 template <class T>
 class TrialSlab {
  public:
   TrialSlab(Runtime& runtime, const Candidate& worker, const Grid& grid, const Layout& layout,
             const kernels::SlabArgs& args, const Shared& shared)
       : worker_(worker), args_(args), shared_(&shared), streams_(layout.mode == Mode::streaming) {
-    const Index plane = grid.columns() * static_cast<Index>(sizeof(T)), planes = planes_for(worker.where, layout, plane);
+    const Index plane = grid.columns() * static_cast<Index>(sizeof(T)),
+                planes = planes_for(worker.where, layout, plane);
     constexpr Index gpu_bytes = Index{1} << 30, core_bytes = Index{1} << 23;
     if (!streams_)
-      tasks_ = std::clamp<Index>((worker.where == Where::cuda ? gpu_bytes : core_bytes) / (planes * plane), 1, 32);
+      tasks_ =
+          std::clamp<Index>((worker.where == Where::cuda ? gpu_bytes : core_bytes) / (planes * plane), 1, 32);
     unknowns_ = planes * grid.columns();
     f_ = Tile<T>(runtime, planes, grid.columns(), worker.rank);
     shown_ = Tile<double>(runtime, grid.interface().shown, grid.columns(), worker.rank);
@@ -35,14 +37,18 @@ class TrialSlab {
 
   [[nodiscard]] Trial trial() const {
     return {.work = static_cast<double>(tasks_ * unknowns_),
-            .prepare = [this] { if (streams_ && is_mine_) f_.return_home(); },
+            .prepare =
+                [this] {
+                  if (streams_ && is_mine_) f_.return_home();
+                },
             .submit = [this] { submit(); },
             .last = &shown_};
   }
 
   static Index planes_for(Where where, const Layout& layout, Index plane_bytes) {
     constexpr Index gpu_bytes = Index{1} << 26, core_bytes = Index{1} << 22;
-    return std::clamp<Index>((where == Where::cuda ? gpu_bytes : core_bytes) / plane_bytes, 1, layout.slab_planes);
+    return std::clamp<Index>((where == Where::cuda ? gpu_bytes : core_bytes) / plane_bytes, 1,
+                             layout.slab_planes);
   }
 
  private:
@@ -50,7 +56,8 @@ class TrialSlab {
     const auto rank = static_cast<std::size_t>(worker_.rank);
     const Hints hints{.where = worker_.where, .label = "trial", .worker = worker_.worker};
     for (Index task = 0; task < tasks_; ++task)
-      codelets::reduce_slab<T>(args_, f_, shared_->axis[rank], shared_->mu[rank], shown_, shared_->work[rank], hints);
+      codelets::reduce_slab<T>(args_, f_, shared_->axis[rank], shared_->mu[rank], shown_, shared_->work[rank],
+                               hints);
   }
 
   Candidate worker_;
@@ -70,7 +77,8 @@ void measure_slabs(Runtime& runtime, const Grid& grid, const Layout& layout, con
   const Index plane = grid.columns() * static_cast<Index>(sizeof(T));
   Shared shared;
   for (int rank = 0; rank < runtime.ranks(); ++rank) {
-    const auto its = std::find_if(workers.begin(), workers.end(), [&](const Candidate& w) { return w.rank == rank; });
+    const auto its =
+        std::find_if(workers.begin(), workers.end(), [&](const Candidate& w) { return w.rank == rank; });
     const Index planes = TrialSlab<T>::planes_for(its->where, layout, plane);
     // Equations with which zeros stay zeros.
     set(runtime, shared.axis.emplace_back(runtime, planes, kernels::axis_columns, rank),

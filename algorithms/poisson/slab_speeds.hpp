@@ -10,8 +10,8 @@
 
 namespace asterism::poisson {
 
-/// Gives workers their speeds in unknowns per second, by the first pass over a slab of zeros on each of them, all at the
-/// same time; with the way to a GPU where slabs stream. Collective; the same on every rank.
+/// Gives workers their speeds in unknowns per second, by the first pass over a slab of zeros on each of them, all at
+/// the same time; with the way to a GPU where slabs stream. Collective; the same on every rank.
 /// @param args planned: as this rank's slabs have them @throw as measure_speeds
 template <class T>
 void measure_slabs(Runtime& runtime, const Grid& grid, const Layout& layout, const kernels::SlabArgs& args,

@@ -1,7 +1,7 @@
 /// \file
 /// What the fast Poisson solvers share: the grids of a batch, cut into slabs that the ranks own, and what belongs to a
-/// problem beside its solving: given values (side_values.hpp), means (singular_mean.hpp), models (model_problems.hpp), the
-/// check of a solution (solution_check.hpp).
+/// problem beside its solving: given values (side_values.hpp), means (singular_mean.hpp), models (model_problems.hpp) and
+/// the check of a solution (solution_check.hpp).
 #pragma once
 
 #include <chrono>

@@ -21,8 +21,8 @@ void subtract(const Tile<T>& tile, double number) {
 }  // namespace
 
 template <class T>
-SolutionCheck<T>::SolutionCheck(Runtime& runtime, const CheckedProblem<T>& problem, const ModelProblems<T>& models,
-                                const std::optional<Known>& known)
+SolutionCheck<T>::SolutionCheck(Runtime& runtime, const CheckedProblem<T>& problem,
+                                const ModelProblems<T>& models, const std::optional<Known>& known)
     : runtime_(&runtime),
       problem_(problem),
       models_(&models),
@@ -32,10 +32,12 @@ SolutionCheck<T>::SolutionCheck(Runtime& runtime, const CheckedProblem<T>& probl
       work_(one_per_rank<SquareSum>(runtime, 1, kernels::cuda::residual_scratch)) {
   for (const Tile<T>& tile : zeros_) set(runtime, tile, [](Index, Index) { return 0; });
   // Where constants may be added to u, the one whose mean vanishes is found: the random u less its mean.
-  if (known && known->model == kernels::Model::random && problem.grid.has_constants()) means_ = models.means_of(*known);
+  if (known && known->model == kernels::Model::random && problem.grid.has_constants())
+    means_ = models.means_of(*known);
   if (known) return;  // a model's f needs no main memory
   const Index elements = problem.layout.slab_planes * problem.grid.columns();
-  for (PinnedBuffer& buffer : buffers_) buffer = PinnedBuffer(runtime, static_cast<std::size_t>(elements) * sizeof(T));
+  for (PinnedBuffer& buffer : buffers_)
+    buffer = PinnedBuffer(runtime, static_cast<std::size_t>(elements) * sizeof(T));
 }
 
 template <class T>
@@ -57,21 +59,24 @@ const Tile<T>& SolutionCheck<T>::right_hand_side(Slab s, const Source& source) {
   f = known_ ? Tile<T>(*runtime_, planes, columns, owner)
              : Tile<T>(*runtime_, mine ? buffer.as<T>() : nullptr, planes, columns, columns, owner);
   if (mine) source(s.number, f);
-  const double mean = problem_.projected.empty() ? 0 : problem_.projected[static_cast<std::size_t>(s.problem)];
+  const double mean =
+      problem_.projected.empty() ? 0 : problem_.projected[static_cast<std::size_t>(s.problem)];
   const bool project = mine && mean != 0;
   if (project) f.wait();
-  if (project && !runtime_->task_has_failed()) subtract(f, mean);  // or a view would throw what wait() throws everywhere
+  if (project && !runtime_->task_has_failed())
+    subtract(f, mean);  // or a view would throw what wait() throws everywhere
   problem_.side_values.lift(s, f, problem_.axis[s.number], problem_.slabs.hints(s));
   return f;
 }
 
 template <class T>
 void SolutionCheck<T>::submit(Slab s, const Tile<T>& u, const Tile<T>& f) const {
-  kernels::SlabProblem model{models_->problem(known_.value_or(Known{}), s), problem_.slabs.first_in_problem(s.place),
-                               known_.has_value()};
+  kernels::SlabProblem model{models_->problem(known_.value_or(Known{}), s),
+                             problem_.slabs.first_in_problem(s.place), known_.has_value()};
   if (!means_.empty()) model.problem.mean = means_[static_cast<std::size_t>(s.problem)];
   codelets::residual<T>(model, u, plane_beside(s, -1, problem_.back), plane_beside(s, 1, problem_.front), f,
-                        problem_.axis[s.number], sums_[s.number], problem_.slabs.mine(work_, s), problem_.slabs.hints(s));
+                        problem_.axis[s.number], sums_[s.number], problem_.slabs.mine(work_, s),
+                        problem_.slabs.hints(s));
   if (problem_.layout.mode == Mode::streaming) u.wont_use();
 }
 
@@ -99,11 +104,12 @@ Check SolutionCheck<T>::operator()(const Tiles<T>& u, const Source& source) {
   const std::vector<SquareSum> sums = total();
   const auto norm = [&](kernels::ResidualSum which) { return sums[which].root(); };
   Check check;
-  check.scaled_residual = ratio(norm(kernels::residual2), problem_.grid.operator_norm() * norm(kernels::solution2) +
-                                                              norm(kernels::rhs2));
-  check.reason = !std::isfinite(check.scaled_residual)              ? Reason::not_finite
+  check.scaled_residual =
+      ratio(norm(kernels::residual2),
+            problem_.grid.operator_norm() * norm(kernels::solution2) + norm(kernels::rhs2));
+  check.reason = !std::isfinite(check.scaled_residual)            ? Reason::not_finite
                  : check.scaled_residual > most_eps * rounding<T> ? Reason::inaccurate
-                                                                    : Reason::solved;
+                                                                  : Reason::solved;
   if (known_) check.error = ratio(norm(kernels::error2), norm(kernels::known2));
   check.seconds = watch_.lap();
   return check;

@@ -87,7 +87,8 @@ std::vector<Candidate> choose_workers(const std::vector<Candidate>& all, int ran
 }
 
 template <class T>
-Partition cut_rows(const std::vector<Candidate>& workers, const relaxation::Problem& problem, const Settings& settings) {
+Partition cut_rows(const std::vector<Candidate>& workers, const relaxation::Problem& problem,
+                   const Settings& settings) {
   const Index rows = problem.shape[0], nodes = problem.shape[1], n = settings.subdomain;
   const Index whole = std::max<Index>(1, rows / n);
   if (settings.stripes > whole)  // before they are made
@@ -118,18 +119,18 @@ Solver<T>::Solver(Runtime& runtime, const relaxation::Problem& problem, const Se
     : runtime_(&runtime),
       settings_(completed(problem, settings)),
       grid_(runtime, problem, cut_for_workers<T>(runtime, problem, settings_)),
-      sums_(runtime, shares()) {
+      sums_(runtime, stripes()) {
   tasks_in_memory_ = tasks_in_memory(runtime.machine());
-  settings_.stripes = static_cast<Index>(shares().size());
+  settings_.stripes = static_cast<Index>(stripes().size());
   make_tiles();
 }
 
 template <class T>
 void Solver<T>::make_tiles() {
   for (int rank = 0; rank < runtime_->ranks(); ++rank) frame_rows_.push_back(grid_.frame_rows(rank));
-  for (std::size_t s = 0; s < shares().size(); ++s) {
+  for (std::size_t s = 0; s < stripes().size(); ++s) {
     const kernels::Stripe shape = stripe(s).stripe;
-    const int rank = shares()[s].rank;
+    const int rank = stripes()[s].rank;
     const auto tile = [&](Index r, Index c) { return Tile<T>(*runtime_, r, c, rank); };
     const auto edge = [&](Index r) { return tile(r, shape.tile_cols()); };
     StripeTiles t{edge(shape.tile_rows()),
@@ -151,7 +152,7 @@ void Solver<T>::make_tiles() {
 
 template <class T>
 kernels::MultiLayer Solver<T>::stripe(std::size_t s) const {
-  const bool alone = shares().size() == 1;
+  const bool alone = stripes().size() == 1;
   return {.stripe = grid_.stripe(s, alone ? 1 : settings_.layers),
           .grid_rows = grid_.rows(),
           .subdomain = settings_.subdomain,
@@ -199,22 +200,22 @@ const Tile<T>& Solver<T>::source(std::size_t s) const {
 /// f and u to the workers, with the frame and the neighbours' rows around them.
 template <class T>
 void Solver<T>::load(const T* f, T* u) {
-  const std::size_t stripes = shares().size();
+  const std::size_t count = stripes().size();
   std::vector<Tile<T>> borrowed, others, tops, bottoms;
-  for (std::vector<Tile<T>>* list : {&borrowed, &others, &tops, &bottoms}) list->reserve(2 * stripes);
+  for (std::vector<Tile<T>>* list : {&borrowed, &others, &tops, &bottoms}) list->reserve(2 * count);
   direction_ = Direction::forward;
   last_.reset();
-  for (std::size_t s = 0; s < stripes; ++s) {
+  for (std::size_t s = 0; s < count; ++s) {
     StripeTiles& t = tiles_[s];
     const kernels::Stripe shape = stripe(s).stripe;
-    const auto edge = [&](Index r) { return Tile<T>(*runtime_, r, shape.tile_cols(), shares()[s].rank); };
+    const auto edge = [&](Index r) { return Tile<T>(*runtime_, r, shape.tile_cols(), stripes()[s].rank); };
     if (has_source_) t.g = edge(shape.tile_rows());
     const Tile<T>& guess = borrowed.emplace_back(grid_.borrow(u, s));
     const Tile<T>& rows_of_f =
         has_source_ ? borrowed.emplace_back(grid_.borrow(const_cast<T*>(f), s)) : t.no_source;  // only read
     const Tile<T>& other = others.emplace_back(edge(shape.tile_rows()));  // which only other methods need
     const Tile<T>& nothing =
-        has_source_ ? t.g : others.emplace_back(Tile<T>(*runtime_, 1, 1, shares()[s].rank));
+        has_source_ ? t.g : others.emplace_back(Tile<T>(*runtime_, 1, 1, stripes()[s].rank));
     codelets::fill_stripe<T>({shape, discretisation().diagonal, has_source_}, rows_of_f, guess,
                              grid_.mine(frame_rows_, s), t.frame_columns, t.u, other, nothing, hints(s));
     codelets::copy_edges<T>(shape, t.u, t.top, t.bottom, hints(s));
@@ -222,7 +223,7 @@ void Solver<T>::load(const T* f, T* u) {
     const Tile<T>& bottom = bottoms.emplace_back(edge(shape.halo));
     if (has_source_) codelets::copy_edges<T>(shape, t.g, top, bottom, hints(s));
   }
-  for (std::size_t s = 0; s < stripes && stripes > 1; ++s) {
+  for (std::size_t s = 0; s < count && count > 1; ++s) {
     const std::size_t before = previous(s, Direction::forward), after = next(s, Direction::forward);
     codelets::fill_ghosts<T>(stripe(s).stripe, tiles_[s].u, tiles_[before].bottom, tiles_[after].top,
                              hints(s));
@@ -234,7 +235,7 @@ void Solver<T>::load(const T* f, T* u) {
 /// So many sweeps of K layers.
 template <class T>
 void Solver<T>::sweep(Index sweeps) {
-  if (shares().size() == 1) {
+  if (stripes().size() == 1) {
     // Tasks of many nodes' relaxations each: a task of its own costs as much as those of 100,000 nodes.
     constexpr Index relaxations = Index{1} << 27;
     const Index each =
@@ -249,12 +250,12 @@ void Solver<T>::sweep(Index sweeps) {
     return;
   }
   for (Index k = 0; k < sweeps; ++k) {
-    for (std::size_t s = 0; s < shares().size(); ++s) {
+    for (std::size_t s = 0; s < stripes().size(); ++s) {
       const kernels::HalfSweep args = half(s);
       codelets::mlssor_first<T>(args, tiles_[s].u, source(s), tiles_[previous(s, args.arriving)].trail,
                                 tiles_[s].lead, hints(s));
     }
-    for (std::size_t s = 0; s < shares().size(); ++s)
+    for (std::size_t s = 0; s < stripes().size(); ++s)
       codelets::mlssor_second<T>(half(s), tiles_[s].u, source(s), tiles_[next(s, direction_)].lead,
                                  tiles_[s].trail, hints(s));
     last_ = direction_;
@@ -265,8 +266,8 @@ void Solver<T>::sweep(Index sweeps) {
 /// Completes all stripes' own rows: the neighbours may have relaxed some of them last.
 template <class T>
 void Solver<T>::receive() {
-  if (!last_ || shares().size() == 1) return;
-  for (std::size_t s = 0; s < shares().size(); ++s)
+  if (!last_ || stripes().size() == 1) return;
+  for (std::size_t s = 0; s < stripes().size(); ++s)
     codelets::mlssor_receive<T>(half(s), tiles_[s].u, tiles_[previous(s, *last_)].trail, hints(s));
 }
 
@@ -274,9 +275,9 @@ template <class T>
 void Solver<T>::submit_residual(Index number) {
   const kernels::Discretisation& a = discretisation();
   receive();
-  for (std::size_t s = 0; s < shares().size(); ++s)
+  for (std::size_t s = 0; s < stripes().size(); ++s)
     codelets::copy_edges<T>(stripe(s).stripe, tiles_[s].u, tiles_[s].top, tiles_[s].bottom, hints(s));
-  for (std::size_t s = 0; s < shares().size(); ++s) {
+  for (std::size_t s = 0; s < stripes().size(); ++s) {
     StripeTiles& t = tiles_[s];
     codelets::stripe_residual<T>({stripe(s).stripe, a.along_y, a.along_x, has_source_}, t.u,
                                  source(s), tiles_[previous(s, Direction::forward)].bottom,
@@ -288,9 +289,9 @@ void Solver<T>::submit_residual(Index number) {
 template <class T>
 void Solver<T>::store(T* u) {
   std::vector<Tile<T>> borrowed;
-  borrowed.reserve(shares().size());
+  borrowed.reserve(stripes().size());
   receive();
-  for (std::size_t s = 0; s < shares().size(); ++s) {
+  for (std::size_t s = 0; s < stripes().size(); ++s) {
     const Tile<T>& result = borrowed.emplace_back(grid_.borrow(u, s));
     codelets::store_stripe<T>(stripe(s).stripe, tiles_[s].u, result, hints(s));
     result.fetch();

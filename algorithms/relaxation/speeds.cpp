@@ -17,7 +17,7 @@ class TrialGrid {
  public:
   /// @param beside workers of the same kind, over all ranks
   TrialGrid(Runtime& runtime, const Candidate& worker, Index beside, const Problem& problem,
-        const Settings& settings)
+            const Settings& settings)
       : worker_(worker), settings_(settings), grid_(discretise(problem)) {
     const Index rows = problem.shape[0], nodes = problem.shape[1];
     const Index wanted = std::min(rows * nodes / beside, most_nodes(worker.where, beside));
@@ -84,7 +84,8 @@ class TrialGrid {
 };
 
 template <class T>
-void measure(Runtime& runtime, std::vector<Candidate>& workers, const Problem& problem, const Settings& settings) {
+void measure(Runtime& runtime, std::vector<Candidate>& workers, const Problem& problem,
+             const Settings& settings) {
   std::vector<TrialGrid<T>> grids;
   for (const Candidate& worker : workers) {
     const auto beside = std::count_if(workers.begin(), workers.end(),
@@ -94,7 +95,8 @@ void measure(Runtime& runtime, std::vector<Candidate>& workers, const Problem& p
   std::vector<Trial> trials;
   for (TrialGrid<T>& grid : grids) {
     grid.fill();
-    trials.push_back({.work = grid.nodes_relaxed(), .submit = [&grid] { grid.relax(); }, .last = &grid.last()});
+    trials.push_back(
+        {.work = grid.nodes_relaxed(), .submit = [&grid] { grid.relax(); }, .last = &grid.last()});
   }
   measure_speeds(runtime, workers, trials);
 }

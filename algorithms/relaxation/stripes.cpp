@@ -28,12 +28,14 @@ void require_rows(Index stripes, Index rows, const Settings& settings) {
 }
 
 /// Of a task: as many as were asked for, or are best, and the lowest stripe allows.
-Index sweeps_per_task(const Cut& cut, const std::vector<double>& speeds, const Problem& problem, const Settings& settings) {
+Index sweeps_per_task(const Cut& cut, const std::vector<double>& speeds, const Problem& problem,
+                      const Settings& settings) {
   if (settings.exchange == Exchange::stale) return 1;
   Index lowest = problem.shape[0];
   for (const Part& stripe : cut.stripes.parts()) lowest = std::min(lowest, stripe.size);
-  Index sweeps = settings.sweeps_per_task > 0 ? settings.sweeps_per_task
-                                              : choose_sweeps(cut.stripes.parts(), speeds, lowest, problem, settings);
+  Index sweeps = settings.sweeps_per_task > 0
+                     ? settings.sweeps_per_task
+                     : choose_sweeps(cut.stripes.parts(), speeds, lowest, problem, settings);
   if (settings.sweeps > 0) sweeps = std::min(sweeps, settings.sweeps);
   if (cut.stripes.count() > 1)
     while (sweeps > 1 && least_rows(settings, sweeps) > lowest) --sweeps;
@@ -58,7 +60,8 @@ Cut cut_into(const Division& division, const Problem& problem, const Settings& s
   // relaxes.
   const bool relaxes_ghosts = stripes > 1 && settings.exchange != Exchange::stale;
   cut.halo = relaxes_ghosts ? ghost_rows(settings.method, cut.sweeps_per_task) : 1;
-  cut.seconds_per_sweep = predicted_seconds(cut.stripes.parts(), speeds, cut.sweeps_per_task, problem, settings);
+  cut.seconds_per_sweep =
+      predicted_seconds(cut.stripes.parts(), speeds, cut.sweeps_per_task, problem, settings);
   return cut;
 }
 
@@ -94,7 +97,8 @@ Cut cut_rows(const std::vector<Candidate>& workers, const Problem& problem, cons
   for (;;) {
     Cut cut = cut_into(division, problem, settings);
     const kernels::Stripe stripe{.nodes = nodes, .halo = cut.halo, .arrangement = settings.arrangement};
-    if (settings.stripes == 0 && split_too_high(division, cut.stripes.parts(), stripe, sizeof(T), possible)) continue;
+    if (settings.stripes == 0 && split_too_high(division, cut.stripes.parts(), stripe, sizeof(T), possible))
+      continue;
     require_room(division, cut.stripes.parts(), stripe, sizeof(T), possible);
     return cut;
   }
@@ -113,8 +117,7 @@ std::vector<Candidate> choose_workers(const std::vector<Candidate>& all, const P
   };
   std::vector<Candidate> best =  // each rank's fastest kind
       those(all, [&](const Candidate& w) { return w.where == Where::cuda || !has_gpu(w.rank); });
-  if (!std::all_of(all.begin(), all.end(), [](const Candidate& w) { return is_measured(w); }))
-    return best;
+  if (!std::all_of(all.begin(), all.end(), [](const Candidate& w) { return is_measured(w); })) return best;
   std::vector<std::vector<Candidate>> others;
   if (settings.stripes == 0) {
     const int fastest = fastest_rank(best);

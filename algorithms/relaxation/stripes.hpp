@@ -16,9 +16,9 @@ struct Cut {
   double seconds_per_sweep = 0;  ///< as predicted from the workers' speeds
 };
 
-/// Stripes in proportion to the speeds of their workers, in nodes relaxed per second in tasks of many sweeps, and how many
-/// sweeps they make on their own: no more than check_every, which has to be known, unless sweeps_per_task is given. Where
-/// settings.stripes is 0 each worker has as many as its memory asks for.
+/// Stripes in proportion to the speeds of their workers, in nodes relaxed per second in tasks of many sweeps, and how
+/// many sweeps they make on their own: no more than check_every, which has to be known, unless sweeps_per_task is
+/// given. Where settings.stripes is 0 each worker has as many as its memory asks for.
 /// @throw Error: more stripes than rows allow, or fewer than the workers' memory.
 template <class T>
 Cut cut_rows(const std::vector<Candidate>& workers, const Problem& problem, const Settings& settings);

@@ -16,7 +16,7 @@ double predicted_seconds(const std::vector<Part>& stripes, const std::vector<dou
 
 /// The fewest sweeps of a task with which a sweep takes nearly as little time as it can.
 /// @param lowest rows of the lowest stripe
-Index choose_sweeps(const std::vector<Part>& stripes, const std::vector<double>& speeds, Index lowest, const Problem& problem,
-                    const Settings& settings);
+Index choose_sweeps(const std::vector<Part>& stripes, const std::vector<double>& speeds, Index lowest,
+                    const Problem& problem, const Settings& settings);
 
 }  // namespace asterism::relaxation

@@ -28,7 +28,8 @@ std::vector<Candidate> workers_of(const std::vector<int>& of_ranks, Where where 
   std::vector<Candidate> workers;
   for (std::size_t rank = 0; rank < of_ranks.size(); ++rank)
     for (int k = 0; k < of_ranks[rank]; ++k)
-      workers.push_back({.rank = static_cast<int>(rank), .where = where, .worker = k, .alone = of_ranks[rank] == 1});
+      workers.push_back(
+          {.rank = static_cast<int>(rank), .where = where, .worker = k, .alone = of_ranks[rank] == 1});
   return workers;
 }
 
@@ -73,16 +74,26 @@ TEST_CASE("bounds by weight: in proportion, as near as whole elements allow") {
 }
 
 TEST_CASE("bounds by weight: nothing, one, primes, more workers than work, whatever the weights") {
-  const std::vector<std::vector<double>> all_weights{
-      {1}, {0}, {0, 0, 0}, {1, 0}, {0, 1}, {1e-300, 1e300}, {1e308, 1e308, 1e308}, {5e-324, 5e-324}, {1, 1e-3, 1},
-      std::vector<double>(97, 0.1), std::vector<double>(1000, 3.7e9)};
+  const std::vector<std::vector<double>> all_weights{{1},
+                                                     {0},
+                                                     {0, 0, 0},
+                                                     {1, 0},
+                                                     {0, 1},
+                                                     {1e-300, 1e300},
+                                                     {1e308, 1e308, 1e308},
+                                                     {5e-324, 5e-324},
+                                                     {1, 1e-3, 1},
+                                                     std::vector<double>(97, 0.1),
+                                                     std::vector<double>(1000, 3.7e9)};
   for (const std::vector<double>& weights : all_weights)
-    for (const Index n : {Index{0}, Index{1}, Index{2}, Index{97}, Index{7919}, Index{1} << 40, huge - 1, huge})
+    for (const Index n :
+         {Index{0}, Index{1}, Index{2}, Index{97}, Index{7919}, Index{1} << 40, huge - 1, huge})
       for (const Rounding rounding : {Rounding::nearest, Rounding::down, Rounding::up})
         for (const Index least : {0, 1, 5}) {
           CAPTURE(n);
           CAPTURE(weights.size());
-          check_bounds(bounds_by_weight(n, weights, {.least = least, .rounding = rounding}), n, weights.size());
+          check_bounds(bounds_by_weight(n, weights, {.least = least, .rounding = rounding}), n,
+                       weights.size());
         }
   CHECK(bounds_by_weight(huge, {1, 0}) == Indices{0, huge, huge});
   CHECK(bounds_by_weight(12, {0, 0, 0}) == Indices{0, 4, 8, 12});  // nobody has any: equal parts
@@ -117,8 +128,9 @@ TEST_CASE("bounds by cost: rows of a matrix by their numbers of non-zeros") {
   CHECK(bounds_by_cost({0, 90, 95, 98, 100}, {1, 1}) == Indices{0, 1, 4});  // a full row first
   CHECK(bounds_by_cost({0, 2, 5, 10, 100}, {1, 1}) == Indices{0, 3, 4});    // and last
   CHECK(bounds_by_cost({0, 0, 0, 6, 6, 12}, {1, 1}) == Indices{0, 3, 5});   // empty rows
-  CHECK(bounds_by_cost({7, 8, 9, 10}, {2, 1}) == Indices{0, 2, 3});         // of a rank, whose rows do not begin at 0
-  CHECK(bounds_by_cost({0, 0, 0, 0, 0}, {1, 1}) == Indices{0, 2, 4});       // costs nothing: equal parts
+  CHECK(bounds_by_cost({7, 8, 9, 10}, {2, 1}) ==
+        Indices{0, 2, 3});  // of a rank, whose rows do not begin at 0
+  CHECK(bounds_by_cost({0, 0, 0, 0, 0}, {1, 1}) == Indices{0, 2, 4});  // costs nothing: equal parts
   CHECK(bounds_by_cost({0}, {1, 1, 1}) == Indices{0, 0, 0, 0});
   CHECK(bounds_by_cost({0, 5}, {1, 1, 1}) == Indices{0, 0, 1, 1});
   CHECK(bounds_by_cost({0, huge / 2, huge}, {1, 1}) == Indices{0, 1, 2});
@@ -193,11 +205,13 @@ TEST_CASE("parts of given sizes: to ranks by what their workers weigh, in blocks
   CHECK(parts_of_ranks(unequal, 2) == Indices{4, 8});
   CHECK(unequal.elements_of(1).first == 20);
   // One core beside three, and a rank that has none of it.
-  CHECK(parts_of_ranks(deal_parts(sizes_of_parts, workers_of({1, 3}), ones(4), Dealing::blocks), 2) == Indices{3, 9});
+  CHECK(parts_of_ranks(deal_parts(sizes_of_parts, workers_of({1, 3}), ones(4), Dealing::blocks), 2) ==
+        Indices{3, 9});
   CHECK(parts_of_ranks(deal_parts(sizes_of_parts, workers_of({1, 0, 2}), ones(3), Dealing::turns), 3) ==
         Indices{4, 0, 8});
   // One slow worker: next to nothing for it, and the rest as if it were not there.
-  const Partition slow = deal_parts(Indices(1000, 1), workers_of({1, 1, 1}), {1e9, 1e3, 1e9}, Dealing::blocks);
+  const Partition slow =
+      deal_parts(Indices(1000, 1), workers_of({1, 1, 1}), {1e9, 1e3, 1e9}, Dealing::blocks);
   CHECK(parts_of_ranks(slow, 3) == Indices{500, 1, 499});
   CHECK(parts_of_ranks(deal_parts(Indices(1000, 1), workers_of({1, 1, 1}), {1, 0, 1}, Dealing::blocks), 3) ==
         Indices{500, 0, 500});
@@ -208,10 +222,14 @@ TEST_CASE("parts of given sizes: to ranks by what their workers weigh, in blocks
     return workers;
   };
   const Indices six(6, 1);
-  CHECK(takers(deal_parts(six, workers_of({2}), {1, 1}, Dealing::blocks)) == std::vector<int>{0, 0, 0, 1, 1, 1});
-  CHECK(takers(deal_parts(six, workers_of({2}), {1, 1}, Dealing::turns)) == std::vector<int>{0, 1, 0, 1, 0, 1});
-  CHECK(takers(deal_parts(six, workers_of({2}), {2, 1}, Dealing::turns)) == std::vector<int>{0, 0, 1, 0, 0, 1});
-  CHECK(takers(deal_parts(six, workers_of({2}), {0, 1}, Dealing::turns)) == std::vector<int>{1, 1, 1, 1, 1, 1});
+  CHECK(takers(deal_parts(six, workers_of({2}), {1, 1}, Dealing::blocks)) ==
+        std::vector<int>{0, 0, 0, 1, 1, 1});
+  CHECK(takers(deal_parts(six, workers_of({2}), {1, 1}, Dealing::turns)) ==
+        std::vector<int>{0, 1, 0, 1, 0, 1});
+  CHECK(takers(deal_parts(six, workers_of({2}), {2, 1}, Dealing::turns)) ==
+        std::vector<int>{0, 0, 1, 0, 0, 1});
+  CHECK(takers(deal_parts(six, workers_of({2}), {0, 1}, Dealing::turns)) ==
+        std::vector<int>{1, 1, 1, 1, 1, 1});
   // Fewer parts than workers.
   CHECK(takers(deal_parts({1, 1}, workers_of({4}), ones(4), Dealing::blocks)) == std::vector<int>{0, 2});
   CHECK(deal_parts({}, workers_of({4}), ones(4), Dealing::blocks).count() == 0);
@@ -252,8 +270,9 @@ TEST_CASE("all ranks know all workers, and whose tiles are where") {
   std::vector<double> memory(static_cast<std::size_t>(range.count() * 4), 7);
   {
     const Tiles<double> borrowed = partition.tiles<double>(runtime, 4, [&](Index part, Index) {
-      return partition.owner(part) == runtime.rank() ? memory.data() + (partition[part].first - range.first) * 4
-                                                     : nullptr;
+      return partition.owner(part) == runtime.rank()
+                 ? memory.data() + (partition[part].first - range.first) * 4
+                 : nullptr;
     });
     for (Index part = 0; part < partition.count(); ++part) {
       CHECK(owned[part].rows() == partition[part].size);

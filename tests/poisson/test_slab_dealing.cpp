@@ -1,4 +1,5 @@
-// Which rank and GPU gets which slabs: by weights that are given, by speed, by the number of workers; and that u is the same.
+// Which rank and GPU gets which slabs: by weights that are given, by speed, by the number of workers; and that u is
+// the same.
 
 #include <doctest/doctest.h>
 
@@ -63,7 +64,8 @@ int launched_ranks() {
 }
 
 /// Of every rank, after a solver has dealt the slabs.
-std::vector<Index> planes_dealt(Runtime& runtime, const poisson::Problem& problem, const poisson::Settings& settings) {
+std::vector<Index> planes_dealt(Runtime& runtime, const poisson::Problem& problem,
+                                const poisson::Settings& settings) {
   const poisson::Solver<double> solver(runtime, problem, settings);
   return gather(runtime, solver.plane_count());
 }
@@ -81,8 +83,8 @@ TEST_CASE("equal ranks: slab by slab what the integer rules say, in blocks and i
             std::vector<Candidate> workers = poisson::slab_workers(all);
             for (Candidate& worker : workers) worker.speed = 1.2345e9;  // measured, and equal
             const std::vector<Candidate> lanes = poisson::lanes_of(workers);
-            const Partition parts = partition_of_slabs(grid_of(3 * slabs, batch), layout_of(3 * slabs, 3, dealing),
-                                                       lanes, speeds_of(lanes));
+            const Partition parts = partition_of_slabs(
+                grid_of(3 * slabs, batch), layout_of(3 * slabs, 3, dealing), lanes, speeds_of(lanes));
             const Index count = batch * slabs;
             REQUIRE(parts.count() == count);
             CHECK(parts.extent() == 3 * count);
@@ -147,7 +149,8 @@ TEST_CASE("weights of ranks, shared by their lanes") {
 TEST_CASE_TEMPLATE("whatever the weights of ranks, u is the same to the last bit", T, float, double) {
   Runtime runtime;
   const Index ranks = runtime.ranks(), planes = 24 * ranks * (ranks + 1);
-  const auto solve = [&](const poisson::Problem& problem, poisson::Mode mode, const std::vector<double>& weights) {
+  const auto solve = [&](const poisson::Problem& problem, poisson::Mode mode,
+                         const std::vector<double>& weights) {
     const auto solved = solve_model<T>(runtime, problem, kernels::Model::random,
                                        {.mode = mode, .slab_planes = 4, .weights = weights});
     CHECK(solved.check.scaled_residual < 4 * eps<T>);
@@ -164,9 +167,11 @@ TEST_CASE_TEMPLATE("whatever the weights of ranks, u is the same to the last bit
         REQUIRE(static_cast<Index>(equal.size()) == batch * planes * 30);
         CHECK(solve(problem, mode, rising) == equal);
         CHECK(solve(problem, mode, alone) == equal);  // the others have nothing
-        const std::vector<Index> dealt = planes_dealt(runtime, problem, {.slab_planes = 4, .weights = rising});
+        const std::vector<Index> dealt =
+            planes_dealt(runtime, problem, {.slab_planes = 4, .weights = rising});
         for (Index rank = 0; rank < ranks; ++rank)  // rank + 1 of 1 + 2 + ... + ranks
-          CHECK(dealt[static_cast<std::size_t>(rank)] == batch * planes * 2 * (rank + 1) / (ranks * (ranks + 1)));
+          CHECK(dealt[static_cast<std::size_t>(rank)] ==
+                batch * planes * 2 * (rank + 1) / (ranks * (ranks + 1)));
       }
 }
 
@@ -180,10 +185,12 @@ TEST_CASE("ranks with unlike cores have unlike numbers of slabs" * doctest::skip
     CHECK(dealt.front() == 40);
     CHECK(dealt.back() == 80);
   }
-  CHECK(solve_model<double>(runtime, problem, kernels::Model::random).check.scaled_residual < 4 * eps<double>);
+  CHECK(solve_model<double>(runtime, problem, kernels::Model::random).check.scaled_residual <
+        4 * eps<double>);
 }
 
-TEST_CASE("where a rank could not hold what its workers are worth, all have as much" * doctest::skip(!shape_is("mpi"))) {
+TEST_CASE("where a rank could not hold what its workers are worth, all have as much" *
+          doctest::skip(!shape_is("mpi"))) {
   const bool last = launched_rank() == launched_ranks() - 1;
   const Index ranks = launched_ranks(), planes = 100 * ranks * (ranks + 1), columns = 2000;
   const auto bytes = [&](Index count) { return static_cast<std::size_t>(count * columns) * sizeof(double); };
@@ -216,7 +223,8 @@ TEST_CASE("workers are measured with slabs, and all ranks know the same speeds")
 TEST_CASE("a large grid is divided by measured speed, and solved") {
   Runtime runtime;
   const poisson::Problem problem{.shape = {2100, 2000}};
-  const auto solved = solve_model<double>(runtime, problem, kernels::Model::random, {.balance = Balance::measured});
+  const auto solved =
+      solve_model<double>(runtime, problem, kernels::Model::random, {.balance = Balance::measured});
   CHECK(solved.check.scaled_residual < 4 * eps<double>);
   const auto planes = static_cast<double>(solved.u.size()) / 2000;
   const std::vector<double> all = gather(runtime, planes);

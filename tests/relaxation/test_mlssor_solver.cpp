@@ -117,7 +117,7 @@ TEST_CASE_TEMPLATE("the solver's iterates do not depend on stripes, workers and 
           INFO((Case{c.m, c.n, c.subdomain, layers}));
           CHECK(found.report.reason == Reason::solved);
           CHECK(found.report.iterations == settings.sweeps);
-          CHECK(static_cast<Index>(found.shares.size()) == found.settings.stripes);
+          CHECK(static_cast<Index>(found.stripes.size()) == found.settings.stripes);
           REQUIRE(largest_difference(found.u, expected) <= leeway<T>(runtime, settings.sweeps));
         }
       }
