@@ -38,10 +38,18 @@ std::vector<double> relative(const std::vector<double>& weights) {
 
 Index rounded(double number, Rounding rounding) {
   constexpr double limit = 0x1p63;  // the first number that is no Index any more
-  const double whole = rounding == Rounding::down ? std::floor(number)
-                       : rounding == Rounding::up ? std::ceil(number)
+  const double error =
+      number * 0x1p-48;  // what sums of weights may be off by: a bound at an element stays there
+  const double whole = rounding == Rounding::down ? std::floor(number + error)
+                       : rounding == Rounding::up ? std::ceil(number - error)
                                                   : std::round(number);
   return whole >= limit ? std::numeric_limits<Index>::max() : static_cast<Index>(whole);
+}
+
+void require_one_each(const std::vector<double>& weights, const std::vector<Candidate>& workers) {
+  if (weights.size() != workers.size())
+    throw Error(
+        fmt::format("{} weights for {} workers: each of them has one", weights.size(), workers.size()));
 }
 
 Part part_of_worker(const Candidate& worker, Index first, Index size) {
@@ -146,6 +154,7 @@ std::vector<Index> bounds_by_cost(const std::vector<Index>& cost_before, const s
 
 Partition cut_by_weight(Index n, const std::vector<Candidate>& workers, const std::vector<double>& weights,
                         const Granularity& granularity) {
+  require_one_each(weights, workers);
   const std::vector<Index> bound = bounds_by_weight(n, weights, granularity);
   std::vector<Part> parts;
   for (std::size_t s = 0; s < workers.size(); ++s)
@@ -176,6 +185,7 @@ std::vector<std::size_t> deal(Index count, const std::vector<double>& weights, D
 
 Partition deal_parts(const std::vector<Index>& sizes, const std::vector<Candidate>& workers,
                      const std::vector<double>& weights, Dealing dealing) {
+  require_one_each(weights, workers);
   const std::vector<double> sound = relative(weights);
   // Where each rank's workers begin, and in the end how many there are.
   std::vector<std::size_t> bounds{0};

@@ -131,7 +131,7 @@ std::vector<Index> bounds_by_cost(const std::vector<Index>& cost_before, const s
 
 /// A part for every entry of `workers`, in which a worker may be there several times, rank by rank.
 /// @param weights one for each entry
-/// @throw Error: as bounds_by_weight
+/// @throw Error: not one weight each; as bounds_by_weight
 Partition cut_by_weight(Index n, const std::vector<Candidate>& workers, const std::vector<double>& weights,
                         const Granularity& granularity = {});
 
@@ -148,7 +148,7 @@ std::vector<std::size_t> deal(Index count, const std::vector<double>& weights, D
 /// Parts of the given sizes to workers, in proportion to weights: to each rank consecutive ones, by what its workers
 /// weigh together, and in the rank as `dealing` says.
 /// @param workers rank by rank @param weights one for each of them
-/// @throw Error: as bounds_by_weight
+/// @throw Error: not one weight each; as bounds_by_weight
 Partition deal_parts(const std::vector<Index>& sizes, const std::vector<Candidate>& workers,
                      const std::vector<double>& weights, Dealing dealing);
 

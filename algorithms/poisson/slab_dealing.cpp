@@ -100,6 +100,7 @@ Partition deal_slabs(const Runtime& runtime, const Grid& grid, const Layout& lay
     lanes = lanes_of(workers);
   }
   std::vector<double> speeds;
+  speeds.reserve(lanes.size());
   for (const Candidate& lane : lanes) speeds.push_back(lane.speed);
   const Partition slabs = partition_of_slabs(grid, layout, lanes, speeds);
   const bool fit = !any(runtime, !has_room(runtime, grid, layout, slabs, element_bytes));

@@ -92,6 +92,7 @@ void measure_slabs(Runtime& runtime, const Grid& grid, const Layout& layout, con
   slabs.reserve(workers.size());
   for (const Candidate& worker : workers) slabs.emplace_back(runtime, worker, grid, layout, args, shared);
   std::vector<Trial> trials;
+  trials.reserve(slabs.size());
   for (const TrialSlab<T>& slab : slabs) trials.push_back(slab.trial());
   measure_speeds(runtime, workers, trials);
 }

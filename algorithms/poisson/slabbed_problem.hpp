@@ -63,10 +63,10 @@ class SlabbedProblem {
   /// Measures how fast workers are with the slabs of a layout.
   using Measure = std::function<void(const Grid& grid, const Layout& layout, std::vector<Candidate>& workers)>;
 
-  /// With several ranks: collective; all must state the same problem and settings, of which rank 0 chooses what the ranks
-  /// have to have alike.
-  /// @throw Error: see discretise; what `choose` throws.
-  /// @param measure see deal_slabs; it has to look at nothing but its arguments and what it was made with
+  /// With several ranks: collective; all must state the same problem and settings, of which rank 0 chooses what the
+  /// ranks have to have alike.
+  /// @param measure see deal_slabs; called before the solver itself is made
+  /// @throw Error: see discretise, deal_slabs; what `choose` and `measure` throw
   SlabbedProblem(Runtime& runtime, const Problem& problem, const Settings& settings, const Choice& choose,
                  const Measure& measure = {});
   ~SlabbedProblem() = default;

@@ -230,10 +230,20 @@ TEST_CASE("parts of given sizes: to ranks by what their workers weigh, in blocks
         std::vector<int>{0, 0, 1, 0, 0, 1});
   CHECK(takers(deal_parts(six, workers_of({2}), {0, 1}, Dealing::turns)) ==
         std::vector<int>{1, 1, 1, 1, 1, 1});
+  // Weights whose sums are rounded: seven sevenths are no less than a whole.
+  std::vector<double> sevenths(8, 1.0 / 7);
+  sevenths[0] = 1;
+  for (const Index count : {2, 6, 50, 998, 12346})
+    CHECK(parts_of_ranks(deal_parts(Indices(static_cast<std::size_t>(count), 1), workers_of({1, 7}), sevenths,
+                                    Dealing::blocks),
+                         2) == Indices{count / 2, count / 2});
   // Fewer parts than workers.
   CHECK(takers(deal_parts({1, 1}, workers_of({4}), ones(4), Dealing::blocks)) == std::vector<int>{0, 2});
   CHECK(deal_parts({}, workers_of({4}), ones(4), Dealing::blocks).count() == 0);
   CHECK_THROWS_AS(deal_parts({1}, {}, {}, Dealing::blocks), Error);
+  CHECK_THROWS_WITH_AS(deal_parts({1}, workers_of({2}), ones(3), Dealing::blocks),
+                       doctest::Contains("3 weights for 2"), Error);
+  CHECK_THROWS_AS(cut_by_weight(5, workers_of({2}), ones(1)), Error);
 }
 
 TEST_CASE("speeds within a tenth of each other are equal, kind by kind") {
