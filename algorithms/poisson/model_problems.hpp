@@ -12,7 +12,7 @@ namespace asterism::poisson {
 
 /// A problem whose solution is known: a model, and what its numbers are drawn from.
 struct Known {
-  kernels::Model model = kernels::Model::sine;
+  grid::Model model = grid::Model::sine;
   std::uint64_t seed = 1;  ///< of the first problem of the batch; the next ones have the next ones
 };
 
@@ -26,7 +26,7 @@ class ModelProblems {
       : runtime_(&runtime), grid_(&grid), layout_(&layout), slabs_(&slabs), axis_(&axis) {}
 
   /// The model on the grid of a slab's problem.
-  [[nodiscard]] kernels::ModelProblem problem(const Known& known, Slab s) const {
+  [[nodiscard]] grid::ModelProblem problem(const Known& known, Slab s) const {
     return {known.model, known.seed + static_cast<std::uint64_t>(s.problem), grid_->slow, grid_->a};
   }
   /// Puts its right-hand side into the tile of a slab, by a task.

@@ -20,7 +20,7 @@ template <class T>
 class TrialSlab {
  public:
   TrialSlab(Runtime& runtime, const Candidate& worker, const Grid& grid, const Layout& layout,
-            const kernels::SlabArgs& args, const Shared& shared)
+            const SlabArgs& args, const Shared& shared)
       : worker_(worker), args_(args), shared_(&shared), streams_(layout.mode == Mode::streaming) {
     const Index plane = grid.columns() * static_cast<Index>(sizeof(T)),
                 planes = planes_for(worker.where, layout, plane);
@@ -61,7 +61,7 @@ class TrialSlab {
   }
 
   Candidate worker_;
-  kernels::SlabArgs args_;
+  SlabArgs args_;
   const Shared* shared_;
   bool streams_, is_mine_ = false;
   Index tasks_ = 1, unknowns_ = 0;
@@ -72,7 +72,7 @@ class TrialSlab {
 }  // namespace
 
 template <class T>
-void measure_slabs(Runtime& runtime, const Grid& grid, const Layout& layout, const kernels::SlabArgs& args,
+void measure_slabs(Runtime& runtime, const Grid& grid, const Layout& layout, const SlabArgs& args,
                    std::vector<Candidate>& workers) {
   const Index plane = grid.columns() * static_cast<Index>(sizeof(T));
   Shared shared;
@@ -81,7 +81,7 @@ void measure_slabs(Runtime& runtime, const Grid& grid, const Layout& layout, con
         std::find_if(workers.begin(), workers.end(), [&](const Candidate& w) { return w.rank == rank; });
     const Index planes = TrialSlab<T>::planes_for(its->where, layout, plane);
     // Equations with which zeros stay zeros.
-    set(runtime, shared.axis.emplace_back(runtime, planes, kernels::axis_columns, rank),
+    set(runtime, shared.axis.emplace_back(runtime, planes, grid::axis_columns, rank),
         [](Index, Index) { return 1; });
     set(runtime, shared.mu.emplace_back(runtime, grid.interface().mu, grid.columns(), rank),
         [](Index, Index) { return 1; });
@@ -97,9 +97,9 @@ void measure_slabs(Runtime& runtime, const Grid& grid, const Layout& layout, con
   measure_speeds(runtime, workers, trials);
 }
 
-template void measure_slabs<float>(Runtime&, const Grid&, const Layout&, const kernels::SlabArgs&,
+template void measure_slabs<float>(Runtime&, const Grid&, const Layout&, const SlabArgs&,
                                    std::vector<Candidate>&);
-template void measure_slabs<double>(Runtime&, const Grid&, const Layout&, const kernels::SlabArgs&,
+template void measure_slabs<double>(Runtime&, const Grid&, const Layout&, const SlabArgs&,
                                     std::vector<Candidate>&);
 
 }  // namespace asterism::poisson

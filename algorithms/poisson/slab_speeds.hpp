@@ -14,7 +14,7 @@ namespace asterism::poisson {
 /// the same time; with the way to a GPU where slabs stream. Collective; the same on every rank.
 /// @param args planned: as this rank's slabs have them @throw as measure_speeds
 template <class T>
-void measure_slabs(Runtime& runtime, const Grid& grid, const Layout& layout, const kernels::SlabArgs& args,
+void measure_slabs(Runtime& runtime, const Grid& grid, const Layout& layout, const SlabArgs& args,
                    std::vector<Candidate>& workers);
 
 }  // namespace asterism::poisson

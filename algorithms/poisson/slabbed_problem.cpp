@@ -14,7 +14,7 @@ namespace asterism::poisson {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using kernels::AxisRow;
+using grid::AxisRow;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -83,7 +83,7 @@ MeasureSlabs of_grid(const Measure& measure, const Grid& grid) {
 
 /// The rows of the slowest axis, per slab.
 Tiles<double> axis_of_slabs(const Runtime& runtime, const Grid& grid, const SlabPartition& slabs) {
-  Tiles<double> axis = slabs.per_plane(kernels::axis_columns);
+  Tiles<double> axis = slabs.per_plane(grid::axis_columns);
   for (Index number = 0; number < slabs.count(); ++number)
     set_axis_rows(runtime, axis[number], grid, slabs.first_in_problem(slabs[number].place));
   return axis;

@@ -7,7 +7,7 @@
 namespace asterism::poisson {
 namespace {
 
-using kernels::SquareSum;
+using sums::SquareSum;
 
 /// Takes a number off all values of a tile.
 template <class T>
@@ -27,12 +27,12 @@ SolutionCheck<T>::SolutionCheck(Runtime& runtime, const CheckedProblem<T>& probl
       problem_(problem),
       models_(&models),
       known_(known),
-      sums_(problem.slabs.template per_slab<SquareSum>(1, kernels::residual_sums)),
+      sums_(problem.slabs.template per_slab<SquareSum>(1, grid::residual_sums)),
       zeros_(one_per_rank<T>(runtime, 1, problem.grid.columns())),
-      work_(one_per_rank<SquareSum>(runtime, 1, kernels::cuda::residual_scratch)) {
+      work_(one_per_rank<SquareSum>(runtime, 1, grid::cuda::residual_scratch)) {
   for (const Tile<T>& tile : zeros_) set(runtime, tile, [](Index, Index) { return 0; });
   // Where constants may be added to u, the one whose mean vanishes is found: the random u less its mean.
-  if (known && known->model == kernels::Model::random && problem.grid.has_constants())
+  if (known && known->model == grid::Model::random && problem.grid.has_constants())
     means_ = models.means_of(*known);
   if (known) return;  // a model's f needs no main memory
   const Index elements = problem.layout.slab_planes * problem.grid.columns();
@@ -71,23 +71,23 @@ const Tile<T>& SolutionCheck<T>::right_hand_side(Slab s, const Source& source) {
 
 template <class T>
 void SolutionCheck<T>::submit(Slab s, const Tile<T>& u, const Tile<T>& f) const {
-  kernels::SlabProblem model{models_->problem(known_.value_or(Known{}), s),
-                             problem_.slabs.first_in_problem(s.place), known_.has_value()};
+  grid::SlabProblem model{models_->problem(known_.value_or(Known{}), s),
+                          problem_.slabs.first_in_problem(s.place), known_.has_value()};
   if (!means_.empty()) model.problem.mean = means_[static_cast<std::size_t>(s.problem)];
-  codelets::residual<T>(model, u, plane_beside(s, -1, problem_.back), plane_beside(s, 1, problem_.front), f,
-                        problem_.axis[s.number], sums_[s.number], problem_.slabs.mine(work_, s),
-                        problem_.slabs.hints(s));
+  grid::codelets::residual<T>(model, u, plane_beside(s, -1, problem_.back),
+                              plane_beside(s, 1, problem_.front), f, problem_.axis[s.number], sums_[s.number],
+                              problem_.slabs.mine(work_, s), problem_.slabs.hints(s));
   if (problem_.layout.mode == Mode::streaming) u.wont_use();
 }
 
 /// The sums of all slabs.
 template <class T>
 std::vector<SquareSum> SolutionCheck<T>::total() const {
-  std::vector<SquareSum> total(kernels::residual_sums);
+  std::vector<SquareSum> total(grid::residual_sums);
   for (Index number = 0; number < problem_.slabs.count(); ++number) {
     if (!problem_.slabs.is_mine(problem_.slabs[number])) continue;
     const HostView<SquareSum> view(sums_[number], HostView<SquareSum>::Access::read);
-    for (Index i = 0; i < kernels::residual_sums; ++i) total[static_cast<std::size_t>(i)] += view(0, i);
+    for (Index i = 0; i < grid::residual_sums; ++i) total[static_cast<std::size_t>(i)] += view(0, i);
   }
   sum_over_ranks(*runtime_, total);
   return total;
@@ -102,15 +102,14 @@ Check SolutionCheck<T>::operator()(const Tiles<T>& u, const Source& source) {
   runtime_->wait();
 
   const std::vector<SquareSum> sums = total();
-  const auto norm = [&](kernels::ResidualSum which) { return sums[which].root(); };
+  const auto norm = [&](grid::ResidualSum which) { return sums[which].root(); };
   Check check;
   check.scaled_residual =
-      ratio(norm(kernels::residual2),
-            problem_.grid.operator_norm() * norm(kernels::solution2) + norm(kernels::rhs2));
+      ratio(norm(grid::residual2), problem_.grid.operator_norm() * norm(grid::solution2) + norm(grid::rhs2));
   check.reason = !std::isfinite(check.scaled_residual)            ? Reason::not_finite
                  : check.scaled_residual > most_eps * rounding<T> ? Reason::inaccurate
                                                                   : Reason::solved;
-  if (known_) check.error = ratio(norm(kernels::error2), norm(kernels::known2));
+  if (known_) check.error = ratio(norm(grid::error2), norm(grid::known2));
   check.seconds = watch_.lap();
   return check;
 }

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "../../codelets/common/sums.hpp"
+#include "../../codelets/sums/sums.hpp"
 #include "../../runtime/pinned_buffer.hpp"
 #include "../../runtime/report.hpp"
 #include "../common/stopwatch.hpp"
@@ -65,7 +65,7 @@ class SolutionCheck {
   [[nodiscard]] const Tile<T>& plane_beside(Slab s, Index step, const Tiles<T>& edges) const;
   [[nodiscard]] const Tile<T>& right_hand_side(Slab s, const Source& source);
   void submit(Slab s, const Tile<T>& u, const Tile<T>& f) const;
-  [[nodiscard]] std::vector<kernels::SquareSum> total() const;
+  [[nodiscard]] std::vector<sums::SquareSum> total() const;
 
   Stopwatch watch_;
   Runtime* runtime_;
@@ -73,9 +73,9 @@ class SolutionCheck {
   const ModelProblems<T>* models_;
   std::optional<Known> known_;
   std::vector<double> means_;  // of the known solutions, where those are taken away
-  Tiles<kernels::SquareSum> sums_;
+  Tiles<sums::SquareSum> sums_;
   std::vector<Tile<T>> zeros_;                  // per rank,
-  std::vector<Tile<kernels::SquareSum>> work_;  // as well
+  std::vector<Tile<sums::SquareSum>> work_;     // as well
   // Two take turns for f: one is filled while the other is being looked at. Replacing a tile waits for its tasks.
   PinnedBuffer buffers_[2];
   Tile<T> f_[2];

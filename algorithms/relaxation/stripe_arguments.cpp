@@ -3,14 +3,12 @@
 namespace asterism::relaxation {
 namespace {
 
-kernels::Sweep sweep_of(Method method) {
-  return method == Method::ssor ? kernels::Sweep::symmetric : kernels::Sweep::red_black;
-}
+Sweep sweep_of(Method method) { return method == Method::ssor ? Sweep::symmetric : Sweep::red_black; }
 
 }  // namespace
 
 Index ghost_rows(Method method, Index sweeps) {
-  return method == Method::jacobi ? kernels::jacobi_reach(sweeps) : kernels::reach(sweep_of(method), sweeps);
+  return method == Method::jacobi ? jacobi_reach(sweeps) : reach(sweep_of(method), sweeps);
 }
 
 Index least_rows(const Settings& settings, Index sweeps) {
@@ -18,13 +16,12 @@ Index least_rows(const Settings& settings, Index sweeps) {
   return (settings.exchange == Exchange::overlapped ? 2 : 1) * ghost_rows(settings.method, sweeps);
 }
 
-kernels::JacobiArgs jacobi_args(const kernels::Discretisation& grid, const kernels::Stripe& stripe,
-                                Index sweeps, bool has_source) {
+JacobiArgs jacobi_args(const Discretisation& grid, const Stripe& stripe, Index sweeps, bool has_source) {
   return {stripe, grid.along_y, grid.along_x, sweeps, has_source};
 }
 
-kernels::ColourArgs colour_args(const kernels::Discretisation& grid, const kernels::Stripe& stripe,
-                                Index sweeps, bool has_source, const Settings& settings) {
+ColourArgs colour_args(const Discretisation& grid, const Stripe& stripe, Index sweeps, bool has_source,
+                       const Settings& settings) {
   return {.stripe = stripe,
           .along_y = grid.along_y,
           .along_x = grid.along_x,

@@ -12,9 +12,8 @@ Index ghost_rows(Method method, Index sweeps);
 Index least_rows(const Settings& settings, Index sweeps);
 
 /// `settings` is complete (omega).
-kernels::JacobiArgs jacobi_args(const kernels::Discretisation& grid, const kernels::Stripe& stripe,
-                                Index sweeps, bool has_source);
-kernels::ColourArgs colour_args(const kernels::Discretisation& grid, const kernels::Stripe& stripe,
-                                Index sweeps, bool has_source, const Settings& settings);
+JacobiArgs jacobi_args(const Discretisation& grid, const Stripe& stripe, Index sweeps, bool has_source);
+ColourArgs colour_args(const Discretisation& grid, const Stripe& stripe, Index sweeps, bool has_source,
+                       const Settings& settings);
 
 }  // namespace asterism::relaxation

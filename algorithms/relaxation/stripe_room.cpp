@@ -15,7 +15,7 @@ struct TaskNumbers {
   Index each_row, beside;
 
   /// @param stripe all but its rows
-  TaskNumbers(const Candidate& worker, const kernels::Stripe& stripe) {
+  TaskNumbers(const Candidate& worker, const Stripe& stripe) {
     // u, its second tile and g with ghost rows; the frame. On GPUs f and the first guess, which cores find
     // where the caller has them; on cores what neighbours exchange, and the border's working memory.
     const bool on_gpu = worker.where == Where::cuda;
@@ -30,7 +30,7 @@ constexpr double share_of_task = 0.9;  // of the memory: the rest is for what ta
 
 }  // namespace
 
-Index most_rows(const Candidate& worker, const kernels::Stripe& stripe, std::size_t element_bytes) {
+Index most_rows(const Candidate& worker, const Stripe& stripe, std::size_t element_bytes) {
   constexpr Index most_elements = (Index{1} << 32) - 1;  // of a tile
   Index rows = most_elements / stripe.tile_cols() - 2 * stripe.halo;
   if (worker.memory > 0) {
@@ -42,7 +42,7 @@ Index most_rows(const Candidate& worker, const kernels::Stripe& stripe, std::siz
   return std::max<Index>(0, rows);
 }
 
-bool split_too_high(Division& division, const std::vector<Part>& stripes, const kernels::Stripe& stripe,
+bool split_too_high(Division& division, const std::vector<Part>& stripes, const Stripe& stripe,
                     std::size_t element_bytes, Index possible) {
   if (static_cast<Index>(stripes.size()) >= possible) return false;
   bool any = false;
@@ -64,7 +64,7 @@ bool split_too_high(Division& division, const std::vector<Part>& stripes, const 
   return any;
 }
 
-void require_room(const Division& division, const std::vector<Part>& stripes, const kernels::Stripe& stripe,
+void require_room(const Division& division, const std::vector<Part>& stripes, const Stripe& stripe,
                   std::size_t element_bytes, Index possible) {
   const Index columns = stripe.tile_cols();
   std::map<int, double> taken;  // by the cores' stripes of each rank

@@ -19,7 +19,7 @@ StripedProblem<T>::StripedProblem(Runtime& runtime, const Problem& problem, Part
       mine_(stripes_.elements_of(runtime.rank())) {}
 
 template <class T>
-kernels::Stripe StripedProblem<T>::stripe(std::size_t s, Index halo) const {
+Stripe StripedProblem<T>::stripe(std::size_t s, Index halo) const {
   const auto number = static_cast<Index>(s);
   return {.rows = stripes_[number].size,
           .nodes = nodes(),
@@ -41,7 +41,7 @@ Tile<T> StripedProblem<T>::frame_rows(int rank) const {
 
 template <class T>
 Tile<T> StripedProblem<T>::frame_columns(std::size_t s, Index halo) const {
-  const kernels::Stripe shape = stripe(s, halo);
+  const Stripe shape = stripe(s, halo);
   Tile<T> tile(*runtime_, shape.tile_rows(), 2, stripes_.owner(static_cast<Index>(s)));
   set(*runtime_, tile, [&](Index r, Index side) {
     const Index row = shape.first_row - halo + r;
@@ -73,9 +73,9 @@ bool StripedProblem<T>::agree_on_source(const T* f) const {
 }
 
 template <class T>
-kernels::Scaled StripedProblem<T>::lifted_squares(const T* f) const {
+sums::Scaled StripedProblem<T>::lifted_squares(const T* f) const {
   const Index m = rows(), n = nodes();
-  std::vector<kernels::SquareSum> sums(2);  // of b / d and f / d at the nodes beside the frame
+  std::vector<sums::SquareSum> sums(2);  // of b / d and f / d at the nodes beside the frame
   const auto add = [&](Index i, Index j) {
     const double value = f != nullptr ? static_cast<double>(f[(i - first_row()) * n + j]) / grid_.diagonal : 0;
     double lift = 0;

@@ -96,7 +96,7 @@ Cut cut_rows(const std::vector<Candidate>& workers, const Problem& problem, cons
              settings.stripes > 0 ? settings.stripes : worthwhile_stripes(workers, rows * nodes, as_wanted));
   for (;;) {
     Cut cut = cut_into(division, problem, settings);
-    const kernels::Stripe stripe{.nodes = nodes, .halo = cut.halo, .arrangement = settings.arrangement};
+    const Stripe stripe{.nodes = nodes, .halo = cut.halo, .arrangement = settings.arrangement};
     if (settings.stripes == 0 && split_too_high(division, cut.stripes.parts(), stripe, sizeof(T), possible))
       continue;
     require_room(division, cut.stripes.parts(), stripe, sizeof(T), possible);

@@ -151,7 +151,7 @@ TEST_CASE_TEMPLATE("whatever the weights of ranks, u is the same to the last bit
   const Index ranks = runtime.ranks(), planes = 24 * ranks * (ranks + 1);
   const auto solve = [&](const poisson::Problem& problem, poisson::Mode mode,
                          const std::vector<double>& weights) {
-    const auto solved = solve_model<T>(runtime, problem, kernels::Model::random,
+    const auto solved = solve_model<T>(runtime, problem, grid::Model::random,
                                        {.mode = mode, .slab_planes = 4, .weights = weights});
     CHECK(solved.check.scaled_residual < 4 * eps<T>);
     return gather_lists(runtime, solved.u);
@@ -185,8 +185,7 @@ TEST_CASE("ranks with unlike cores have unlike numbers of slabs" * doctest::skip
     CHECK(dealt.front() == 40);
     CHECK(dealt.back() == 80);
   }
-  CHECK(solve_model<double>(runtime, problem, kernels::Model::random).check.scaled_residual <
-        4 * eps<double>);
+  CHECK(solve_model<double>(runtime, problem, grid::Model::random).check.scaled_residual < 4 * eps<double>);
 }
 
 TEST_CASE("where a rank could not hold what its workers are worth, all have as much" *
@@ -208,7 +207,7 @@ TEST_CASE("workers are measured with slabs, and all ranks know the same speeds")
   const poisson::Problem problem{.shape = {600, 400}};
   const poisson::Grid grid = poisson::discretise(problem);
   for (const poisson::Mode mode : {poisson::Mode::incore, poisson::Mode::streaming}) {
-    kernels::SlabArgs args{grid.a.y, grid.a.x, 1, 1, grid.interface()};
+    poisson::SlabArgs args{grid.a.y, grid.a.x, 1, 1, grid.interface()};
     args.scale = 1 / round_trip(args);
     Layout layout = poisson::choose_layout<double>(runtime.machine(), grid, {.mode = mode}, args);
     args.planes_at_once = layout.planes_at_once;
@@ -224,7 +223,7 @@ TEST_CASE("a large grid is divided by measured speed, and solved") {
   Runtime runtime;
   const poisson::Problem problem{.shape = {2100, 2000}};
   const auto solved =
-      solve_model<double>(runtime, problem, kernels::Model::random, {.balance = Balance::measured});
+      solve_model<double>(runtime, problem, grid::Model::random, {.balance = Balance::measured});
   CHECK(solved.check.scaled_residual < 4 * eps<double>);
   const auto planes = static_cast<double>(solved.u.size()) / 2000;
   const std::vector<double> all = gather(runtime, planes);

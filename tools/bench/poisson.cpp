@@ -65,7 +65,7 @@ int bench_solver(Runtime& runtime, const PoissonBenchOptions& o, const StatedPro
   const poisson::Layout& layout = solver.layout();
   std::optional<Slabs<T>> slabs;
   const double allocate = seconds_of([&] { slabs.emplace(runtime, solver); });
-  const typename Solver<T>::Known known{kernels::Model::random, o.common.seed};
+  const typename Solver<T>::Known known{grid::Model::random, o.common.seed};
   const auto rhs = [&](Index slab, Tile<T>& f) { solver.fill(slab, f, known); };
 
   double best = std::numeric_limits<double>::infinity();
@@ -135,7 +135,7 @@ int run(const CLI::App& app, const PoissonBenchOptions& o) {
 
 Command add_bench_poisson(CLI::App& bench) {
   auto options = std::make_shared<PoissonBenchOptions>();
-  options->problem.model = kernels::Model::random;
+  options->problem.model = grid::Model::random;
   CLI::App* app = bench.add_subcommand("poisson", "a fast Poisson solver beside what link or memory allow");
   add_poisson_options(*app, options->problem);
   add_problem_options(*app, options->common);

@@ -20,8 +20,8 @@
 namespace asterism::tools {
 namespace {
 
-using kernels::Arrangement;
-using kernels::Stripe;
+using relaxation::Arrangement;
+using relaxation::Stripe;
 
 struct RelaxBenchOptions {
   CommonOptions common;
@@ -87,9 +87,9 @@ std::string note_on_stripes(const Measured& workers) {
 template <class T, class Args>
 using SweepCodelet = Codelet<Args, InOut<T>, InOut<T>, In<T>, In<T>, In<T>, Out<T>, Out<T>>;
 template <class T>
-using JacobiCodelet = SweepCodelet<T, kernels::JacobiArgs>;
+using JacobiCodelet = SweepCodelet<T, relaxation::JacobiArgs>;
 template <class T>
-using ColourCodelet = SweepCodelet<T, kernels::ColourArgs>;
+using ColourCodelet = SweepCodelet<T, relaxation::ColourArgs>;
 
 /// A square grid of any numbers in stripes, one for each core or all on the first GPU; a task relaxes a
 /// stripe as a whole.
@@ -163,18 +163,18 @@ class StripedGrid {
   /// needed.
   Tile<T> random_tile(Index s, Index rows, Index cols, std::uint64_t seed) {
     const auto axis = [](Index n) {
-      using enum kernels::Condition;
-      return kernels::Axis{n, static_cast<double>(n + 1), dirichlet, dirichlet, kernels::Centering::node};
+      using enum grid::Condition;
+      return grid::Axis{n, static_cast<double>(n + 1), dirichlet, dirichlet, grid::Centering::node};
     };
-    Tile<double> axis_rows(*runtime_, rows, kernels::axis_columns);
+    Tile<double> axis_rows(*runtime_, rows, grid::axis_columns);
     {
       const HostView<double> view(axis_rows, HostView<double>::Access::write);
       for (Index i = 0; i < rows; ++i) view(i, 0) = view(i, 1) = view(i, 2) = 1, view(i, 3) = 0;
     }
     Tile<T> tile(*runtime_, rows, cols);
-    kernels::ModelProblem problem{kernels::Model::random, seed, axis(rows), {}};
+    grid::ModelProblem problem{grid::Model::random, seed, axis(rows), {}};
     problem.a.x = axis(cols);
-    codelets::model_rhs<T>({problem, 0}, axis_rows, tile, rows_.hints(s));
+    grid::codelets::model_rhs<T>({problem, 0}, axis_rows, tile, rows_.hints(s));
     return tile;
   }
 
@@ -227,7 +227,7 @@ struct Implementation {
 /// The Jacobi codelet's, each alone, for sweeps one by one.
 template <class T>
 std::vector<Implementation<T>> implementations(Where where) {
-  namespace k = kernels;
+  namespace k = relaxation;
   static const JacobiCodelet<T> cpu{typed_name<T>("bench_jacobi_cpu"), k::cpu::jacobi<T>};
   if (where == Where::cpu) return {{"cpu", &cpu}};
 #ifdef ASTERISM_WITH_CUDA
@@ -249,15 +249,16 @@ std::vector<Implementation<T>> implementations(Where where) {
 template <class T>
 const ColourCodelet<T>& sor_one_by_one() {
 #ifdef ASTERISM_WITH_CUDA
-  static const ColourCodelet<T> sor{typed_name<T>("bench_sor"), nullptr,
-                                    one_by_one<kernels::cuda::relax_colours<T>, T, kernels::ColourArgs>};
+  static const ColourCodelet<T> sor{
+      typed_name<T>("bench_sor"), nullptr,
+      one_by_one<relaxation::cuda::relax_colours<T>, T, relaxation::ColourArgs>};
   return sor;
 #else
-  return codelets::relax_colours<T>;
+  return relaxation::codelets::relax_colours<T>;
 #endif
 }
 
-kernels::JacobiArgs laplace_args(Index sweeps) {
+relaxation::JacobiArgs laplace_args(Index sweeps) {
   return {.stripe = {}, .along_y = 0.25, .along_x = 0.25, .sweeps = sweeps, .has_source = false};
 }
 
@@ -288,7 +289,7 @@ int bench_jacobi(Runtime& runtime, const RelaxBenchOptions& o) {
              fmt::format("over {}", workers.ceiling_name));
   for (const Index n : o.sizes) {
     const Index each = sweeps_one_by_one(workers, n);
-    StripedGrid<T> grid(runtime, workers, n, Arrangement::natural, each, kernels::jacobi_reach(1), false);
+    StripedGrid<T> grid(runtime, workers, n, Arrangement::natural, each, relaxation::jacobi_reach(1), false);
     for (const Implementation<T>& kernel : implementations<T>(workers.where)) {
       const double seconds = grid.seconds_per_sweep(*kernel.codelet, laplace_args(each), o.repeats);
       const double speed = bytes_of_sweep(RelaxMethod::jacobi, n * n, precision) / seconds;
@@ -311,8 +312,9 @@ int bench_jacobi(Runtime& runtime, const RelaxBenchOptions& o) {
     // A stripe is at least as high as its halo.
     if (each > o.blocked_size / stripes_for(workers, o.blocked_size, each)) continue;
     StripedGrid<T> grid(runtime, workers, o.blocked_size, Arrangement::natural, each, each, false);
-    const double speed = cells(o.blocked_size) /
-                         grid.seconds_per_sweep(codelets::jacobi<T>, laplace_args(each), o.repeats) / 1e9;
+    const double speed =
+        cells(o.blocked_size) /
+        grid.seconds_per_sweep(relaxation::codelets::jacobi<T>, laplace_args(each), o.repeats) / 1e9;
     if (one_sweep == 0) one_sweep = speed;
     print_line(table, "{:>16}  {:>10.2f} {:>14.2f}\n", each, speed, speed / one_sweep);
     blocked.push_back({{"n", o.blocked_size}, {"sweeps_per_task", each}, {"gcells_per_second", speed}});
@@ -354,17 +356,19 @@ SorSpeed sor_speed(Runtime& runtime, const Measured& workers, Index n, Arrangeme
                    int repeats) {
   const auto speed_of = [&](const ColourCodelet<T>& codelet, Index sweeps, Index sweeps_of_kernel) {
     StripedGrid<T> grid(runtime, workers, n, layout, sweeps,
-                        kernels::reach(kernels::Sweep::red_black, sweeps_of_kernel), true);
-    const kernels::ColourArgs args{.stripe = {},
-                                   .along_y = 0.25,
-                                   .along_x = 0.25,
-                                   .omega = 1.9,
-                                   .sweeps = sweeps,
-                                   .sweep = kernels::Sweep::red_black,
-                                   .has_source = true};
+                        relaxation::reach(relaxation::Sweep::red_black, sweeps_of_kernel), true);
+    const relaxation::ColourArgs args{.stripe = {},
+                                      .along_y = 0.25,
+                                      .along_x = 0.25,
+                                      .omega = 1.9,
+                                      .sweeps = sweeps,
+                                      .sweep = relaxation::Sweep::red_black,
+                                      .has_source = true};
     return cells(n) / grid.seconds_per_sweep(codelet, args, repeats);
   };
-  const auto tasks_of = [&](Index sweeps) { return speed_of(codelets::relax_colours<T>, sweeps, sweeps); };
+  const auto tasks_of = [&](Index sweeps) {
+    return speed_of(relaxation::codelets::relax_colours<T>, sweeps, sweeps);
+  };
   const double one_sweep = tasks_of(1);
   return {.n = n,
           .precision = precision_of<T>,

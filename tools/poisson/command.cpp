@@ -74,7 +74,7 @@ PoissonOutcome solve_by(Runtime& runtime, const PoissonOptions& o, const StatedP
       show("checking the residual", slab);
       rhs(slab, f);
     };
-    outcome.error_lacks_mean = solver.grid().has_constants() && stated.model == kernels::Model::random;
+    outcome.error_lacks_mean = solver.grid().has_constants() && stated.model == grid::Model::random;
     outcome.check =
         solver.check(slabs.tiles(), shown_rhs, stated.model_is_exact ? std::optional(known) : std::nullopt);
     outcome.report.reason = outcome.check->reason;

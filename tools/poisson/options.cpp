@@ -95,9 +95,9 @@ void state_coordinates(const ProblemOptions& o, poisson::Problem& problem) {
     return Error(fmt::format("--coordinates {}: {}", o.coordinates.string(), what));
   };
   problem.coordinates = read_array(reader);
-  const kernels::Axis axis = poisson::axis_of(problem, 0);
+  const grid::Axis axis = poisson::axis_of(problem, 0);
   try {
-    static_cast<void>(kernels::axis_rows(axis, problem.coordinates));
+    static_cast<void>(grid::axis_rows(axis, problem.coordinates));
   } catch (const Error& error) {
     throw fail(error.what());
   }
@@ -140,7 +140,7 @@ const char* name(Condition condition) {
                                            : "periodic";
 }
 
-const char* name(kernels::Model model) { return model == kernels::Model::sine ? "sine" : "random"; }
+const char* name(grid::Model model) { return model == grid::Model::sine ? "sine" : "random"; }
 
 const char* name(Centering centering) { return centering == Centering::node ? "node" : "cell"; }
 
@@ -165,11 +165,11 @@ StatedProblem state_problem(const ProblemOptions& o, const std::string& input) {
     p.reader.emplace(input, any_dimensions);
     note_precision(*p.reader, p);
   }
-  p.model = o.model.value_or(kernels::Model::sine);
+  p.model = o.model.value_or(grid::Model::sine);
   state_shape(o, p);
   p.problem.centering = o.centering;
   state_ends(o, p);
-  state_lengths(o, !p.reader && p.model == kernels::Model::sine, p.problem);
+  state_lengths(o, !p.reader && p.model == grid::Model::sine, p.problem);
   p.problem.lambda = o.lambda;
   p.model_is_exact = !p.reader && are_zero(p.problem.ends);
   count_unknowns(p.problem);
@@ -191,7 +191,7 @@ Index count_unknowns(const poisson::Problem& problem) {
 void warn_of_unused(const CLI::App& app, const ProblemOptions& o, const StatedProblem& stated) {
   if (stated.reader)
     warn_without_effect(app, "--seed", "f comes from a file");
-  else if (stated.model != kernels::Model::random)
+  else if (stated.model != grid::Model::random)
     warn_without_effect(app, "--seed", "only --model random draws numbers");
   const auto axes = o.axis_conditions.end() - static_cast<std::ptrdiff_t>(stated.dimensions());
   if (std::all_of(axes, o.axis_conditions.end(), [](const auto& given) { return given.has_value(); }))
@@ -246,7 +246,7 @@ void add_poisson_options(CLI::App& app, ProblemOptions& options) {
 }
 
 void add_model_option(CLI::App& app, ProblemOptions& options) {
-  using kernels::Model;
+  using grid::Model;
   add_choice_option<std::optional<Model>, Model>(app, "--model", options.model,
                                                  {{"sine", Model::sine}, {"random", Model::random}},
                                                  "a problem whose solution is known: sine (u a product of "

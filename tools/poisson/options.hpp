@@ -26,7 +26,7 @@ Conditions parse_conditions(const std::string& text);
 
 /// What the command line says of the problem. Options of single axes: z, y, x.
 struct ProblemOptions {
-  std::optional<kernels::Model> model;
+  std::optional<grid::Model> model;
   std::optional<std::vector<Index>> grid;
   std::optional<std::vector<double>> lengths;
   Conditions conditions;
@@ -42,7 +42,7 @@ struct ProblemOptions {
 struct StatedProblem {
   poisson::Problem problem;
   std::optional<NpyReader> reader;  ///< f comes from here, a row of it a plane, or else from the model
-  kernels::Model model = kernels::Model::sine;
+  grid::Model model = grid::Model::sine;
   std::vector<Index> array;     ///< the shape of f and u
   bool model_is_exact = false;  ///< whether the model's solution is that of the problem
   double rounding = 0;  ///< to which numbers of f's file and those of given values were rounded; 0: no file
@@ -84,7 +84,7 @@ const char* name(Method method);
 const char* name(poisson::Mode mode);
 const char* name(poisson::Condition condition);
 const char* name(poisson::Centering centering);
-const char* name(kernels::Model model);
+const char* name(grid::Model model);
 
 /// "z", "y" or "x": axis `a` of a problem, the slowest first.
 const char* axis_name(const poisson::Problem& problem, std::size_t a);

@@ -50,7 +50,7 @@ nlohmann::ordered_json as_json(const StatedProblem& stated, std::uint64_t seed) 
   j["centering"] = name(problem.centering);
   j["lambda"] = problem.lambda;
   if (!stated.reader) j["model"] = name(stated.model);
-  if (!stated.reader && stated.model == kernels::Model::random) j["seed"] = seed;
+  if (!stated.reader && stated.model == grid::Model::random) j["seed"] = seed;
   return j;
 }
 
@@ -80,7 +80,7 @@ void print_json(const PoissonRun& run) {
 void print_text(const PoissonRun& run, const std::string& input) {
   const poisson::Problem& problem = run.stated.problem;
   const PoissonOutcome& outcome = run.outcome;
-  const bool sine = run.stated.model == kernels::Model::sine;
+  const bool sine = run.stated.model == grid::Model::sine;
   const double millions = static_cast<double>(count_unknowns(problem)) / 1e6;
   const Index planes = outcome.layout.slab_planes;
 

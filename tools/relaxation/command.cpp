@@ -73,8 +73,8 @@ struct Rows {
   void read(const NpyReader& reader) const { reader.read_rows(first, count, data(), size, Values::finite); }
 };
 
-kernels::Model known_model(RelaxModel model) {
-  return model == RelaxModel::random ? kernels::Model::random : kernels::Model::sine;
+grid::Model known_model(RelaxModel model) {
+  return model == RelaxModel::random ? grid::Model::random : grid::Model::sine;
 }
 
 /// ||u - known|| / ||known|| of all ranks. Collective.
@@ -100,8 +100,8 @@ RelaxChoice choice_of(const RelaxOptions& o, const relaxation::Solver<T>& solver
 }
 
 template <class T>
-RelaxChoice choice_of(const RelaxOptions&, const mlssor::Solver<T>& solver) {
-  const mlssor::Settings& settings = solver.settings();
+RelaxChoice choice_of(const RelaxOptions&, const relaxation::mlssor::Solver<T>& solver) {
+  const relaxation::mlssor::Settings& settings = solver.settings();
   return {.omega = settings.omega,
           .layout = {},
           .stripes = static_cast<Index>(solver.stripes().size()),
@@ -227,8 +227,8 @@ relaxation::Problem plane_problem(const StatedRelaxation& stated) {
           .x_upper = stated.sides[1].upper};
 }
 
-mlssor::Settings layered_settings(const RelaxOptions& o, const StatedRelaxation& stated) {
-  mlssor::Settings settings;
+relaxation::mlssor::Settings layered_settings(const RelaxOptions& o, const StatedRelaxation& stated) {
+  relaxation::mlssor::Settings settings;
   settings.subdomain = o.subdomain.value_or(settings.subdomain);
   settings.layers = o.layers.value_or(0);
   settings.alternate = !o.no_alternation;
@@ -257,7 +257,7 @@ wavefront::Settings wavefront_settings(const RelaxOptions& o, const StatedRelaxa
 }
 
 /// --tile and --threads, meant for the workers that there are.
-kernels::WavefrontLayout given_layout(const RelaxOptions& o, const StatedRelaxation& stated, bool on_gpu) {
+wavefront::WavefrontLayout given_layout(const RelaxOptions& o, const StatedRelaxation& stated, bool on_gpu) {
   const std::size_t axes = stated.shape.size(), wanted = on_gpu ? axes + 1 : 2;
   if (o.tile->size() != wanted)
     throw Error(fmt::format("--tile {}: {} extents; {} are wanted, {}", fmt::join(*o.tile, "x"),
@@ -266,7 +266,7 @@ kernels::WavefrontLayout given_layout(const RelaxOptions& o, const StatedRelaxat
                                    : "sweeps x slices along the slowest axis (on CPUs)"));
   if (o.threads && !on_gpu)
     throw Error("--threads: they are those of a GPU's blocks, and there is no GPU worker");
-  kernels::WavefrontLayout layout;
+  wavefront::WavefrontLayout layout;
   layout.tile.sweeps = o.tile->front();
   std::copy(o.tile->begin() + 1, o.tile->end(), layout.tile.points.end() - static_cast<std::ptrdiff_t>(axes));
   layout.threads = o.threads.value_or(0);
@@ -307,7 +307,7 @@ RelaxOutcome solve(Runtime& runtime, const RelaxOptions& o, const StatedRelaxati
     return solve_by<T>(runtime, o, stated, stopwatch, solver);
   };
   if (o.method == RelaxMethod::mlssor)
-    return by(mlssor::Solver<T>(runtime, plane_problem(stated), layered_settings(o, stated)));
+    return by(relaxation::mlssor::Solver<T>(runtime, plane_problem(stated), layered_settings(o, stated)));
   if (o.method == RelaxMethod::wavefront) return solve_in_wavefronts<T>(runtime, o, stated, stopwatch);
   return by(relaxation::Solver<T>(runtime, plane_problem(stated), settings_of(o, stated)));
 }

@@ -23,8 +23,8 @@ const Words<RelaxMethod> methods{{"jacobi", jacobi}, {"gauss-seidel", gauss_seid
                                  {"mlssor", mlssor}, {"wavefront", wavefront}};
 const Words<RelaxModel> models{
     {"laplace", RelaxModel::laplace}, {"sine", RelaxModel::sine}, {"random", RelaxModel::random}};
-const Words<kernels::Arrangement> layouts{{"natural", kernels::Arrangement::natural},
-                                          {"separated", kernels::Arrangement::separated}};
+const Words<relaxation::Arrangement> layouts{{"natural", relaxation::Arrangement::natural},
+                                             {"separated", relaxation::Arrangement::separated}};
 
 template <class Value>
 const char* word_of(const Words<Value>& words, Value value) {
@@ -115,7 +115,7 @@ void state_sides(const RelaxOptions& o, StatedRelaxation& p) {
   if (any)
     throw Error("--model laplace says itself what u is on the sides; leave --value-x and --value-y away");
   for (Index i = 0; i < p.shape[0]; ++i) {
-    const double s = kernels::sin_pi(static_cast<double>(i + 1) / static_cast<double>(p.shape[0] + 1));
+    const double s = grid::sin_pi(static_cast<double>(i + 1) / static_cast<double>(p.shape[0] + 1));
     p.sides[1].lower.values.push_back(s * s);
   }
 }
@@ -224,7 +224,7 @@ void add_method(CLI::App& app, RelaxOptions& o) {
   add("--check-every", o.check_every, count, "N", "sweeps between two residuals; default: chosen");
   add("--sweeps-per-task", o.sweeps_per_task, count, "K",
       "sweeps that a task makes before stripes exchange their borders (temporal blocking); default: chosen");
-  add_choice_option<std::optional<kernels::Arrangement>, kernels::Arrangement>(
+  add_choice_option<std::optional<relaxation::Arrangement>, relaxation::Arrangement>(
       app, "--layout", o.layout, layouts,
       "of gauss-seidel, sor, ssor: nodes as they lie in the grid, or the red and the black ones of a row "
       "apart; "
@@ -258,7 +258,7 @@ void add_method(CLI::App& app, RelaxOptions& o) {
 
 const char* name(RelaxMethod method) { return word_of(methods, method); }
 const char* name(RelaxModel model) { return word_of(models, model); }
-const char* name(kernels::Arrangement layout) { return word_of(layouts, layout); }
+const char* name(relaxation::Arrangement layout) { return word_of(layouts, layout); }
 
 bool is_by_colours(RelaxMethod method) { return method == gauss_seidel || method == sor || method == ssor; }
 

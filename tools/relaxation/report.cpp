@@ -56,7 +56,7 @@ Index sweeps_at(const RelaxOutcome& outcome, std::size_t check) {
 bool is_on_gpu(const RelaxOutcome& outcome) { return outcome.workers.gpus > 0; }
 
 /// The extents of a tile that are meant.
-std::vector<Index> points_of(const kernels::WavefrontTile& tile, std::size_t dimensions) {
+std::vector<Index> points_of(const wavefront::WavefrontTile& tile, std::size_t dimensions) {
   return {tile.points.end() - static_cast<std::ptrdiff_t>(dimensions), tile.points.end()};
 }
 
@@ -76,7 +76,7 @@ nlohmann::ordered_json values_as_json(const RelaxOptions& options, std::size_t a
 
 nlohmann::ordered_json tiles_as_json(const RelaxRun& run) {
   const wavefront::TileChoice& tiles = *run.outcome.choice.tiles;
-  const kernels::WavefrontLayout& layout = *tiles.layout;
+  const wavefront::WavefrontLayout& layout = *tiles.layout;
   const std::vector<Index> points = points_of(layout.tile, run.stated.shape.size());
   nlohmann::ordered_json j{{"sweeps", layout.tile.sweeps}};
   if (is_on_gpu(run.outcome)) {
@@ -111,7 +111,7 @@ std::string origin_text(const wavefront::TileChoice& tiles) {
 
 void print_tiles(const RelaxRun& run) {
   const wavefront::TileChoice& tiles = *run.outcome.choice.tiles;
-  const kernels::WavefrontLayout& layout = *tiles.layout;
+  const wavefront::WavefrontLayout& layout = *tiles.layout;
   const std::vector<Index> points = points_of(layout.tile, run.stated.shape.size());
   const std::string extents = is_on_gpu(run.outcome)
                                   ? fmt::format("{} points, {} blocks of {} threads",

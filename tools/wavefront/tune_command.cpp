@@ -31,8 +31,8 @@ std::vector<Index> parse_any_grid(const std::string& text) {
   return grid;
 }
 
-kernels::WavefrontArgs args_of(const TuneOptions& o) {
-  kernels::WavefrontArgs args =
+wavefront::WavefrontArgs args_of(const TuneOptions& o) {
+  wavefront::WavefrontArgs args =
       wavefront::sweeps_at_once({.shape = o.grid}, {.omega = {}, .sweeps = o.sweeps, .layout = {}});
   if (args.sweeps < o.sweeps)
     throw Error(
@@ -47,7 +47,7 @@ std::string problem_of(const TuneOptions& o, Precision precision) {
 }
 
 /// The extents of a tile that are meant.
-std::vector<Index> points_of(const kernels::WavefrontArgs& args) {
+std::vector<Index> points_of(const wavefront::WavefrontArgs& args) {
   const auto& points = args.layout.tile.points;
   return {points.end() - args.dimensions, points.end()};
 }
@@ -63,7 +63,7 @@ nlohmann::ordered_json start_of_report(const TuneOptions& o, Precision precision
 // --- On a GPU -------------------------------------------------------------------------------------------
 
 void print_costs(const wavefront::KnownCosts& known, int multiprocessors) {
-  const tile_model::Costs& costs = known.costs;
+  const wavefront::tile_model::Costs& costs = known.costs;
   if (known.seconds > 0)
     fmt::print("costs        measured in {:.1f} s, {}\n", known.seconds,
                known.file.empty() ? "not kept (no folder for that)" : "kept in " + known.file.string());
@@ -79,20 +79,20 @@ void print_costs(const wavefront::KnownCosts& known, int multiprocessors) {
   fmt::print("  {:<34} {:>10.4f} us\n", "a column of a tile, by a thread", costs.column * 1e6);
   fmt::print("  {:<34} {:>10.4f} us\n", "32 strands of tiles", costs.strands * 1e6);
   fmt::print("  threads  tiles on each of {} SMs  error of the fit  ns for each\n", multiprocessors);
-  for (const tile_model::TileCosts& c : costs.tiles) {
+  for (const wavefront::tile_model::TileCosts& c : costs.tiles) {
     std::string terms;
-    for (std::size_t k = 0; k < tile_model::terms; ++k)
+    for (std::size_t k = 0; k < wavefront::tile_model::terms; ++k)
       if (c.coefficients[k] > 0)
-        terms += fmt::format("{}{} {:.3g}", terms.empty() ? "" : ", ", name(static_cast<tile_model::Term>(k)),
-                             c.coefficients[k] * 1e9);
+        terms += fmt::format("{}{} {:.3g}", terms.empty() ? "" : ", ",
+                             name(static_cast<wavefront::tile_model::Term>(k)), c.coefficients[k] * 1e9);
     fmt::print("  {:>7}  {:>22}  {:>14.1f} %  {}\n", c.threads, c.tiles_beside, 100 * c.error, terms);
   }
 }
 
 template <class T>
-int tune_gpu(Runtime& runtime, const TuneOptions& o, kernels::WavefrontArgs args) {
-  const double bytes = static_cast<double>(kernels::wavefront_rows(args)) *
-                       static_cast<double>(kernels::wavefront_cols(args)) * sizeof(T) *
+int tune_gpu(Runtime& runtime, const TuneOptions& o, wavefront::WavefrontArgs args) {
+  const double bytes = static_cast<double>(wavefront::wavefront_rows(args)) *
+                       static_cast<double>(wavefront::wavefront_cols(args)) * sizeof(T) *
                        (args.has_source ? 2 : 1);
   const auto capacity = static_cast<double>(runtime.machine().capacity(MemoryKind::gpu));
   if (bytes > capacity)
@@ -100,10 +100,10 @@ int tune_gpu(Runtime& runtime, const TuneOptions& o, kernels::WavefrontArgs args
                             "tune a smaller grid, or CPUs (--gpus 0)",
                             fmt::join(o.grid, " x "), human_bytes(bytes), human_bytes(capacity)),
                 Blame::machine);
-  const tile_model::Probe<T> probe(runtime, args.dimensions, args.has_source);
+  const wavefront::tile_model::Probe<T> probe(runtime, args.dimensions, args.has_source);
   const wavefront::KnownCosts known =
       wavefront::costs_of(probe, o.anew ? wavefront::Remembering::anew : wavefront::Remembering::as_kept);
-  tile_model::Choice choice;
+  wavefront::tile_model::Choice choice;
   const double search_seconds = seconds_of([&] { choice = wavefront::search_and_keep(probe, known, args); });
   const double measured = probe.run(args, {choice.layout}, 5).at(0);
   args.layout = choice.layout;
@@ -186,7 +186,7 @@ std::vector<CpuTile> cpu_tiles(Index slices, Index sweeps) {
 }
 
 template <class T>
-int tune_cpu(Runtime& runtime, const TuneOptions& o, kernels::WavefrontArgs args) {
+int tune_cpu(Runtime& runtime, const TuneOptions& o, wavefront::WavefrontArgs args) {
   Index sweeps = 0;
   const wavefront::Problem problem = shortened(o, sweeps);
   const auto unknowns = static_cast<double>(
@@ -206,7 +206,7 @@ int tune_cpu(Runtime& runtime, const TuneOptions& o, kernels::WavefrontArgs args
     for (const double hopeless : rounds)
       for (CpuTile& tile : tiles) {
         if (tile.seconds > hopeless * fastest) continue;
-        kernels::WavefrontLayout layout;
+        wavefront::WavefrontLayout layout;
         layout.tile.sweeps = tile.sweeps;
         layout.tile.points[3 - problem.shape.size()] = tile.height;
         wavefront::Solver<T> solver(runtime, problem, {.omega = 1.0, .sweeps = sweeps, .layout = layout});
@@ -260,7 +260,7 @@ int tune_cpu(Runtime& runtime, const TuneOptions& o, kernels::WavefrontArgs args
 
 template <class T>
 int tune(Runtime& runtime, const TuneOptions& o) {
-  const kernels::WavefrontArgs args = args_of(o);
+  const wavefront::WavefrontArgs args = args_of(o);
   return runtime.machine().count(WorkerKind::cuda) > 0 ? tune_gpu<T>(runtime, o, args)
                                                        : tune_cpu<T>(runtime, o, args);
 }
