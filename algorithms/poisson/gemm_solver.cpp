@@ -30,6 +30,15 @@ Index count_blocks(const Grid& grid, Index elements) {
   return count;
 }
 
+/// Equal blocks of modes, dealt to the elements.
+Partition partition_of_modes(Index modes, Index count, const std::vector<Candidate>& elements) {
+  const std::vector<double> equal(static_cast<std::size_t>(count), 1);
+  const std::vector<Index> bounds = bounds_by_weight(modes, equal, {.rounding = Rounding::down});
+  std::vector<Index> sizes;
+  for (std::size_t p = 0; p + 1 < bounds.size(); ++p) sizes.push_back(bounds[p + 1] - bounds[p]);
+  return deal_parts(sizes, elements, std::vector<double>(elements.size(), 1), Dealing::blocks);
+}
+
 /// @throw Error when what a solve works on is not in the memories at once.
 template <class T>
 void require_room(const Machine& machine, const Grid& grid, Index elements) {
@@ -125,24 +134,20 @@ Hints GemmSolver<T>::product_hints(int worker, Slab s, std::size_t p) const {
 /// Every worker gets as many modes, give or take one.
 template <class T>
 void GemmSolver<T>::make_blocks() {
-  const std::vector<Index> workers_of_rank = gather(*runtime_, workers(runtime_->machine()));
-  const std::vector<Where> where = gather(*runtime_, layout_.where);
-  std::vector<std::pair<int, int>> elements;  // rank, worker
-  for (std::size_t rank = 0; rank < workers_of_rank.size(); ++rank)
-    for (Index w = 0; w < workers_of_rank[rank]; ++w)
-      elements.emplace_back(rank, where[rank] == Where::cuda && workers_of_rank[rank] > 1 ? w : -1);
-
+  const std::vector<Candidate> elements = slab_workers(all_workers(*runtime_));
   const Index n = grid_.a.x.n, count = count_blocks(grid_, static_cast<Index>(elements.size()));
+  const Partition modes = partition_of_modes(n, count, elements);
   const std::vector<double> mu = mode_eigenvalues(grid_);
   for (Index p = 0; p < count; ++p) {
-    const auto [rank, worker] =
-        elements[static_cast<std::size_t>(p * static_cast<Index>(elements.size()) / count)];
-    Block b{n * p / count, n * (p + 1) / count - n * p / count, rank, worker, {}, {}, {}};
-    b.forward = Tile<T>(*runtime_, n, b.modes, rank);
+    const Part& part = modes[p];
+    // Cores of a rank are as good as each other: StarPU chooses.
+    const int worker = part.where == Where::cuda ? modes.hints(p).worker : -1;
+    Block b{part.first, part.size, part.rank, worker, {}, {}, {}};
+    b.forward = Tile<T>(*runtime_, n, b.modes, b.rank);
     codelets::transform_matrix<T>({kind_, n, 0, b.first_mode}, b.forward, hints_at(worker));
-    b.systems = mode_tiles(*runtime_, grid_, rank, mu, b.first_mode, b.modes);
+    b.systems = mode_tiles(*runtime_, grid_, b.rank, mu, b.first_mode, b.modes);
     if (grid_.slow.periodic())
-      b.response = Tile<double>(*runtime_, grid_.interface().response, b.modes, rank);
+      b.response = Tile<double>(*runtime_, grid_.interface().response, b.modes, b.rank);
     blocks_.push_back(std::move(b));
   }
 }
@@ -150,11 +155,8 @@ void GemmSolver<T>::make_blocks() {
 /// The inverse's matrix, once in every memory that has slabs.
 template <class T>
 void GemmSolver<T>::make_places() {
-  const std::vector<Index> gpus_of_rank =
-      gather(*runtime_, layout_.where == Where::cuda ? workers(runtime_->machine()) : 0);
-  for (std::size_t rank = 0; rank < gpus_of_rank.size(); ++rank)
-    for (Index gpu = 0; gpu < std::max<Index>(1, gpus_of_rank[rank]); ++gpu)
-      places_.push_back({static_cast<int>(rank), gpus_of_rank[rank] > 1 ? static_cast<int>(gpu) : -1, {}});
+  for (const Candidate& lane : lanes_of(slab_workers(all_workers(*runtime_))))
+    places_.push_back({lane.rank, lane.alone ? -1 : lane.worker, {}});
   for (Index number = 0; number < slab_count(); ++number) {
     Place& place = places_[place_of(slabs_[number])];
     if (!place.inverse.empty()) continue;
@@ -166,15 +168,13 @@ void GemmSolver<T>::make_places() {
   }
 }
 
-/// A rank's slabs in order over its GPUs.
 template <class T>
 std::size_t GemmSolver<T>::place_of(Slab s) const {
-  const int rank = slabs_.owner(s.number);
-  const auto of_rank = [&](const Place& place) { return place.rank == rank; };
-  const auto first_place = std::find_if(places_.begin(), places_.end(), of_rank);
-  const auto count = std::count_if(places_.begin(), places_.end(), of_rank);
-  const auto [first, end] = slabs_.of_rank(rank);
-  return static_cast<std::size_t>(first_place - places_.begin() + (s.number - first) * count / (end - first));
+  const int rank = slabs_.owner(s.number), worker = slabs_.hints(s).worker;
+  const auto found = std::find_if(places_.begin(), places_.end(), [&](const Place& place) {
+    return place.rank == rank && place.worker == worker;
+  });
+  return static_cast<std::size_t>(found - places_.begin());
 }
 
 template <class T>

@@ -1,9 +1,15 @@
 /// \file
 /// How a grid is cut into slabs, and where these are worked on.
+///
+/// Slabs are made for ranks that are equal, and are as high whoever gets how many of them: the bits of u follow from the
+/// layout alone. Which rank and GPU gets which slabs is decided after that (slab_dealing.hpp).
 #pragma once
+
+#include <vector>
 
 #include "../../codelets/poisson/slabs.hpp"
 #include "../../runtime/machine.hpp"
+#include "../common/partition.hpp"
 #include "problem.hpp"
 
 namespace asterism::poisson {
@@ -28,12 +34,10 @@ struct Settings {
   /// To what the numbers of f and of given values were rounded, relatively, where that is coarser than the solver's own
   /// precision: 0x1p-24 of float32, say, for a solver in float64. Their mean can vanish no better. 0: to the solver's.
   double source_rounding = 0;
-};
-
-/// Which of a rank's GPUs gets which slabs.
-enum class Dealing {
-  blocks,  ///< consecutive ones each: little crosses between GPUs
-  turns,   ///< one after the other: the interface systems are eliminated while later slabs still come
+  /// How slabs are divided among ranks and GPUs (slab_dealing.hpp). Small grids are divided by the number of workers.
+  Balance balance = Balance::measured;
+  /// Of the ranks: how many slabs each gets, in proportion, whatever `balance` says; empty: nothing is known of them.
+  std::vector<double> weights = {};
 };
 
 /// The same on every rank, but for where slabs and interface systems are worked on, and how many planes and slabs at once.
@@ -44,7 +48,8 @@ struct Layout {
   Index planes_at_once = 0;          ///< planes that a kernel transforms together
   Index scratch = 0;                 ///< float64 elements of working memory of a slab's task
   Index slabs_in_flight = 0;         ///< streaming: slabs that may be in the workers' memory at a time
-  Index lanes = 1;                   ///< GPUs of a rank; 1 where slabs go to any worker
+  Index lanes = 1;                   ///< GPUs of this rank; 1 where slabs go to any worker
+  /// To a rank's GPUs. In turns the interface systems are eliminated while later slabs still come.
   Dealing dealing = Dealing::blocks;
   Where interface = Where::cpu;      ///< where what the slabs show is worked on
   bool keeps_interface = false;      ///< whether its tiles have room of their own on the GPUs, beside the stream

@@ -2,14 +2,14 @@
 /// Which slabs there are, and which rank and GPU gets them.
 #pragma once
 
-#include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "../../runtime/runtime.hpp"
 #include "../../runtime/tile.hpp"
 #include "../common/one_per_rank.hpp"
+#include "../common/partition.hpp"
 #include "layout.hpp"
-#include "problem.hpp"
 
 namespace asterism::poisson {
 
@@ -20,40 +20,40 @@ struct Slab {
   Index place;    ///< among those of its problem, 0 ... Layout::slabs - 1
 };
 
-/// The grids of a batch, cut into slabs of consecutive planes that the ranks own.
+/// The grids of a batch, cut into slabs of consecutive planes that the ranks own: a partition of the planes of the
+/// whole batch, one problem's after the other's, in which slab s is part s.number.
 class SlabPartition {
  public:
   SlabPartition() = default;
-  /// @param grid, layout have to outlive it. @param gpus of this rank
-  SlabPartition(Runtime& runtime, const Grid& grid, const Layout& layout, int gpus)
-      : runtime_(&runtime), grid_(&grid), layout_(&layout), gpus_(gpus) {}
+  /// @param slabs see deal_slabs
+  SlabPartition(Runtime& runtime, const Layout& layout, Partition slabs)
+      : runtime_(&runtime), slabs_per_problem_(layout.slabs), slabs_(std::move(slabs)) {}
 
   /// Slabs of the whole batch.
-  [[nodiscard]] Index count() const { return grid_->batch * layout_->slabs; }
+  [[nodiscard]] Index count() const { return slabs_.count(); }
   [[nodiscard]] Slab slab(Index problem, Index place) const {
-    return {problem * layout_->slabs + place, problem, place};
+    return {problem * slabs_per_problem_ + place, problem, place};
   }
   [[nodiscard]] Slab operator[](Index number) const {
-    return {number, number / layout_->slabs, number % layout_->slabs};
+    return {number, number / slabs_per_problem_, number % slabs_per_problem_};
   }
   [[nodiscard]] bool is_first(Slab s) const { return s.place == 0; }
-  [[nodiscard]] bool is_last(Slab s) const { return s.place == layout_->slabs - 1; }
+  [[nodiscard]] bool is_last(Slab s) const { return s.place == slabs_per_problem_ - 1; }
+  /// The slab so many steps (-1 or 1) along the axis, where there is one.
+  [[nodiscard]] std::optional<Slab> beside(Slab s, Index step, Border border) const;
 
   /// How many planes the slabs at a place of the axis have, and where these begin in their problem.
-  [[nodiscard]] Index planes_of(Index place) const {
-    return std::min(layout_->slab_planes, grid_->planes - first_in_problem(place));
-  }
-  [[nodiscard]] Index first_in_problem(Index place) const { return place * layout_->slab_planes; }
+  [[nodiscard]] Index planes_of(Index place) const { return slabs_[place].size; }
+  [[nodiscard]] Index first_in_problem(Index place) const { return slabs_[place].first; }
   /// Where a slab, or the end of all of them, begins among the planes of the whole batch.
-  [[nodiscard]] Index first_plane(Index number) const;
+  [[nodiscard]] Index first_plane(Index number) const {
+    return number < count() ? slabs_[number].first : slabs_.extent();
+  }
 
-  [[nodiscard]] int owner(Index number) const;
+  [[nodiscard]] int owner(Index number) const { return slabs_.owner(number); }
   [[nodiscard]] bool is_mine(Slab s) const { return owner(s.number) == runtime_->rank(); }
-  /// The slabs of a rank: [first, end). `owner` read the other way.
-  struct Range {
-    Index first, end;
-  };
-  [[nodiscard]] Range of_rank(int rank) const;
+  /// The planes of this rank.
+  [[nodiscard]] Partition::Range my_planes() const { return slabs_.elements_of(runtime_->rank()); }
 
   /// Where the tasks of a slab run.
   [[nodiscard]] Hints hints(Slab s) const;
@@ -64,32 +64,23 @@ class SlabPartition {
   /// A tile of rows x cols for every slab.
   template <class U = double>
   [[nodiscard]] Tiles<U> per_slab(Index rows, Index cols) const {
-    return Tiles<U>(*runtime_, count() * rows, cols, rows, cols, owners());
+    return slabs_.equal_tiles<U>(*runtime_, rows, cols);
   }
   /// A tile for every slab, with a row of `cols` for each of its planes; in the caller's memory, if that is given.
   template <class U = double>
   [[nodiscard]] Tiles<U> per_plane(Index cols, const typename Tiles<U>::Address& address = {}) const {
-    std::vector<Index> heights;
-    for (Index number = 0; number < count(); ++number) heights.push_back(planes_of((*this)[number].place));
-    return Tiles<U>(*runtime_, heights, cols, owners(), address);
+    return slabs_.tiles<U>(*runtime_, cols, address);
   }
   /// That of the rank that works on the slab.
   template <class Value>
   [[nodiscard]] const Value& mine(const std::vector<Value>& one_per_rank, Slab s) const {
-    return one_per_rank[static_cast<std::size_t>(owner(s.number))];
+    return slabs_.mine(one_per_rank, s.number);
   }
 
  private:
-  [[nodiscard]] Tiles<double>::Owner owners() const {
-    return [this](Index number, Index) { return owner(number); };
-  }
-  /// The GPU, counted over all ranks, that works on a slab.
-  [[nodiscard]] Index lane(Index number) const;
-
   Runtime* runtime_ = nullptr;
-  const Grid* grid_ = nullptr;
-  const Layout* layout_ = nullptr;
-  int gpus_ = 0;
+  Index slabs_per_problem_ = 0;
+  Partition slabs_;
 };
 
 /// Writes value(row, column) to a tile, where this rank owns it.

@@ -1,6 +1,7 @@
 /// \file
-/// What the fast Poisson solvers share: the grids of a batch, cut into slabs that the ranks own; given
-/// values, means, models and the check of a solution, slab by slab.
+/// What the fast Poisson solvers share: the grids of a batch, cut into slabs that the ranks own, and what belongs to a
+/// problem beside its solving: given values (side_values.hpp), means (singular_mean.hpp), models (model_problems.hpp) and
+/// the check of a solution (solution_check.hpp).
 #pragma once
 
 #include <chrono>
@@ -8,33 +9,18 @@
 #include <optional>
 #include <vector>
 
-#include "../../codelets/grid/laplacian.hpp"
-#include "../../runtime/pinned_buffer.hpp"
 #include "../../runtime/report.hpp"
 #include "../../runtime/runtime.hpp"
 #include "../../runtime/tile.hpp"
 #include "layout.hpp"
+#include "model_problems.hpp"
 #include "problem.hpp"
 #include "side_values.hpp"
+#include "slab_dealing.hpp"
 #include "slab_partition.hpp"
+#include "solution_check.hpp"
 
 namespace asterism::poisson {
-
-/// A backward error, as the scaled residual is, of so many eps is more than rounding does in any solve that went well,
-/// however ill-conditioned the problem.
-constexpr double most_eps = 64;
-
-/// How good a solution is.
-struct Check {
-  /// ||f - A u||_2 / (||A|| ||u||_2 + ||f||_2), f with the given values lifted into it
-  double scaled_residual = 0;
-  /// not_finite; inaccurate: the scaled residual is above most_eps roundings to T; solved
-  Reason reason = Reason::solved;
-  /// ||u - known||_2 / ||known||_2; where constants solve the homogeneous problem, the mean of a random known
-  /// u is taken away first, as solve() does with that of u
-  std::optional<double> error;
-  double seconds = 0;
-};
 
 /// The discrete problems of a batch in slabs of consecutive planes. Solvers are made of it: they turn the
 /// tiles of f that `borrow` or `own` make into those of u. In two dimensions a plane is a row of the array.
@@ -46,8 +32,8 @@ class SlabbedProblem {
 
   /// The planes that this rank holds: [first, first + count) of all planes of the batch, one problem after
   /// the other.
-  [[nodiscard]] Index first_plane() const;
-  [[nodiscard]] Index plane_count() const;
+  [[nodiscard]] Index first_plane() const { return slabs_.my_planes().first; }
+  [[nodiscard]] Index plane_count() const { return slabs_.my_planes().count(); }
   /// Slabs of the whole batch, and where they begin among all planes.
   [[nodiscard]] Index slab_count() const { return slabs_.count(); }
   [[nodiscard]] Index first_plane(Index slab) const { return slabs_.first_plane(slab); }
@@ -57,18 +43,14 @@ class SlabbedProblem {
   /// The grid as slabs that the runtime owns, and can evict to a spill folder.
   [[nodiscard]] Tiles<T> own() const;
 
-  /// A problem whose solution is known: a model, and what its numbers are drawn from.
-  struct Known {
-    grid::Model model = grid::Model::sine;
-    std::uint64_t seed = 1;  ///< of the first problem of the batch; the next ones have the next ones
-  };
+  using Known = poisson::Known;
 
   /// Puts a model's right-hand side into the tile of a slab, by a task.
   /// @throw Error: there is no such slab, or the tile is not as `borrow` and `own` make it
   void fill(Index slab, const Tile<T>& f, const Known& known) const;
 
   /// Puts planes of the right-hand side into the tile of a slab, from the host or by a task.
-  using Source = std::function<void(Index slab, Tile<T>& f)>;
+  using Source = typename SolutionCheck<T>::Source;
 
   /// Residual of the last solve's u, slab by slab, against a right-hand side made again by `source`, and the
   /// error against a model's known solution. With several ranks: collective.
@@ -78,11 +60,15 @@ class SlabbedProblem {
  protected:
   /// Chooses how the grid is cut, from the memories of one rank.
   using Choice = std::function<Layout(const Machine& machine, const Grid& grid, const Settings& settings)>;
+  /// Measures how fast workers are with the slabs of a layout.
+  using Measure = std::function<void(const Grid& grid, const Layout& layout, std::vector<Candidate>& workers)>;
 
-  /// With several ranks: collective; all must state the same problem and settings, of which rank 0 chooses what the ranks
-  /// have to have alike.
-  /// @throw Error: see discretise; what `choose` throws.
-  SlabbedProblem(Runtime& runtime, const Problem& problem, const Settings& settings, const Choice& choose);
+  /// With several ranks: collective; all must state the same problem and settings, of which rank 0 chooses what the
+  /// ranks have to have alike.
+  /// @param measure see deal_slabs; called before the solver itself is made
+  /// @throw Error: see discretise, deal_slabs; what `choose` and `measure` throw
+  SlabbedProblem(Runtime& runtime, const Problem& problem, const Settings& settings, const Choice& choose,
+                 const Measure& measure = {});
   ~SlabbedProblem() = default;
 
   /// When a solve began, and what had crossed links by then.
@@ -112,13 +98,12 @@ class SlabbedProblem {
 
  private:
   [[nodiscard]] Hints before_passes_hints(Slab s) const;
-  [[nodiscard]] grid::ModelProblem model_problem(const Known& known, Index number) const;
   void require_slab(Index number, const Tile<T>& tile) const;
-  [[nodiscard]] std::vector<double> means_of(const Known& known) const;
 
-  int cpus_ = 0;
+  int cpus_ = 0;                   // of this rank
   std::vector<double> projected_;  // means that the last solve subtracted, per problem; zero: none
-  std::optional<SideValues> side_values_;
+  SideValues side_values_;
+  ModelProblems<T> models_;
 };
 
 /// The AxisRow of every plane as a tile's rows.

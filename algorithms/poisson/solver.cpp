@@ -2,6 +2,8 @@
 
 #include <ranges>
 
+#include "slab_speeds.hpp"
+
 namespace asterism::poisson {
 namespace {
 
@@ -35,16 +37,21 @@ std::vector<ModeTiles> modes_of_ranks(Runtime& runtime, const Grid& grid) {
 
 template <class T>
 Solver<T>::Solver(Runtime& runtime, const Problem& problem, const Settings& settings)
-    : SlabbedProblem<T>(runtime, problem, settings,
-                        [](const Machine& machine, const Grid& grid, const Settings& agreed) {
-                          return choose_layout<T>(machine, grid, agreed, slab_args(grid));
-                        }),
+    : SlabbedProblem<T>(
+          runtime, problem, settings,
+          [](const Machine& machine, const Grid& grid, const Settings& agreed) {
+            return choose_layout<T>(machine, grid, agreed, slab_args(grid));
+          },
+          [&](const Grid& grid, const Layout& layout, std::vector<Candidate>& workers) {
+            const SlabArgs args = planned_args<T>(runtime, grid, layout);
+            measure_slabs<T>(runtime, grid, layout, args, workers);
+          }),
       args_(planned_args<T>(runtime, grid_, layout_)),
       modes_(modes_of_ranks(runtime, grid_)),
       stream_(runtime, layout_, settings, slabs_),
       means_(args_.sets_mean ? slabs_.per_plane(1) : Tiles<double>{}),
-      interface_(runtime, grid_, layout_, slabs_, problem.coordinates.empty() ? Spacing::equal : Spacing::any, axis_,
-                 modes_) {}
+      interface_(runtime, grid_, layout_, slabs_, problem.coordinates.empty() ? Spacing::equal : Spacing::any,
+                 axis_, modes_) {}
 
 template <class T>
 Report Solver<T>::solve(Tiles<T>& f) {

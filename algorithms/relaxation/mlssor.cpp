@@ -10,7 +10,7 @@
 #include "../../runtime/error.hpp"
 #include "../common/iteration.hpp"
 #include "../common/statement.hpp"
-#include "speeds.hpp"
+#include "stripe_room.hpp"
 
 namespace asterism::relaxation::mlssor {
 namespace {
@@ -54,15 +54,13 @@ double expected_radius(double omega, double jacobi_radius) {
 }
 
 template <class T>
-std::vector<Share> cut_for_workers(const Runtime& runtime, const relaxation::Problem& problem,
-                                   const Settings& settings) {
+Partition cut_for_workers(const Runtime& runtime, const relaxation::Problem& problem, const Settings& settings) {
   Statement given = relaxation::statement(problem, sizeof(T));
   given.add("subdomain", settings.subdomain).add("layers", settings.layers).add("alternation", settings.alternate);
   given.add("omega", settings.omega).add("sweeps", settings.sweeps).add("tolerance", settings.tolerance);
   given.add("sweeps between two residuals", settings.check_every).add("stripes", settings.stripes);
   runtime.require_alike(given.text());
-  const std::vector<Candidate> all = relaxation::all_workers(runtime);
-  return cut_rows<T>(choose_workers(all, runtime.ranks(), settings.subdomain), problem, settings);
+  return cut_rows<T>(choose_workers(all_workers(runtime), runtime.ranks(), settings.subdomain), problem, settings);
 }
 
 }  // namespace
@@ -87,8 +85,8 @@ std::vector<Candidate> choose_workers(const std::vector<Candidate>& all, int ran
 }
 
 template <class T>
-std::vector<Share> cut_rows(const std::vector<Candidate>& workers, const relaxation::Problem& problem,
-                            const Settings& settings) {
+Partition cut_rows(const std::vector<Candidate>& workers, const relaxation::Problem& problem,
+                   const Settings& settings) {
   const Index rows = problem.shape[0], nodes = problem.shape[1], n = settings.subdomain;
   const Index whole = std::max<Index>(1, rows / n);
   if (settings.stripes > whole)  // before they are made
@@ -100,43 +98,37 @@ std::vector<Share> cut_rows(const std::vector<Candidate>& workers, const relaxat
       workers,
       settings.stripes > 0 ? settings.stripes : relaxation::worthwhile_stripes(workers, rows * nodes, whole));
   for (;;) {
-    const Index stripes = division.count();
     std::vector<double> speeds;
-    for (const Candidate& worker : division.workers) speeds.push_back(relaxation::speed_of(worker));
-    std::vector<Share> shares = relaxation::shares_of(division, speeds, rows, n, 1);
-    const Stripe stripe{.nodes = nodes, .halo = stripes == 1 ? 1 : settings.layers};
-    if (settings.stripes == 0 && relaxation::split_too_high(division, shares, stripe, sizeof(T), whole))
+    for (const Candidate& worker : division.workers) speeds.push_back(speed_of(worker));
+    const Partition stripes = relaxation::cut_stripes(division, speeds, rows, {.unit = n, .least = 1});
+    const Stripe stripe{.nodes = nodes, .halo = stripes.count() == 1 ? 1 : settings.layers};
+    if (settings.stripes == 0 && relaxation::split_too_high(division, stripes.parts(), stripe, sizeof(T), whole))
       continue;
-    relaxation::require_room(division, shares, stripe, sizeof(T), whole);
-    return shares;
+    relaxation::require_room(division, stripes.parts(), stripe, sizeof(T), whole);
+    return stripes;
   }
 }
 
-template std::vector<Share> cut_rows<float>(const std::vector<Candidate>&, const relaxation::Problem&,
-                                            const Settings&);
-template std::vector<Share> cut_rows<double>(const std::vector<Candidate>&, const relaxation::Problem&,
-                                             const Settings&);
+template Partition cut_rows<float>(const std::vector<Candidate>&, const relaxation::Problem&, const Settings&);
+template Partition cut_rows<double>(const std::vector<Candidate>&, const relaxation::Problem&, const Settings&);
 
 template <class T>
 Solver<T>::Solver(Runtime& runtime, const relaxation::Problem& problem, const Settings& settings)
     : runtime_(&runtime),
       settings_(completed(problem, settings)),
       grid_(runtime, problem, cut_for_workers<T>(runtime, problem, settings_)),
-      sums_(runtime, shares()) {
-  const Machine machine = runtime.machine();
-  cpus_ = machine.count(WorkerKind::cpu);
-  gpus_ = machine.count(WorkerKind::cuda);
-  tasks_in_memory_ = relaxation::tasks_in_memory(machine);
-  settings_.stripes = static_cast<Index>(shares().size());
+      sums_(runtime, stripes()) {
+  tasks_in_memory_ = tasks_in_memory(runtime.machine());
+  settings_.stripes = static_cast<Index>(stripes().size());
   make_tiles();
 }
 
 template <class T>
 void Solver<T>::make_tiles() {
   for (int rank = 0; rank < runtime_->ranks(); ++rank) frame_rows_.push_back(grid_.frame_rows(rank));
-  for (std::size_t s = 0; s < shares().size(); ++s) {
+  for (std::size_t s = 0; s < stripes().size(); ++s) {
     const Stripe shape = stripe(s).stripe;
-    const int rank = shares()[s].rank;
+    const int rank = stripes()[s].rank;
     const auto tile = [&](Index r, Index c) { return Tile<T>(*runtime_, r, c, rank); };
     const auto edge = [&](Index r) { return tile(r, shape.tile_cols()); };
     StripeTiles t{edge(shape.tile_rows()),
@@ -158,7 +150,7 @@ void Solver<T>::make_tiles() {
 
 template <class T>
 MultiLayer Solver<T>::stripe(std::size_t s) const {
-  const bool alone = shares().size() == 1;
+  const bool alone = stripes().size() == 1;
   return {.stripe = grid_.stripe(s, alone ? 1 : settings_.layers),
           .grid_rows = grid_.rows(),
           .subdomain = settings_.subdomain,
@@ -179,21 +171,19 @@ HalfSweep Solver<T>::half(std::size_t s) const {
 template <class T>
 Hints Solver<T>::hints(std::size_t s, Index sweeps) const {
   const auto number = [](Index n) { return static_cast<std::uint64_t>(n); };
-  const Share& share = shares()[s];
-  Hints hints{.where = share.where,
-              .cost = (number(settings_.subdomain) << 40) + (number(settings_.layers) << 20) + number(sweeps),
-              .label = fmt::format("stripe {}", s)};
+  Hints hints = grid_.stripes().hints(static_cast<Index>(s));
+  hints.cost = (number(settings_.subdomain) << 40) + (number(settings_.layers) << 20) + number(sweeps);
+  hints.label = fmt::format("stripe {}", s);
   if (tasks_in_memory_) runtime_->wait_for_room(*tasks_in_memory_);
-  // A pinned task runs its codelet's first implementation; where there is no choice of workers, StarPU
-  // chooses among the implementations by its models.
-  if ((share.where == Where::cuda ? gpus_ : cpus_) > 1) hints.worker = share.worker;
   return hints;
 }
 
 template <class T>
 std::size_t Solver<T>::previous(std::size_t s, Direction direction) const {
-  if (direction == Direction::forward) return s > 0 ? s - 1 : s;
-  return s + 1 < shares().size() ? s + 1 : s;
+  const auto number = static_cast<Index>(s);
+  const Partition& stripes = grid_.stripes();
+  const auto other = direction == Direction::forward ? stripes.before(number) : stripes.after(number);
+  return static_cast<std::size_t>(other.value_or(number));
 }
 template <class T>
 std::size_t Solver<T>::next(std::size_t s, Direction direction) const {
@@ -208,22 +198,22 @@ const Tile<T>& Solver<T>::source(std::size_t s) const {
 /// f and u to the workers, with the frame and the neighbours' rows around them.
 template <class T>
 void Solver<T>::load(const T* f, T* u) {
-  const std::size_t stripes = shares().size();
+  const std::size_t count = stripes().size();
   std::vector<Tile<T>> borrowed, others, tops, bottoms;
-  for (std::vector<Tile<T>>* list : {&borrowed, &others, &tops, &bottoms}) list->reserve(2 * stripes);
+  for (std::vector<Tile<T>>* list : {&borrowed, &others, &tops, &bottoms}) list->reserve(2 * count);
   direction_ = Direction::forward;
   last_.reset();
-  for (std::size_t s = 0; s < stripes; ++s) {
+  for (std::size_t s = 0; s < count; ++s) {
     StripeTiles& t = tiles_[s];
     const Stripe shape = stripe(s).stripe;
-    const auto edge = [&](Index r) { return Tile<T>(*runtime_, r, shape.tile_cols(), shares()[s].rank); };
+    const auto edge = [&](Index r) { return Tile<T>(*runtime_, r, shape.tile_cols(), stripes()[s].rank); };
     if (has_source_) t.g = edge(shape.tile_rows());
     const Tile<T>& guess = borrowed.emplace_back(grid_.borrow(u, s));
     const Tile<T>& rows_of_f =
         has_source_ ? borrowed.emplace_back(grid_.borrow(const_cast<T*>(f), s)) : t.no_source;  // only read
     const Tile<T>& other = others.emplace_back(edge(shape.tile_rows()));  // which only other methods need
     const Tile<T>& nothing =
-        has_source_ ? t.g : others.emplace_back(Tile<T>(*runtime_, 1, 1, shares()[s].rank));
+        has_source_ ? t.g : others.emplace_back(Tile<T>(*runtime_, 1, 1, stripes()[s].rank));
     codelets::fill_stripe<T>({shape, discretisation().diagonal, has_source_}, rows_of_f, guess,
                              grid_.mine(frame_rows_, s), t.frame_columns, t.u, other, nothing, hints(s));
     codelets::copy_edges<T>(shape, t.u, t.top, t.bottom, hints(s));
@@ -231,7 +221,7 @@ void Solver<T>::load(const T* f, T* u) {
     const Tile<T>& bottom = bottoms.emplace_back(edge(shape.halo));
     if (has_source_) codelets::copy_edges<T>(shape, t.g, top, bottom, hints(s));
   }
-  for (std::size_t s = 0; s < stripes && stripes > 1; ++s) {
+  for (std::size_t s = 0; s < count && count > 1; ++s) {
     const std::size_t before = previous(s, Direction::forward), after = next(s, Direction::forward);
     codelets::fill_ghosts<T>(stripe(s).stripe, tiles_[s].u, tiles_[before].bottom, tiles_[after].top,
                              hints(s));
@@ -245,12 +235,12 @@ void Solver<T>::load(const T* f, T* u) {
 /// the trail.
 template <class T>
 void Solver<T>::sweep(Index sweeps) {
-  if (shares().size() == 1) return sweep_alone(sweeps);
+  if (stripes().size() == 1) return sweep_alone(sweeps);
   for (Index k = 0; k < sweeps; ++k) {
-    for (std::size_t s = 0; s < shares().size(); ++s)
+    for (std::size_t s = 0; s < stripes().size(); ++s)
       codelets::mlssor_T11_T12<T>(half(s), tiles_[s].u, source(s),
                                   tiles_[previous(s, half(s).arriving)].trail, tiles_[s].lead, hints(s));
-    for (std::size_t s = 0; s < shares().size(); ++s)
+    for (std::size_t s = 0; s < stripes().size(); ++s)
       codelets::mlssor_T21_T22<T>(half(s), tiles_[s].u, source(s), tiles_[next(s, direction_)].lead,
                                   tiles_[s].trail, hints(s));
     last_ = direction_;
@@ -277,8 +267,8 @@ void Solver<T>::sweep_alone(Index sweeps) {
 /// Completes all stripes' own rows: the neighbours may have relaxed some of them last.
 template <class T>
 void Solver<T>::receive() {
-  if (!last_ || shares().size() == 1) return;
-  for (std::size_t s = 0; s < shares().size(); ++s)
+  if (!last_ || stripes().size() == 1) return;
+  for (std::size_t s = 0; s < stripes().size(); ++s)
     codelets::mlssor_receive<T>(half(s), tiles_[s].u, tiles_[previous(s, *last_)].trail, hints(s));
 }
 
@@ -286,9 +276,9 @@ template <class T>
 void Solver<T>::submit_residual(Index number) {
   const Discretisation& a = discretisation();
   receive();
-  for (std::size_t s = 0; s < shares().size(); ++s)
+  for (std::size_t s = 0; s < stripes().size(); ++s)
     codelets::copy_edges<T>(stripe(s).stripe, tiles_[s].u, tiles_[s].top, tiles_[s].bottom, hints(s));
-  for (std::size_t s = 0; s < shares().size(); ++s) {
+  for (std::size_t s = 0; s < stripes().size(); ++s) {
     StripeTiles& t = tiles_[s];
     codelets::stripe_residual<T>({stripe(s).stripe, a.along_y, a.along_x, has_source_}, t.u,
                                  source(s), tiles_[previous(s, Direction::forward)].bottom,
@@ -300,9 +290,9 @@ void Solver<T>::submit_residual(Index number) {
 template <class T>
 void Solver<T>::store(T* u) {
   std::vector<Tile<T>> borrowed;
-  borrowed.reserve(shares().size());
+  borrowed.reserve(stripes().size());
   receive();
-  for (std::size_t s = 0; s < shares().size(); ++s) {
+  for (std::size_t s = 0; s < stripes().size(); ++s) {
     const Tile<T>& result = borrowed.emplace_back(grid_.borrow(u, s));
     codelets::store_stripe<T>(stripe(s).stripe, tiles_[s].u, result, hints(s));
     result.fetch();

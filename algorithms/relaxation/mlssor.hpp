@@ -18,7 +18,6 @@
 #include "problem.hpp"
 #include "residual_sums.hpp"
 #include "striped_problem.hpp"
-#include "stripes.hpp"
 
 namespace asterism::relaxation::mlssor {
 
@@ -38,21 +37,17 @@ struct Settings {
   Observer observer = {};  ///< is told the residuals, with relaxations for iterations; each rank's own
 };
 
-using relaxation::Candidate;
-using relaxation::Share;
-
 /// Those workers that take part, of all those of all ranks: each rank's GPUs, or its cores where it has none
 /// or subdomains are too large for them. @throw Error: a rank has no worker that can.
 std::vector<Candidate> choose_workers(const std::vector<Candidate>& all, int ranks, Index subdomain);
 
 /// Stripes of whole rows of subdomains, but for what is left over, which goes to the last one. A GPU has as
-/// many rows as 200 cores (relaxation::speed_of), where a rank without GPUs takes part beside ranks with
+/// many rows as 200 cores (speed_of), where a rank without GPUs takes part beside ranks with
 /// some. Where settings.stripes is 0: a stripe for each worker that has enough to do, more where its memory
 /// asks for it. @param settings complete (layers)
 /// @throw Error: more stripes than there are whole rows of subdomains.
 template <class T>
-std::vector<Share> cut_rows(const std::vector<Candidate>& workers, const relaxation::Problem& problem,
-                            const Settings& settings);
+Partition cut_rows(const std::vector<Candidate>& workers, const relaxation::Problem& problem, const Settings& settings);
 
 /// Plans once, solves any number of right-hand sides.
 template <class T>
@@ -71,7 +66,7 @@ class Solver {
   [[nodiscard]] const Settings& settings() const { return settings_; }
   [[nodiscard]] const Discretisation& discretisation() const { return grid_.discretisation(); }
   /// Of all ranks, from the first row to the last.
-  [[nodiscard]] const std::vector<Share>& shares() const { return grid_.shares(); }
+  [[nodiscard]] const std::vector<asterism::Part>& stripes() const { return grid_.stripes().parts(); }
 
   /// @param f  this rank's rows of f, contiguous; nullptr (on all ranks): Laplace's equation, f = 0
   /// @param u  this rank's rows: the first guess, then the result
@@ -105,7 +100,6 @@ class Solver {
 
   Runtime* runtime_;
   Settings settings_;
-  int cpus_ = 0, gpus_ = 0;  // of this rank
   std::optional<std::size_t> tasks_in_memory_;
   relaxation::StripedProblem<T> grid_;
   relaxation::ResidualSums sums_;

@@ -7,6 +7,7 @@
 
 #include "../../codelets/relaxation/sweeps.hpp"
 #include "../common/observer.hpp"
+#include "../common/workers.hpp"
 
 namespace asterism {
 class Statement;
@@ -36,12 +37,6 @@ enum class Exchange {
   /// Not at all between the colours of a sweep, only after it: what [Czapinski 2014] 4.2 shows to go wrong. For
   /// experiments.
   stale,
-};
-
-/// How the rows are divided among the workers.
-enum class Balance {
-  measured,  ///< by the speed of each worker, measured with a few sweeps where workers may differ
-  equal,
 };
 
 struct Settings {

@@ -7,30 +7,30 @@
 
 #include "../../runtime/collectives.hpp"
 #include "../common/one_per_rank.hpp"
-#include "speeds.hpp"
+#include "../common/speeds.hpp"
 
 namespace asterism::relaxation {
 
 using sums::Scaled;
 using sums::SquareSum;
 
-ResidualSums::ResidualSums(Runtime& runtime, const std::vector<Share>& shares)
-    : runtime_(&runtime), shares_(shares), work_(one_per_rank<SquareSum>(runtime, 1, residual_scratch)) {
-  for (const Share& share : shares)
+ResidualSums::ResidualSums(Runtime& runtime, const std::vector<Part>& stripes)
+    : runtime_(&runtime), stripes_(stripes), work_(one_per_rank<SquareSum>(runtime, 1, residual_scratch)) {
+  for (const Part& stripe : stripes)
     for (std::vector<Tile<SquareSum>>& sums : sums_)
-      sums.emplace_back(runtime, 1, residual_parts, share.rank);
+      sums.emplace_back(runtime, 1, residual_parts, stripe.rank);
 }
 
 const Tile<SquareSum>& ResidualSums::sums(std::size_t s, Index number) const { return sums_[number % 2][s]; }
 
 const Tile<SquareSum>& ResidualSums::work(std::size_t s) const {
-  return work_[static_cast<std::size_t>(shares_[s].rank)];
+  return work_[static_cast<std::size_t>(stripes_[s].rank)];
 }
 
 std::optional<Norms> ResidualSums::norms(Index number, double diagonal, const Scaled& lifted) const {
   constexpr std::size_t parts = residual_parts;
-  std::vector<SquareSum> all(shares_.size() * parts);
-  for (std::size_t s = 0; s < shares_.size(); ++s) {
+  std::vector<SquareSum> all(stripes_.size() * parts);
+  for (std::size_t s = 0; s < stripes_.size(); ++s) {
     const Tile<SquareSum>& tile = sums(s, number);
     if (tile.owner() != runtime_->rank()) continue;
     tile.wait();
@@ -50,9 +50,9 @@ std::optional<Norms> ResidualSums::norms(Index number, double diagonal, const Sc
 
 double ResidualSums::spread(Index number) const {
   std::map<std::pair<Where, int>, std::vector<const detail::TileBase*>> tiles_of;  // this rank's workers
-  for (std::size_t s = 0; s < shares_.size(); ++s)
-    if (shares_[s].rank == runtime_->rank())
-      tiles_of[{shares_[s].where, shares_[s].worker}].push_back(&sums(s, number));
+  for (std::size_t s = 0; s < stripes_.size(); ++s)
+    if (stripes_[s].rank == runtime_->rank())
+      tiles_of[{stripes_[s].where, stripes_[s].worker}].push_back(&sums(s, number));
   if (tiles_of.empty()) return 0;
   std::vector<std::vector<const detail::TileBase*>> tiles;
   for (const auto& [worker, its_tiles] : tiles_of) tiles.push_back(its_tiles);

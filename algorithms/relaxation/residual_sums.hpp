@@ -17,7 +17,7 @@ namespace asterism::relaxation {
 /// residuals, so that the one is looked at while the workers are at the next.
 class ResidualSums {
  public:
-  ResidualSums(Runtime& runtime, const std::vector<Share>& shares);
+  ResidualSums(Runtime& runtime, const std::vector<Part>& stripes);
 
   /// What codelets::stripe_residual writes for residual number `number`, and its scratch memory.
   [[nodiscard]] const Tile<sums::SquareSum>& sums(std::size_t s, Index number) const;
@@ -33,7 +33,7 @@ class ResidualSums {
 
  private:
   Runtime* runtime_;
-  std::vector<Share> shares_;
+  std::vector<Part> stripes_;
   std::vector<Tile<sums::SquareSum>> sums_[2];  // of each stripe
   std::vector<Tile<sums::SquareSum>> work_;     // one per rank
 };

@@ -9,6 +9,7 @@
 #include "../common/one_per_rank.hpp"
 #include "../common/statement.hpp"
 #include "speeds.hpp"
+#include "stripe_arguments.hpp"
 
 namespace asterism::relaxation {
 namespace {
@@ -42,13 +43,10 @@ Solver<T>::Solver(Runtime& runtime, const Problem& problem, const Settings& sett
     : runtime_(&runtime),
       settings_(completed(problem, settings)),
       cut_(cut_for_workers<T>(runtime, problem, settings_)),
-      grid_(runtime, problem, cut_.shares),
-      sums_(runtime, cut_.shares) {
-  const Machine machine = runtime.machine();
-  cpus_ = machine.count(WorkerKind::cpu);
-  gpus_ = machine.count(WorkerKind::cuda);
-  tasks_in_memory_ = tasks_in_memory(machine);
-  settings_.stripes = static_cast<Index>(shares().size());
+      grid_(runtime, problem, cut_.stripes),
+      sums_(runtime, stripes()) {
+  tasks_in_memory_ = tasks_in_memory(runtime.machine());
+  settings_.stripes = static_cast<Index>(stripes().size());
   settings_.sweeps_per_task = cut_.sweeps_per_task;
   if (settings.check_every == 0)
     settings_.check_every = rounded_up(settings_.check_every, settings_.sweeps_per_task);
@@ -62,9 +60,9 @@ void Solver<T>::make_tiles() {
     set(*runtime_, nothing_.emplace_back(*runtime_, 1, 1, rank), [](Index, Index) { return 0; });
   }
   if (overlaps()) border_work_ = one_per_rank<T>(*runtime_, 1, border_scratch(stripe(0)));
-  for (std::size_t s = 0; s < shares().size(); ++s) {
+  for (std::size_t s = 0; s < stripes().size(); ++s) {
     const Stripe shape = stripe(s);
-    const auto tile = [&](Index r, Index c) { return Tile<T>(*runtime_, r, c, shares()[s].rank); };
+    const auto tile = [&](Index r, Index c) { return Tile<T>(*runtime_, r, c, stripes()[s].rank); };
     StripeTiles tiles{tile(shape.tile_rows(), shape.tile_cols()),
                       tile(shape.tile_rows(), shape.tile_cols()),
                       tile(shape.tile_rows(), shape.tile_cols()),
@@ -87,19 +85,16 @@ Stripe Solver<T>::stripe(std::size_t s) const {
 /// Of a task that is submitted now; waits for room for it.
 template <class T>
 Hints Solver<T>::hints(std::size_t s, Index sweeps) const {
-  const Share& share = shares()[s];
-  Hints hints{
-      .where = share.where, .cost = static_cast<std::uint64_t>(sweeps), .label = fmt::format("stripe {}", s)};
+  Hints hints = grid_.stripes().hints(static_cast<Index>(s));
+  hints.cost = static_cast<std::uint64_t>(sweeps);
+  hints.label = fmt::format("stripe {}", s);
   if (tasks_in_memory_) runtime_->wait_for_room(*tasks_in_memory_);
-  // A pinned task runs its codelet's first implementation; where there is no choice of workers, StarPU
-  // chooses among the implementations by its models.
-  if ((share.where == Where::cuda ? gpus_ : cpus_) > 1) hints.worker = share.worker;
   return hints;
 }
 
 template <class T>
 bool Solver<T>::overlaps() const {
-  return settings_.exchange == Exchange::overlapped && shares().size() > 1;
+  return settings_.exchange == Exchange::overlapped && stripes().size() > 1;
 }
 
 /// What belongs into the ghost rows; at an end of the grid any tile of this shape, which nobody looks at.
@@ -109,7 +104,7 @@ const Tile<T>& Solver<T>::above(std::size_t s, int set) const {
 }
 template <class T>
 const Tile<T>& Solver<T>::below(std::size_t s, int set) const {
-  return s + 1 < shares().size() ? tiles_[s + 1].top[set] : tiles_[s].bottom[set];
+  return s + 1 < stripes().size() ? tiles_[s + 1].top[set] : tiles_[s].bottom[set];
 }
 
 template <class T>
@@ -121,9 +116,9 @@ const Tile<T>& Solver<T>::source(std::size_t s) const {
 template <class T>
 void Solver<T>::load(const T* f, T* u) {
   std::vector<Tile<T>> borrowed;
-  borrowed.reserve(2 * shares().size());
+  borrowed.reserve(2 * stripes().size());
   set_ = 0;
-  for (std::size_t s = 0; s < shares().size(); ++s) {
+  for (std::size_t s = 0; s < stripes().size(); ++s) {
     StripeTiles& t = tiles_[s];
     const Tile<T>& guess = borrowed.emplace_back(grid_.borrow(u, s));
     const Tile<T>& rows_of_f = has_source_
@@ -134,15 +129,15 @@ void Solver<T>::load(const T* f, T* u) {
     codelets::copy_edges<T>(stripe(s), t.u, t.top[0], t.bottom[0], hints(s));
     if (has_source_) codelets::copy_edges<T>(stripe(s), t.g, t.top[1], t.bottom[1], hints(s));
   }
-  for (std::size_t s = 0; s < shares().size() && has_source_; ++s)
+  for (std::size_t s = 0; s < stripes().size() && has_source_; ++s)
     codelets::fill_ghosts<T>(stripe(s), tiles_[s].g, above(s, 1), below(s, 1), hints(s));
 }
 
 template <class T>
 void Solver<T>::store(T* u) {
   std::vector<Tile<T>> borrowed;
-  borrowed.reserve(shares().size());
-  for (std::size_t s = 0; s < shares().size(); ++s) {
+  borrowed.reserve(stripes().size());
+  for (std::size_t s = 0; s < stripes().size(); ++s) {
     const Tile<T>& result = borrowed.emplace_back(grid_.borrow(u, s));
     codelets::store_stripe<T>(stripe(s), tiles_[s].u, result, hints(s));
     result.fetch();
@@ -163,10 +158,10 @@ void Solver<T>::sweep(Index sweeps) {
 template <class T>
 void Solver<T>::task_step(Index sweeps) {
   if (overlaps()) {
-    for (std::size_t s = 0; s < shares().size(); ++s) relax_border(s, sweeps);
-    for (std::size_t s = 0; s < shares().size(); ++s) relax_interior(s, sweeps);
+    for (std::size_t s = 0; s < stripes().size(); ++s) relax_border(s, sweeps);
+    for (std::size_t s = 0; s < stripes().size(); ++s) relax_interior(s, sweeps);
   } else {
-    for (std::size_t s = 0; s < shares().size(); ++s) relax_all(s, sweeps);
+    for (std::size_t s = 0; s < stripes().size(); ++s) relax_all(s, sweeps);
   }
   if (sweeps % 2 == 1)
     for (StripeTiles& t : tiles_) std::swap(t.u, t.other);
@@ -223,7 +218,7 @@ void Solver<T>::relax_all(std::size_t s, Index sweeps) {
 template <class T>
 void Solver<T>::submit_residual(Index number) {
   const Discretisation& a = discretisation();
-  for (std::size_t s = 0; s < shares().size(); ++s) {
+  for (std::size_t s = 0; s < stripes().size(); ++s) {
     StripeTiles& t = tiles_[s];
     codelets::stripe_residual<T>({stripe(s), a.along_y, a.along_x, has_source_}, t.u, source(s),
                                  above(s, set_), below(s, set_), sums_.sums(s, number), sums_.work(s),

@@ -39,7 +39,7 @@ class Solver {
   [[nodiscard]] const Settings& settings() const { return settings_; }
   [[nodiscard]] const Discretisation& discretisation() const { return grid_.discretisation(); }
   /// Of all ranks, from the first row to the last.
-  [[nodiscard]] const std::vector<Share>& shares() const { return grid_.shares(); }
+  [[nodiscard]] const std::vector<Part>& stripes() const { return grid_.stripes().parts(); }
 
   /// @param f  this rank's rows of f, contiguous; nullptr (on all ranks): Laplace's equation, f = 0
   /// @param u  this rank's rows: the first guess, then the result
@@ -78,7 +78,6 @@ class Solver {
 
   Runtime* runtime_;
   Settings settings_;
-  int cpus_ = 0, gpus_ = 0;  // of this rank
   std::optional<std::size_t> tasks_in_memory_;
   Cut cut_;
   StripedProblem<T> grid_;

@@ -11,32 +11,22 @@
 namespace asterism::relaxation {
 
 template <class T>
-StripedProblem<T>::StripedProblem(Runtime& runtime, const Problem& problem, std::vector<Share> shares)
-    : runtime_(&runtime), problem_(problem), grid_(discretise(problem)), shares_(std::move(shares)) {}
-
-template <class T>
-Index StripedProblem<T>::first_row() const {
-  for (const Share& share : shares_)
-    if (share.rank >= runtime_->rank()) return share.first_row;
-  return rows();
-}
-
-template <class T>
-Index StripedProblem<T>::row_count() const {
-  Index count = 0;
-  for (const Share& share : shares_)
-    if (share.rank == runtime_->rank()) count += share.rows;
-  return count;
-}
+StripedProblem<T>::StripedProblem(Runtime& runtime, const Problem& problem, Partition stripes)
+    : runtime_(&runtime),
+      problem_(problem),
+      grid_(discretise(problem)),
+      stripes_(std::move(stripes)),
+      mine_(stripes_.elements_of(runtime.rank())) {}
 
 template <class T>
 Stripe StripedProblem<T>::stripe(std::size_t s, Index halo) const {
-  return {.rows = shares_[s].rows,
+  const auto number = static_cast<Index>(s);
+  return {.rows = stripes_[number].size,
           .nodes = nodes(),
           .halo = halo,
-          .first_row = shares_[s].first_row,
-          .first = s == 0,
-          .last = s + 1 == shares_.size()};
+          .first_row = stripes_[number].first,
+          .first = !stripes_.before(number),
+          .last = !stripes_.after(number)};
 }
 
 template <class T>
@@ -52,7 +42,7 @@ Tile<T> StripedProblem<T>::frame_rows(int rank) const {
 template <class T>
 Tile<T> StripedProblem<T>::frame_columns(std::size_t s, Index halo) const {
   const Stripe shape = stripe(s, halo);
-  Tile<T> tile(*runtime_, shape.tile_rows(), 2, shares_[s].rank);
+  Tile<T> tile(*runtime_, shape.tile_rows(), 2, stripes_.owner(static_cast<Index>(s)));
   set(*runtime_, tile, [&](Index r, Index side) {
     const Index row = shape.first_row - halo + r;
     const bool corner = row < 0 || row >= rows();
@@ -63,10 +53,10 @@ Tile<T> StripedProblem<T>::frame_columns(std::size_t s, Index halo) const {
 
 template <class T>
 Tile<T> StripedProblem<T>::borrow(T* rows, std::size_t s) const {
-  const Share& share = shares_[s];
-  const bool mine = share.rank == runtime_->rank();
-  return Tile<T>(*runtime_, mine ? rows + (share.first_row - first_row()) * nodes() : nullptr, share.rows,
-                 nodes(), nodes(), share.rank);
+  const Part& part = stripes_[static_cast<Index>(s)];
+  const bool mine = part.rank == runtime_->rank();
+  return Tile<T>(*runtime_, mine ? rows + (part.first - first_row()) * nodes() : nullptr, part.size, nodes(), nodes(),
+                 part.rank);
 }
 
 template <class T>

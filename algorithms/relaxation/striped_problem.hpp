@@ -7,8 +7,8 @@
 #include "../../codelets/sums/scaled.hpp"
 #include "../../runtime/runtime.hpp"
 #include "../../runtime/tile.hpp"
+#include "../common/partition.hpp"
 #include "problem.hpp"
-#include "stripes.hpp"
 
 namespace asterism::relaxation {
 
@@ -25,16 +25,16 @@ void set(const Runtime& runtime, const Tile<T>& tile, Value value) {
 template <class T>
 class StripedProblem {
  public:
-  /// @param shares of all ranks, from the first row to the last; those of a rank follow each other
-  StripedProblem(Runtime& runtime, const Problem& problem, std::vector<Share> shares);
+  /// @param stripes of the rows
+  StripedProblem(Runtime& runtime, const Problem& problem, Partition stripes);
 
   [[nodiscard]] Index rows() const { return problem_.shape[0]; }
   [[nodiscard]] Index nodes() const { return problem_.shape[1]; }
   [[nodiscard]] const Discretisation& discretisation() const { return grid_; }
-  [[nodiscard]] const std::vector<Share>& shares() const { return shares_; }
+  [[nodiscard]] const Partition& stripes() const { return stripes_; }
   /// This rank's rows: [first_row, first_row + row_count); there may be none.
-  [[nodiscard]] Index first_row() const;
-  [[nodiscard]] Index row_count() const;
+  [[nodiscard]] Index first_row() const { return mine_.first; }
+  [[nodiscard]] Index row_count() const { return mine_.count(); }
   [[nodiscard]] Stripe stripe(std::size_t s, Index halo) const;
 
   /// Tiles for codelets::fill_stripe: 2 x (nodes + 2), the frame's rows, for a rank's stripes; and (rows + 2
@@ -47,7 +47,7 @@ class StripedProblem {
   /// That of the rank that works on the stripe.
   template <class U>
   [[nodiscard]] const Tile<U>& mine(const std::vector<Tile<U>>& one_per_rank, std::size_t s) const {
-    return one_per_rank[static_cast<std::size_t>(shares_[s].rank)];
+    return stripes_.mine(one_per_rank, static_cast<Index>(s));
   }
 
   /// Whether there is an f: on all ranks that have rows, or on none. With several ranks: collective.
@@ -61,7 +61,8 @@ class StripedProblem {
   Runtime* runtime_;
   Problem problem_;
   Discretisation grid_;
-  std::vector<Share> shares_;
+  Partition stripes_;
+  Partition::Range mine_;  // rows
 };
 
 }  // namespace asterism::relaxation

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "../../runtime/error.hpp"
-#include "../relaxation/stripes.hpp"
+#include "../common/workers.hpp"
 
 namespace asterism::wavefront {
 namespace {
@@ -25,7 +25,7 @@ Index most_slices(const Machine& machine, const WavefrontArgs& grid, std::size_t
   const Index slices = cpu::wavefront_slices(grid);
   const double room = static_cast<double>(machine.capacity(MemoryKind::main)),
                slice = static_cast<double>(slice_size(grid)) * static_cast<double>(element);
-  const std::optional<std::size_t> tasks = relaxation::tasks_in_memory(machine);
+  const std::optional<std::size_t> tasks = tasks_in_memory(machine);
   if (!tasks && 2 * slice * static_cast<double>(slices) > room)
     throw Error(
         fmt::format("{} unknowns and their f take {}, main memory has {} for them; allow more (--memory), or "

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "../common/iteration.hpp"
-#include "../relaxation/stripes.hpp"
+#include "../common/workers.hpp"
 
 namespace asterism::wavefront {
 namespace {
@@ -50,7 +50,7 @@ void Solver<T>::choose_layout(const Machine& machine) {
     height_ = cpu::wavefront_slices(grid_);
   } else {
     settings_.layout = layout_on_cpus(machine, grid_, sizeof(T), settings_.layout);
-    tasks_in_memory_ = relaxation::tasks_in_memory(machine);
+    tasks_in_memory_ = tasks_in_memory(machine);
     height_ = height_of(*settings_.layout, grid_.dimensions);
   }
   grid_.layout = *settings_.layout;

@@ -32,6 +32,7 @@ struct Solve {
   poisson::Settings settings;
   bool gemm = false, f32 = false;
   bool owned = false;     ///< whether f lies in the runtime's memory
+  Index heavier = 0;      ///< each rank weighs so much more than the one before it; 0: by their workers
   std::vector<double> f;  ///< numbers that the precision holds
 };
 
@@ -193,6 +194,7 @@ void draw_settings(Draw& draw, Solve& s) {
   s.settings.slab_planes = kind == 0 ? 0 : kind == 1 ? 1 : kind == 2 ? planes : draw.integer(1, planes);
   s.settings.fetch_result = draw.chance(0.5);
   s.owned = draw.chance(0.3);
+  s.heavier = draw.integer(0, 3);
 }
 
 std::shared_ptr<const Solve> draw_solve(Draw& draw, bool waves) {
@@ -230,7 +232,8 @@ std::string words(const Solve& s) {
   }
   const char* const modes[] = {"automatic", "incore", "streaming"};
   return fmt::format(
-      "{} {}, ends {}, {}, lambda {}, {}{}; {}, {}, {}, slabs of {} planes, mean {}, f in {} memory{}",
+      "{} {}, ends {}, {}, lambda {}, {}{}; {}, {}, {}, slabs of {} planes, mean {}, f in {} memory, ranks heavier by "
+      "{}{}",
       poisson::to_string(p.shape), p.centering == Centering::node ? "nodes" : "cells", conditions,
       p.coordinates.empty() ? fmt::format("lengths {}", fmt::join(p.lengths, " x "))
                             : fmt::format("coordinates {}", fmt::join(p.coordinates, " ")),
@@ -239,7 +242,7 @@ std::string words(const Solve& s) {
       s.settings.fetch_result ? "fetched" : "not fetched",
       s.settings.slab_planes == 0 ? "any number of" : fmt::format("{}", s.settings.slab_planes),
       s.settings.mean == poisson::Mean::project ? "projected" : "required",
-      s.owned ? "the runtime's" : "the caller's", given);
+      s.owned ? "the runtime's" : "the caller's", s.heavier, given);
 }
 
 // --- Solving and judging
@@ -253,7 +256,10 @@ struct Solution {
 
 template <class T, template <class> class Solver>
 Solution solve_by(Runtime& runtime, const Solve& s) {
-  Solver<T> solver(runtime, s.problem, s.settings);
+  poisson::Settings settings = s.settings;
+  for (int rank = 0; rank < runtime.ranks() && s.heavier > 0; ++rank)
+    settings.weights.push_back(1.0 + static_cast<double>(s.heavier * rank));
+  Solver<T> solver(runtime, s.problem, settings);
   const Index columns = solver.grid().columns();
   const auto copy_rows = [&](Index slab, Tile<T>& tile, typename HostView<T>::Access access,
                              auto copy) {  // copy(row, its place in f)

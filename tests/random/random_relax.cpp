@@ -13,6 +13,7 @@
 #include "../support/worst.hpp"
 #include "algorithms/relaxation/mlssor.hpp"
 #include "algorithms/relaxation/solver.hpp"
+#include "algorithms/relaxation/stripe_arguments.hpp"
 #include "algorithms/wavefront/solver.hpp"
 #include "random_problems.hpp"
 #include "runtime/collectives.hpp"
@@ -115,7 +116,7 @@ void draw_settings(Draw& draw, Relaxation& r) {
                    {relaxation::Arrangement::natural, relaxation::Arrangement::separated}),
                .exchange = draw.pick<relaxation::Exchange>(
                    {relaxation::Exchange::overlapped, relaxation::Exchange::blocking}),
-               .balance = relaxation::Balance::equal};
+               .balance = Balance::equal};
   if (r.method == Method::sor || r.method == Method::ssor) r.stripes.omega = draw_omega(draw);
   const Index least = 2 * relaxation::ghost_rows(r.stripes.method, 1);
   if (draw.chance(0.7)) r.stripes.stripes = draw.integer(1, std::max<Index>(1, rows / least));

@@ -18,7 +18,7 @@
 namespace asterism::test {
 
 using relaxation::Arrangement;
-using relaxation::Balance;
+
 using relaxation::Exchange;
 using relaxation::Method;
 using relaxation::Problem;
@@ -63,7 +63,7 @@ template <class T, class Settings = relaxation::Settings>
 struct Run {
   Report report;
   Settings settings;
-  std::vector<relaxation::Share> shares;
+  std::vector<asterism::Part> stripes;
   std::vector<T> u;  ///< of all ranks
 };
 
@@ -78,7 +78,7 @@ Run<T, Settings> run(Runtime& runtime, const Problem& problem, const std::type_i
   Run<T, Settings> result;
   result.report = solver.solve(f.empty() ? nullptr : f.data() + first, u.data());
   result.settings = solver.settings();
-  result.shares = solver.shares();
+  result.stripes = solver.stripes();
   std::vector<double> all(guess.size());
   std::copy(u.begin(), u.end(), all.begin() + first);
   sum_over_ranks(runtime, all.data(), static_cast<Index>(all.size()));

@@ -120,7 +120,7 @@ TEST_CASE_TEMPLATE("the solver's iterates do not depend on stripes, workers and 
           INFO((Case{c.m, c.n, c.subdomain, layers}));
           CHECK(found.report.reason == Reason::solved);
           CHECK(found.report.iterations == settings.sweeps);
-          CHECK(static_cast<Index>(found.shares.size()) == found.settings.stripes);
+          CHECK(static_cast<Index>(found.stripes.size()) == found.settings.stripes);
           REQUIRE(largest_difference(found.u, expected) <= leeway<T>(runtime, settings.sweeps));
         }
       }
@@ -243,25 +243,25 @@ TEST_CASE("what cannot be is refused") {
 namespace {
 
 /// A rank's workers, of unknown speed.
-std::vector<relaxation::mlssor::Candidate> workers_of(int rank, int gpus, int cores) {
-  std::vector<relaxation::mlssor::Candidate> workers;
+std::vector<Candidate> workers_of(int rank, int gpus, int cores) {
+  std::vector<Candidate> workers;
   for (int k = 0; k < gpus; ++k)
     workers.push_back({.rank = rank, .where = Where::cuda, .worker = k, .memory = 141e9});
   for (int k = 0; k < cores; ++k) workers.push_back({.rank = rank, .where = Where::cpu, .worker = k});
   return workers;
 }
 
-Index count(const std::vector<relaxation::mlssor::Share>& shares, Where where) {
-  return std::count_if(shares.begin(), shares.end(),
-                       [&](const relaxation::mlssor::Share& share) { return share.where == where; });
+Index count(const std::vector<asterism::Part>& stripes, Where where) {
+  return std::count_if(stripes.begin(), stripes.end(),
+                       [&](const asterism::Part& stripe) { return stripe.where == where; });
 }
 
 }  // namespace
 
 TEST_CASE("who takes part: GPUs, the cores of ranks without; and a rank that has nobody is named") {
-  std::vector<relaxation::mlssor::Candidate> all = workers_of(0, 2, 4);
-  for (const relaxation::mlssor::Candidate& worker : workers_of(1, 0, 3)) all.push_back(worker);
-  const std::vector<relaxation::mlssor::Candidate> some = relaxation::mlssor::choose_workers(all, 2, 16);
+  std::vector<Candidate> all = workers_of(0, 2, 4);
+  for (const Candidate& worker : workers_of(1, 0, 3)) all.push_back(worker);
+  const std::vector<Candidate> some = relaxation::mlssor::choose_workers(all, 2, 16);
   REQUIRE(some.size() == 5);
   CHECK(some[1].where == Where::cuda);
   CHECK(some[2].where == Where::cpu);
@@ -270,16 +270,16 @@ TEST_CASE("who takes part: GPUs, the cores of ranks without; and a rank that has
   CHECK(relaxation::mlssor::choose_workers(all, 2, large).size() == 7);  // on cores
   // Every rank knows of all workers, and refuses.
   all = workers_of(0, 0, 4);
-  for (const relaxation::mlssor::Candidate& worker : workers_of(1, 2, 0)) all.push_back(worker);
+  for (const Candidate& worker : workers_of(1, 2, 0)) all.push_back(worker);
   CHECK(relaxation::mlssor::choose_workers(all, 2, 16).size() == 6);
   CHECK_THROWS_AS(relaxation::mlssor::choose_workers(all, 2, large), Error);
 }
 
 TEST_CASE("the stripes: whole subdomains, in proportion, of some size and not beyond memory") {
-  const auto cut = [](const std::vector<relaxation::mlssor::Candidate>& workers, Index rows, Index columns,
-                      Index stripes = 0) {
+  const auto cut = [](const std::vector<Candidate>& workers, Index rows, Index columns, Index stripes = 0) {
     return relaxation::mlssor::cut_rows<double>(workers, {.shape = {rows, columns}},
-                                                {.subdomain = 16, .layers = 8, .stripes = stripes});
+                                                {.subdomain = 16, .layers = 8, .stripes = stripes})
+        .parts();
   };
   // Two GPUs share a grid that is worth it.
   CHECK(cut(workers_of(0, 2, 0), 512, 512).size() == 1);
@@ -288,16 +288,16 @@ TEST_CASE("the stripes: whole subdomains, in proportion, of some size and not be
   CHECK(cut(workers_of(0, 0, 4), 1024, 1024).size() == 4);
   CHECK(cut(workers_of(0, 0, 4), 64, 64, 4).size() == 4);
   // 16 cores of a rank without GPUs beside a GPU.
-  std::vector<relaxation::mlssor::Candidate> ranks = workers_of(0, 1, 0);
-  for (const relaxation::mlssor::Candidate& worker : workers_of(1, 0, 16)) ranks.push_back(worker);
+  std::vector<Candidate> ranks = workers_of(0, 1, 0);
+  for (const Candidate& worker : workers_of(1, 0, 16)) ranks.push_back(worker);
   const auto unequal = cut(ranks, 32768 + 5, 1024);
   REQUIRE(unequal.size() == 17);
-  CHECK(unequal[0].rows == doctest::Approx(32768 * 200.0 / 216).epsilon(0.01));
+  CHECK(unequal[0].size == doctest::Approx(32768 * 200.0 / 216).epsilon(0.01));
   Index next = 0;
-  for (const relaxation::mlssor::Share& share : unequal) {
-    CHECK(share.first_row == next);
-    CHECK(share.first_row % 16 == 0);
-    next += share.rows;
+  for (const asterism::Part& stripe : unequal) {
+    CHECK(stripe.first == next);
+    CHECK(stripe.first % 16 == 0);
+    next += stripe.size;
   }
   CHECK(next == 32768 + 5);
   // 5 x 65536^2 x 8 bytes are 172e9, and tiles have up to 2^32 - 1 elements.
@@ -305,7 +305,7 @@ TEST_CASE("the stripes: whole subdomains, in proportion, of some size and not be
   CHECK(large.size() == 2);
   CHECK(count(large, Where::cuda) == 2);
   CHECK(cut(workers_of(0, 0, 1), 65536, 65536).size() == 2);
-  std::vector<relaxation::mlssor::Candidate> little = workers_of(0, 1, 0);
+  std::vector<Candidate> little = workers_of(0, 1, 0);
   little[0].memory = 1e6;
   CHECK_THROWS_AS(cut(little, 65536, 65536), Error);
 }

@@ -57,12 +57,12 @@ TEST_CASE_TEMPLATE("any stripes, sweeps per task, exchange and arrangement: the 
         const Run<T> r = run(runtime, problem, settings, laplace ? no_f : f, guess);
         CHECK(r.report.reason == Reason::solved);
         CHECK(r.report.iterations == sweeps);
-        CHECK(static_cast<Index>(r.shares.size()) == stripes);
+        CHECK(static_cast<Index>(r.stripes.size()) == stripes);
         CHECK(largest_difference(r.u, twins[laplace].v()) <= 64 * eps<T>);
         // Bit for bit, on cores; and on GPUs, which round otherwise.
         const auto on_gpus =
-            std::count_if(r.shares.begin(), r.shares.end(),
-                          [](const relaxation::Share& share) { return share.where == Where::cuda; });
+            std::count_if(r.stripes.begin(), r.stripes.end(),
+                          [](const asterism::Part& stripe) { return stripe.where == Where::cuda; });
         if (on_gpus > 0 && on_gpus < stripes) continue;
         std::vector<T>& expected = first[laplace][on_gpus > 0];
         if (expected.empty()) expected = r.u;
@@ -174,10 +174,10 @@ TEST_CASE("grids of all proportions, also lower than the stripes and tasks asked
       CHECK(largest_difference(r.u, twin.v()) <= 256 * eps<double>);
       CHECK(r.report.iterations == 9);
       Index next = 0;
-      for (const relaxation::Share& share : r.shares) {
-        CHECK(share.first_row == next);
-        CHECK(share.rows >= 1);
-        next += share.rows;
+      for (const asterism::Part& stripe : r.stripes) {
+        CHECK(stripe.first == next);
+        CHECK(stripe.size >= 1);
+        next += stripe.size;
       }
       CHECK(next == rows);
     }
@@ -260,8 +260,8 @@ TEST_CASE_TEMPLATE("gpu: the iterates of the cores, for every method, arrangemen
   for (std::size_t i = 0; i < cases.size(); ++i) {
     CAPTURE(description(cases[i].settings));
     if (cases[i].settings.balance == Balance::equal)  // cores join where they are fast enough
-      CHECK(std::all_of(on_gpus[i].shares.begin(), on_gpus[i].shares.end(),
-                        [](const relaxation::Share& share) { return share.where == Where::cuda; }));
+      CHECK(std::all_of(on_gpus[i].stripes.begin(), on_gpus[i].stripes.end(),
+                        [](const asterism::Part& stripe) { return stripe.where == Where::cuda; }));
     CHECK(largest_difference(on_gpus[i].u, on_cores[i].u) <= 256 * eps<T>);
     CHECK(
         on_gpus[i].report.residual_history.front() ==
@@ -283,8 +283,8 @@ TEST_CASE("gpu: all GPUs share the rows, and a tolerance is reached") {
           zeros<double>(problem));
   CHECK(r.report.reason == Reason::solved);
   for (int gpu = 0; gpu < gpus; ++gpu)
-    CHECK(std::count_if(r.shares.begin(), r.shares.end(),
-                        [&](const relaxation::Share& share) { return share.worker == gpu; }) == 2);
+    CHECK(std::count_if(r.stripes.begin(), r.stripes.end(),
+                        [&](const asterism::Part& stripe) { return stripe.worker == gpu; }) == 2);
   // The discrete solution: f / -(lambda_y + lambda_x).
   const double h = 1.0 / 1025, lambda = 2 * std::pow(2 / h * std::sin(pi * h / 2), 2);
   std::vector<double> exact = f;

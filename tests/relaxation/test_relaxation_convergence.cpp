@@ -401,8 +401,8 @@ TEST_CASE("sweeps end soon after a task has failed, on all ranks") {
   static const Codelet<int, Out<double>> failing{"test_failing_sweep",
                                                  +[](const int&, Out<double>) { throw Error("on purpose"); }};
   Runtime runtime;
-  const std::vector<relaxation::Share> shares{{.rank = runtime.ranks() - 1}};
-  const relaxation::ResidualSums sums(runtime, shares);
+  const std::vector<asterism::Part> stripes{{.rank = runtime.ranks() - 1}};
+  const relaxation::ResidualSums sums(runtime, stripes);
   const Tile<double> tile(runtime, 1, 1, runtime.ranks() - 1);
   const auto set_sums = [&](Index number) {
     relaxation::set(runtime, sums.sums(0, number), [](Index, Index) { return sums::SquareSum{1, {}}; });

@@ -6,20 +6,20 @@
 #include <utility>
 #include <vector>
 
+#include "algorithms/common/speeds.hpp"
 #include "algorithms/relaxation/speeds.hpp"
+#include "algorithms/relaxation/stripe_room.hpp"
 #include "relaxation_solves.hpp"
 
 using namespace asterism;
 using namespace asterism::test;
-using relaxation::Candidate;
 using relaxation::Cut;
 
 TEST_CASE("stripes in proportion to speeds") {
   const auto heights = [](const std::vector<Candidate>& workers, const Settings& settings) {
     std::vector<Index> rows;
-    for (const relaxation::Share& share :
-         relaxation::cut_rows<double>(workers, {.shape = {1000, 1000}}, settings).shares)
-      rows.push_back(share.rows);
+    const Cut cut = relaxation::cut_rows<double>(workers, {.shape = {1000, 1000}}, settings);
+    for (const asterism::Part& part : cut.stripes.parts()) rows.push_back(part.size);
     return rows;
   };
   const std::vector<Candidate> workers{
@@ -35,12 +35,12 @@ TEST_CASE("stripes in proportion to speeds") {
   const Cut cut = relaxation::cut_rows<double>(workers, {.shape = {1000, 1000}},
                                                {.sweeps = 64, .check_every = 64, .stripes = 3});
   CHECK(cut.halo == 2 * cut.sweeps_per_task);
-  CHECK(cut.shares[2].rank == 1);
-  CHECK(cut.shares[2].worker == 0);
-  CHECK(cut.shares[1].first_row == 600);
+  CHECK(cut.stripes.parts()[2].rank == 1);
+  CHECK(cut.stripes.parts()[2].worker == 0);
+  CHECK(cut.stripes.parts()[1].first == 600);
   // Left to itself: a stripe for each worker where there are nodes enough, more where its memory asks for it.
   const auto count = [&](const std::vector<Candidate>& all, Index rows) {
-    return relaxation::cut_rows<double>(all, {.shape = {rows, 4096}}, {.sweeps = 1}).shares.size();
+    return relaxation::cut_rows<double>(all, {.shape = {rows, 4096}}, {.sweeps = 1}).stripes.parts().size();
   };
   CHECK(count({{0, Where::cuda, 0, 1, 141e9}, {0, Where::cuda, 1, 1, 141e9}}, 4096) == 2);
   CHECK(count({{0, Where::cuda, 0, 1, 141e9}, {0, Where::cuda, 1, 1, 141e9}}, 512) == 1);
@@ -70,8 +70,8 @@ Cut cut_for(const std::vector<Candidate>& all, Index n, Settings settings = {}) 
 }
 
 Index count(const Cut& cut, Where where) {
-  return std::count_if(cut.shares.begin(), cut.shares.end(),
-                       [&](const relaxation::Share& share) { return share.where == where; });
+  return std::count_if(cut.stripes.parts().begin(), cut.stripes.parts().end(),
+                       [&](const asterism::Part& part) { return part.where == where; });
 }
 
 }  // namespace
@@ -82,13 +82,13 @@ TEST_CASE("cores beside a GPU join it only where a sweep takes less time with th
   for (const Index n : {64, 512, 2048, 16384}) {
     CAPTURE(n);
     const Cut cut = cut_for(slow_cores, n);
-    CHECK(cut.shares.size() == 1);
+    CHECK(cut.stripes.parts().size() == 1);
     CHECK(count(cut, Where::cuda) == 1);
   }
   const Cut joined = cut_for(fast_cores, 32768);
   CHECK(count(joined, Where::cuda) == 1);
   CHECK(count(joined, Where::cpu) == 16);
-  CHECK(joined.shares[0].rows == doctest::Approx(32768 / 1.8).epsilon(0.01));
+  CHECK(joined.stripes.parts()[0].size == doctest::Approx(32768 / 1.8).epsilon(0.01));
   // The same cores at a grid that is done before the rows are exchanged; and where nobody has measured.
   CHECK(count(cut_for(fast_cores, 1024), Where::cpu) == 0);
   CHECK(count(cut_for(workers_of(0, 1, 1, 16, 1), 32768), Where::cpu) == 0);
@@ -109,7 +109,7 @@ TEST_CASE("all GPUs take part, and the cores of ranks that have none") {
     CAPTURE(core_speed);
     CHECK(count(cut, Where::cuda) == 2);
     CHECK(count(cut, Where::cpu) == 8);
-    CHECK(cut.shares.back().rank == 1);
+    CHECK(cut.stripes.parts().back().rank == 1);
   }
 }
 
@@ -118,9 +118,9 @@ TEST_CASE("cores with a disk behind little memory: all tiles of a task, for all 
                                      {.where = Where::cpu, .worker = 1, .memory = 64e6 / 3}};
   const Problem problem{.shape = {3000, 3000}};
   const Cut cut = relaxation::cut_rows<double>(cores, problem, {.sweeps = 4, .check_every = 4});
-  CHECK(cut.shares.size() >= 12);
-  for (const relaxation::Share& share : cut.shares) {
-    const relaxation::Stripe stripe{.rows = share.rows, .nodes = 3000, .halo = cut.halo};
+  CHECK(cut.stripes.parts().size() >= 12);
+  for (const asterism::Part& part : cut.stripes.parts()) {
+    const relaxation::Stripe stripe{.rows = part.size, .nodes = 3000, .halo = cut.halo};
     CHECK(8 * (3 * stripe.tile_rows() * stripe.tile_cols() + 4 * cut.halo * stripe.tile_cols()) < 64e6 / 3);
   }
   const auto refuses = [&](const std::vector<Candidate>& workers, Index stripes, const char* what) {
@@ -144,9 +144,9 @@ TEST_CASE("little memory: no more stripes than it asks for, of fewer sweeps; or 
     return relaxation::cut_rows<double>(cores, problem, {.sweeps = 4, .check_every = 4});
   };
   // Two stripes of four sweeps have more ghost rows than there is room for, which says nothing of lower ones.
-  CHECK(cut(8e6 / 3).shares.size() < 50);
-  CHECK(cut(6e6 / 3).shares.size() < 90);
-  CHECK(cut(3e6 / 3).shares.size() < 375);
+  CHECK(cut(8e6 / 3).stripes.parts().size() < 50);
+  CHECK(cut(6e6 / 3).stripes.parts().size() < 90);
+  CHECK(cut(3e6 / 3).stripes.parts().size() < 375);
   CHECK_THROWS_WITH_AS(
       cut(2e6 / 3),
       "375 stripes: a task needs 681.6 KiB for the 4 rows of one and what is beside them, and a "
@@ -181,15 +181,15 @@ TEST_CASE("no stripe is higher than its worker's memory allows, nor a tile large
           {.sweeps = 1000, .check_every = 1000, .sweeps_per_task = per_task, .stripes = 0});
       const relaxation::Stripe stripe{.nodes = n, .halo = cut.halo};
       Index next = 0;
-      for (const relaxation::Share& share : cut.shares) {
-        CHECK(share.first_row == next);
-        CHECK(share.rows <=
-              relaxation::most_rows(unequal[share.where == Where::cuda ? 0 : 1], stripe, sizeof(double)));
-        next += share.rows;
+      for (const asterism::Part& part : cut.stripes.parts()) {
+        CHECK(part.first == next);
+        CHECK(part.size <=
+              relaxation::most_rows(unequal[part.where == Where::cuda ? 0 : 1], stripe, sizeof(double)));
+        next += part.size;
       }
       CHECK(next == n);
       if (n == 65536) CHECK(count(cut, Where::cuda) == 2);
-      CHECK(cut.shares[0].rows * count(cut, Where::cuda) ==
+      CHECK(cut.stripes.parts()[0].size * count(cut, Where::cuda) ==
             doctest::Approx(static_cast<double>(n) / 1.8).epsilon(0.01));
     }
   CHECK_THROWS_AS(cut_for(workers_of(0, 1, 1e11, 0, 0, 1e6), 65536), Error);
@@ -203,10 +203,10 @@ TEST_CASE("fewer stripes than workers: the fastest have them, rank by rank") {
                                         {.sweeps = 1, .check_every = 1, .stripes = stripes});
   };
   const Cut chosen = cut(512, 0);
-  CHECK(chosen.shares.size() == 8);
+  CHECK(chosen.stripes.parts().size() == 8);
   CHECK(count(chosen, Where::cuda) == 1);
-  CHECK(chosen.shares.back().where == Where::cuda);
-  CHECK(cut(512, 1).shares[0].rank == 1);
+  CHECK(chosen.stripes.parts().back().where == Where::cuda);
+  CHECK(cut(512, 1).stripes.parts()[0].rank == 1);
   // Equals are taken from all ranks.
   const std::vector<Candidate> equals{{0, Where::cpu, 0}, {0, Where::cpu, 1}, {0, Where::cpu, 2},
                                       {1, Where::cpu, 0}, {1, Where::cpu, 1}, {1, Where::cpu, 2}};
@@ -223,8 +223,8 @@ TEST_CASE("ranks that would only slow the others down have no rows") {
   std::vector<Candidate> ranks = workers_of(0, 1, 4e11, 0, 0);
   for (const Candidate& worker : workers_of(1, 0, 0, 16, 5e8)) ranks.push_back(worker);
   const Cut alone = cut_for(workers_of(0, 1, 4e11, 0, 0), 2048), cut = cut_for(ranks, 2048);
-  CHECK(cut.shares.size() == 1);
-  CHECK(cut.shares[0].rank == 0);
+  CHECK(cut.stripes.parts().size() == 1);
+  CHECK(cut.stripes.parts()[0].rank == 0);
   CHECK(cut.sweeps_per_task == alone.sweeps_per_task);
   // Two ranks with GPUs stay together where the grid is large, and wherever stripes are asked for.
   for (const Candidate& worker : workers_of(2, 1, 4e11, 0, 0)) ranks.push_back(worker);
@@ -236,8 +236,8 @@ TEST_CASE("ranks that would only slow the others down have no rows") {
   std::vector<Candidate> unequal = workers_of(0, 1, 1e9, 0, 0);
   for (const Candidate& worker : workers_of(1, 1, 4e11, 0, 0)) unequal.push_back(worker);
   const Cut fast = cut_for(unequal, 2048);
-  CHECK(fast.shares.size() == 1);
-  CHECK(fast.shares[0].rank == 1);
+  CHECK(fast.stripes.parts().size() == 1);
+  CHECK(fast.stripes.parts()[0].rank == 1);
 }
 
 TEST_CASE("groups of tiles are waited for by one thread each") {
@@ -247,10 +247,10 @@ TEST_CASE("groups of tiles are waited for by one thread each") {
     relaxation::set(runtime, tiles.emplace_back(runtime, 1, 1), [](Index, Index) { return 0; });
   std::vector<std::vector<const detail::TileBase*>> groups(3);
   for (std::size_t k = 0; k < tiles.size(); ++k) groups[k % 2].push_back(&tiles[k]);
-  const std::vector<double> seconds = relaxation::seconds_until_done(groups);
+  const std::vector<double> seconds = seconds_until_done(groups);
   REQUIRE(seconds.size() == 3);
   for (const double s : seconds) CHECK(s >= 0);
-  CHECK(relaxation::seconds_until_done({}).empty());
+  CHECK(seconds_until_done({}).empty());
 }
 
 TEST_CASE("tasks on a GPU have so many sweeps that their cost does not count") {

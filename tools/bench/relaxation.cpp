@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 
+#include "../../algorithms/common/partition.hpp"
 #include "../../algorithms/relaxation/solver.hpp"
 #include "../../codelets/grid/laplacian.hpp"
 #include "../../codelets/relaxation/sweeps.hpp"
@@ -98,16 +99,14 @@ class StripedGrid {
   /// @param halo what so many sweeps of a task consume
   StripedGrid(Runtime& runtime, const Measured& workers, Index n, Arrangement arrangement, Index sweeps,
               Index halo, bool has_source)
-      : runtime_(&runtime), where_(workers.where), has_source_(has_source) {
-    const Index count = std::clamp<Index>(n / std::max<Index>(1, halo), 1, stripes_for(workers, n, sweeps));
-    for (Index s = 0; s < count; ++s) {
-      const Index first = n * s / count;
-      stripes_.emplace_back().stripe = {.rows = n * (s + 1) / count - first,
+      : runtime_(&runtime), rows_(equal_stripes(workers, n, sweeps, halo)), has_source_(has_source) {
+    for (Index s = 0; s < rows_.count(); ++s) {
+      stripes_.emplace_back().stripe = {.rows = rows_[s].size,
                                         .nodes = n,
                                         .halo = halo,
-                                        .first_row = first,
-                                        .first = s == 0,
-                                        .last = s == count - 1,
+                                        .first_row = rows_[s].first,
+                                        .first = !rows_.before(s),
+                                        .last = !rows_.after(s),
                                         .arrangement = arrangement};
       make_tiles(s);
     }
@@ -140,8 +139,13 @@ class StripedGrid {
     Tile<T> frame;  // stands for the neighbour's rows at an end of the grid
   };
 
-  [[nodiscard]] Hints hints(Index s) const {
-    return {.where = where_, .worker = where_ == Where::cuda ? 0 : static_cast<int>(s)};
+  static Partition equal_stripes(const Measured& workers, Index n, Index sweeps, Index halo) {
+    const Index count = std::clamp<Index>(n / std::max<Index>(1, halo), 1, stripes_for(workers, n, sweeps));
+    std::vector<Candidate> of_stripes;
+    for (Index s = 0; s < count; ++s)
+      of_stripes.push_back(
+          {.where = workers.where, .worker = workers.where == Where::cuda ? 0 : static_cast<int>(s)});
+    return cut_by_weight(n, of_stripes, std::vector<double>(of_stripes.size(), 1), {.rounding = Rounding::down});
   }
 
   void make_tiles(Index s) {
@@ -170,7 +174,7 @@ class StripedGrid {
     Tile<T> tile(*runtime_, rows, cols);
     grid::ModelProblem problem{grid::Model::random, seed, axis(rows), {}};
     problem.a.x = axis(cols);
-    grid::codelets::model_rhs<T>({problem, 0}, axis_rows, tile, hints(s));
+    grid::codelets::model_rhs<T>({problem, 0}, axis_rows, tile, rows_.hints(s));
     return tile;
   }
 
@@ -182,14 +186,14 @@ class StripedGrid {
       args.stripe = piece.stripe;
       codelet(args, piece.u, piece.other, piece.g, s > 0 ? stripes_[s - 1].bottom[set_] : piece.frame,
               s < last ? stripes_[s + 1].top[set_] : piece.frame, piece.top[1 - set_], piece.bottom[1 - set_],
-              hints(static_cast<Index>(s)));
+              rows_.hints(static_cast<Index>(s)));
       if (args.sweeps % 2 == 1) std::swap(piece.u, piece.other);
     }
     set_ = 1 - set_;
   }
 
   Runtime* runtime_;
-  Where where_;
+  Partition rows_;
   bool has_source_;
   std::deque<Piece> stripes_;
   int set_ = 0;  // of top and bottom: which are of now

@@ -100,7 +100,7 @@ RelaxChoice choice_of(const RelaxOptions& o, const relaxation::Solver<T>& solver
   const relaxation::Settings& settings = solver.settings();
   RelaxChoice choice{.omega = settings.omega,
                      .layout = {},
-                     .stripes = static_cast<Index>(solver.shares().size()),
+                     .stripes = static_cast<Index>(solver.stripes().size()),
                      .sweeps_per_task = settings.sweeps_per_task,
                      .check_every = settings.check_every};
   if (is_by_colours(o.method)) choice.layout = settings.arrangement;
@@ -112,7 +112,7 @@ RelaxChoice choice_of(const RelaxOptions&, const relaxation::mlssor::Solver<T>& 
   const relaxation::mlssor::Settings& settings = solver.settings();
   return {.omega = settings.omega,
           .layout = {},
-          .stripes = static_cast<Index>(solver.shares().size()),
+          .stripes = static_cast<Index>(solver.stripes().size()),
           .check_every = settings.check_every,
           .subdomain = settings.subdomain,
           .layers = settings.layers};

@@ -1,0 +1,72 @@
+#include "speeds.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <thread>
+
+#include "../../runtime/collectives.hpp"
+#include "stopwatch.hpp"
+
+namespace asterism {
+
+void measure_speeds(Runtime& runtime, std::vector<Candidate>& workers, const std::vector<Trial>& trials) {
+  std::vector<double> our_work;
+  std::vector<std::vector<const detail::TileBase*>> last_tiles;
+  for (std::size_t i = 0; i < workers.size(); ++i)
+    if (workers[i].rank == runtime.rank()) {
+      our_work.push_back(trials[i].work);
+      last_tiles.push_back({trials[i].last});
+    }
+  std::vector<double> our_speeds(our_work.size());
+  for (int repetition = 0; repetition < 3; ++repetition) {  // the first one warms up
+    for (const Trial& trial : trials)
+      if (trial.prepare) trial.prepare();
+    runtime.wait();
+    for (const Trial& trial : trials) trial.submit();
+    const std::vector<double> seconds = seconds_until_done(last_tiles);
+    for (std::size_t k = 0; k < our_work.size(); ++k)
+      our_speeds[k] = std::max(our_speeds[k], our_work[k] / seconds[k]);
+  }
+  runtime.wait();
+  const std::vector<double> speeds =
+      gather_lists(runtime, our_speeds);  // the workers, too, are in the order of ranks
+  for (std::size_t i = 0; i < workers.size(); ++i) workers[i].speed = speeds[i];
+  even_out(workers);
+}
+
+void even_out(std::vector<Candidate>& workers) {
+  for (const Where kind : {Where::cuda, Where::cpu}) {
+    double least = 0, most = 0;
+    for (const Candidate& w : workers)
+      if (w.where == kind) {
+        least = least == 0 ? w.speed : std::min(least, w.speed);
+        most = std::max(most, w.speed);
+      }
+    if (most > 1.1 * least) continue;
+    for (Candidate& w : workers)
+      if (w.where == kind) w.speed = least;
+  }
+}
+
+std::vector<double> seconds_until_done(const std::vector<std::vector<const detail::TileBase*>>& tiles) {
+  const Stopwatch start;
+  std::vector<double> seconds(tiles.size());
+  std::vector<std::exception_ptr> stalls(tiles.size());
+  {
+    std::vector<std::jthread> watchers;
+    for (std::size_t i = 0; i < tiles.size(); ++i)
+      watchers.emplace_back([&, i] {
+        try {
+          for (const detail::TileBase* tile : tiles[i]) tile->wait();
+        } catch (...) {
+          stalls[i] = std::current_exception();
+        }
+        seconds[i] = Stopwatch(start).lap();
+      });
+  }
+  for (const std::exception_ptr& stall : stalls)
+    if (stall) std::rethrow_exception(stall);
+  return seconds;
+}
+
+}  // namespace asterism

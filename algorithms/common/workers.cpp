@@ -1,0 +1,49 @@
+#include "workers.hpp"
+
+#include "../../runtime/collectives.hpp"
+
+namespace asterism {
+
+std::vector<Candidate> all_workers(const Runtime& runtime) {
+  const Machine machine = runtime.machine();
+  const auto main_memory = static_cast<double>(machine.capacity(MemoryKind::main));
+  const std::optional<std::size_t> at_once = tasks_in_memory(machine);
+  struct OfRank {
+    int gpus, cores;
+    std::size_t gpu_memory;
+    double memory_of_core, memory;  // where tasks' memory is limited one by one, or all together
+  };
+  const OfRank mine{machine.count(WorkerKind::cuda), machine.count(WorkerKind::cpu),
+                    machine.capacity(MemoryKind::gpu),
+                    at_once ? main_memory / static_cast<double>(*at_once) : 0, at_once ? 0 : main_memory};
+  std::vector<Candidate> workers;
+  int rank = 0;
+  for (const OfRank& its : gather(runtime, mine)) {
+    for (int k = 0; k < its.gpus; ++k)
+      workers.push_back({.rank = rank,
+                         .where = Where::cuda,
+                         .worker = k,
+                         .memory = static_cast<double>(its.gpu_memory),
+                         .alone = its.gpus == 1});
+    for (int k = 0; k < its.cores; ++k)
+      workers.push_back({.rank = rank,
+                         .where = Where::cpu,
+                         .worker = k,
+                         .memory = its.memory_of_core,
+                         .rank_memory = its.memory,
+                         .alone = its.cores == 1});
+    ++rank;
+  }
+  return workers;
+}
+
+double speed_of(const Candidate& worker) {
+  return is_measured(worker) ? worker.speed : worker.where == Where::cuda ? 200e9 : 1e9;
+}
+
+std::optional<std::size_t> tasks_in_memory(const Machine& machine) {
+  if (machine.capacity(MemoryKind::disk) == 0) return {};
+  return machine.workers.size() + 1;  // and one whose tiles are on their way
+}
+
+}  // namespace asterism

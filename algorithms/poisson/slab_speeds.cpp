@@ -1,0 +1,105 @@
+#include "slab_speeds.hpp"
+
+#include <algorithm>
+
+#include "../common/one_per_rank.hpp"
+#include "../common/speeds.hpp"
+#include "slab_partition.hpp"
+
+namespace asterism::poisson {
+namespace {
+
+/// What is the same for all workers of a rank, per rank.
+struct Shared {
+  std::vector<Tile<double>> axis, mu, work;
+};
+
+/// A slab of zeros on a worker, no larger than it takes to see how fast it is, and several tasks on it where one
+/// would be over before anybody looked.
+template <class T>
+class TrialSlab {
+ public:
+  TrialSlab(Runtime& runtime, const Candidate& worker, const Grid& grid, const Layout& layout,
+            const SlabArgs& args, const Shared& shared)
+      : worker_(worker), args_(args), shared_(&shared), streams_(layout.mode == Mode::streaming) {
+    const Index plane = grid.columns() * static_cast<Index>(sizeof(T)),
+                planes = planes_for(worker.where, layout, plane);
+    constexpr Index gpu_bytes = Index{1} << 30, core_bytes = Index{1} << 23;
+    if (!streams_)
+      tasks_ =
+          std::clamp<Index>((worker.where == Where::cuda ? gpu_bytes : core_bytes) / (planes * plane), 1, 32);
+    unknowns_ = planes * grid.columns();
+    f_ = Tile<T>(runtime, planes, grid.columns(), worker.rank);
+    shown_ = Tile<double>(runtime, grid.interface().shown, grid.columns(), worker.rank);
+    set(runtime, f_, [](Index, Index) { return 0; });
+    is_mine_ = worker.rank == runtime.rank();
+  }
+
+  [[nodiscard]] Trial trial() const {
+    return {.work = static_cast<double>(tasks_ * unknowns_),
+            .prepare =
+                [this] {
+                  if (streams_ && is_mine_) f_.return_home();
+                },
+            .submit = [this] { submit(); },
+            .last = &shown_};
+  }
+
+  static Index planes_for(Where where, const Layout& layout, Index plane_bytes) {
+    constexpr Index gpu_bytes = Index{1} << 26, core_bytes = Index{1} << 22;
+    return std::clamp<Index>((where == Where::cuda ? gpu_bytes : core_bytes) / plane_bytes, 1,
+                             layout.slab_planes);
+  }
+
+ private:
+  void submit() const {
+    const auto rank = static_cast<std::size_t>(worker_.rank);
+    const Hints hints{.where = worker_.where, .label = "trial", .worker = worker_.worker};
+    for (Index task = 0; task < tasks_; ++task)
+      codelets::reduce_slab<T>(args_, f_, shared_->axis[rank], shared_->mu[rank], shown_, shared_->work[rank],
+                               hints);
+  }
+
+  Candidate worker_;
+  SlabArgs args_;
+  const Shared* shared_;
+  bool streams_, is_mine_ = false;
+  Index tasks_ = 1, unknowns_ = 0;
+  Tile<T> f_;
+  Tile<double> shown_;
+};
+
+}  // namespace
+
+template <class T>
+void measure_slabs(Runtime& runtime, const Grid& grid, const Layout& layout, const SlabArgs& args,
+                   std::vector<Candidate>& workers) {
+  const Index plane = grid.columns() * static_cast<Index>(sizeof(T));
+  Shared shared;
+  for (int rank = 0; rank < runtime.ranks(); ++rank) {
+    const auto its =
+        std::find_if(workers.begin(), workers.end(), [&](const Candidate& w) { return w.rank == rank; });
+    const Index planes = TrialSlab<T>::planes_for(its->where, layout, plane);
+    // Equations with which zeros stay zeros.
+    set(runtime, shared.axis.emplace_back(runtime, planes, grid::axis_columns, rank),
+        [](Index, Index) { return 1; });
+    set(runtime, shared.mu.emplace_back(runtime, grid.interface().mu, grid.columns(), rank),
+        [](Index, Index) { return 1; });
+  }
+  shared.work = one_per_rank(runtime, 1, layout.scratch);
+
+  std::vector<TrialSlab<T>> slabs;
+  slabs.reserve(workers.size());
+  for (const Candidate& worker : workers) slabs.emplace_back(runtime, worker, grid, layout, args, shared);
+  std::vector<Trial> trials;
+  trials.reserve(slabs.size());
+  for (const TrialSlab<T>& slab : slabs) trials.push_back(slab.trial());
+  measure_speeds(runtime, workers, trials);
+}
+
+template void measure_slabs<float>(Runtime&, const Grid&, const Layout&, const SlabArgs&,
+                                   std::vector<Candidate>&);
+template void measure_slabs<double>(Runtime&, const Grid&, const Layout&, const SlabArgs&,
+                                    std::vector<Candidate>&);
+
+}  // namespace asterism::poisson
