@@ -21,7 +21,7 @@ struct Line {
   Index begin, end;    ///< positions of the grid; the frame lies one further on either side
   Index subdomains;    ///< of the whole grid: P
   Index first, count;  ///< those to be relaxed
-  Stage stage;
+  AxisPart part;
   int base;
 
   __device__ Index at(Index position) const { return origin + step * position; }
@@ -36,10 +36,10 @@ struct KindOfTiles {
   double along_y, along_x, omega;
 
   /// Nodes that are written along an axis, in all layers.
-  __host__ __device__ int extent(Stage stage) const { return stage == Stage::first ? n - 1 : 2 * layers - 1; }
+  __host__ __device__ int extent(AxisPart part) const { return part == AxisPart::first ? n - 1 : 2 * layers - 1; }
 };
 
-Line line(const CutAxis& axis, Stage stage, Index layers, const Span& subdomains, Index shift) {
+Line line(const CutAxis& axis, AxisPart part, Index layers, const Span& subdomains, Index shift) {
   const bool forward = axis.direction == Direction::forward;
   const Span grid = axis.grid();
   return {axis.mirrored(0) + shift,
@@ -50,10 +50,10 @@ Line line(const CutAxis& axis, Stage stage, Index layers, const Span& subdomains
           subdomains.begin,
           subdomains.end - subdomains.begin,
           part,
-          static_cast<int>(stage == Stage::first ? -1 : axis.subdomain - layers - 1)};
+          static_cast<int>(part == AxisPart::first ? -1 : axis.subdomain - layers - 1)};
 }
 
-KindOfTiles tiles_of(const MultiLayer& m, Direction direction, Stage of_rows, Stage of_columns) {
+KindOfTiles tiles_of(const MultiLayer& m, Direction direction, AxisPart of_rows, AxisPart of_columns) {
   const CutAxis rows = m.rows(direction), columns = m.columns(direction);
   return {line(rows, of_rows, m.layers, m.subdomains(direction), m.stripe.halo - m.stripe.first_row),
           line(columns, of_columns, m.layers, {0, columns.subdomains()}, 1),
@@ -78,15 +78,15 @@ __device__ Range nodes_in_layer(const Line& line, int n, Index s, int k) {
   // The grid's ends, as far as they may matter here.
   const int begin = static_cast<int>(max(line.begin - start, Index{-1}));
   const int end = static_cast<int>(min(line.end - start, Index{2 * n}));
-  const int from = line.stage == Stage::second ? cut : s == 0 ? begin : k;
-  const int to = line.stage == Stage::first ? cut : s == line.subdomains - 1 ? end : n + k;
+  const int from = line.part == AxisPart::second ? cut : s == 0 ? begin : k;
+  const int to = line.part == AxisPart::first ? cut : s == line.subdomains - 1 ? end : n + k;
   return {max(from, begin), min(to, end) - 1};
 }
 
 /// The layers in which the part of subdomain s has its node l: the same, read the other way.
 __device__ Range layers_with_node(const Line& line, int n, int layers, Index s, int l) {
   if (!line.has(s * n + l)) return {0, -1};
-  if (line.stage == Stage::first) {
+  if (line.part == AxisPart::first) {
     const int last = min(layers - 1, n - 2 - l);
     return {0, s == 0 ? last : min(last, l)};
   }
@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(threads)
   const int n = fixed > 0 ? fixed : tiles.n, layers = tiles.layers;
   const int width = subdomains * n + 1, pitch = row_pitch(width);
   const Line &rows = tiles.rows, &columns = tiles.columns;
-  const int height = tiles.extent(rows.stage) + 2;
+  const int height = tiles.extent(rows.part) + 2;
   T* const nodes = reinterpret_cast<T*>(memory);
   T* const sources = nodes + (n + 1) * pitch;
 

@@ -50,15 +50,15 @@ enum class Direction { forward, backward };
 }
 
 /// The parts of a subdomain along an axis (M2).
-enum class Stage { first, second };
+enum class AxisPart { first, second };
 
 /// A tile of a subdomain, by the parts of its rows and of its columns, as [Di et al. 2010] names them. In a sweep T11
 /// is relaxed in all subdomains, then T12, T21 and T22.
 struct SubdomainTile {
-  Stage of_rows, of_columns;
+  AxisPart of_rows, of_columns;
 };
-inline constexpr SubdomainTile T11{Stage::first, Stage::first}, T12{Stage::first, Stage::second},
-    T21{Stage::second, Stage::first}, T22{Stage::second, Stage::second};
+inline constexpr SubdomainTile T11{AxisPart::first, AxisPart::first}, T12{AxisPart::first, AxisPart::second},
+    T21{AxisPart::second, AxisPart::first}, T22{AxisPart::second, AxisPart::second};
 
 /// Positions [begin, end).
 struct Span {
@@ -83,11 +83,11 @@ struct CutAxis {
     return {begin, begin + extent};
   }
   /// The positions of a part of subdomain s in layer k; none where end <= begin.
-  [[nodiscard]] ASTERISM_HOST_DEVICE Span span(Stage stage, Index s, Index k) const {
+  [[nodiscard]] ASTERISM_HOST_DEVICE Span span(AxisPart part, Index s, Index k) const {
     const Span all = grid();
     const Index cut = (s + 1) * subdomain - 1 - k;
-    const Index begin = stage == Stage::second ? cut : s == 0 ? all.begin : s * subdomain + k;
-    const Index end = stage == Stage::first ? cut : s == subdomains() - 1 ? all.end : (s + 1) * subdomain + k;
+    const Index begin = part == AxisPart::second ? cut : s == 0 ? all.begin : s * subdomain + k;
+    const Index end = part == AxisPart::first ? cut : s == subdomains() - 1 ? all.end : (s + 1) * subdomain + k;
     return {begin > all.begin ? begin : all.begin, end < all.end ? end : all.end};
   }
 };
