@@ -14,22 +14,30 @@ struct Shared {
   std::vector<Tile<double>> axis, mu, work;
 };
 
-/// A slab of zeros on a worker, no larger than it takes to see how fast it is, and several tasks on it where one
-/// would be over before anybody looked.
+struct TrialSize {
+  Index planes, tasks;
+};
+/// A slab no larger than it takes to see how fast a worker is, and several tasks on it where one would be over before
+/// anybody looked; but one where it is the way to the GPU that takes the time.
+TrialSize trial_size(Where where, const Layout& layout, Index plane_bytes) {
+  const bool on_gpu = where == Where::cuda;
+  const Index slab_bytes = Index{1} << (on_gpu ? 26 : 22), work_bytes = Index{1} << (on_gpu ? 30 : 22);
+  const Index planes = std::clamp<Index>(slab_bytes / plane_bytes, 1, layout.slab_planes);
+  const bool crosses_link = on_gpu && layout.mode == Mode::streaming;
+  return {planes, crosses_link ? 1 : std::clamp<Index>(work_bytes / (planes * plane_bytes), 1, 32)};
+}
+
+/// A slab of zeros on a worker.
 template <class T>
 class TrialSlab {
  public:
   TrialSlab(Runtime& runtime, const Candidate& worker, const Grid& grid, const Layout& layout,
             const SlabArgs& args, const Shared& shared)
       : worker_(worker), args_(args), shared_(&shared), streams_(layout.mode == Mode::streaming) {
-    const Index plane = grid.columns() * static_cast<Index>(sizeof(T)),
-                planes = planes_for(worker.where, layout, plane);
-    constexpr Index gpu_bytes = Index{1} << 30, core_bytes = Index{1} << 23;
-    if (!streams_)
-      tasks_ =
-          std::clamp<Index>((worker.where == Where::cuda ? gpu_bytes : core_bytes) / (planes * plane), 1, 32);
-    unknowns_ = planes * grid.columns();
-    f_ = Tile<T>(runtime, planes, grid.columns(), worker.rank);
+    const TrialSize size = trial_size(worker.where, layout, grid.columns() * static_cast<Index>(sizeof(T)));
+    tasks_ = size.tasks;
+    unknowns_ = size.planes * grid.columns();
+    f_ = Tile<T>(runtime, size.planes, grid.columns(), worker.rank);
     shown_ = Tile<double>(runtime, grid.interface().shown, grid.columns(), worker.rank);
     set(runtime, f_, [](Index, Index) { return 0; });
     is_mine_ = worker.rank == runtime.rank();
@@ -43,12 +51,6 @@ class TrialSlab {
                 },
             .submit = [this] { submit(); },
             .last = &shown_};
-  }
-
-  static Index planes_for(Where where, const Layout& layout, Index plane_bytes) {
-    constexpr Index gpu_bytes = Index{1} << 26, core_bytes = Index{1} << 22;
-    return std::clamp<Index>((where == Where::cuda ? gpu_bytes : core_bytes) / plane_bytes, 1,
-                             layout.slab_planes);
   }
 
  private:
@@ -79,7 +81,7 @@ void measure_slabs(Runtime& runtime, const Grid& grid, const Layout& layout, con
   for (int rank = 0; rank < runtime.ranks(); ++rank) {
     const auto its =
         std::find_if(workers.begin(), workers.end(), [&](const Candidate& w) { return w.rank == rank; });
-    const Index planes = TrialSlab<T>::planes_for(its->where, layout, plane);
+    const Index planes = trial_size(its->where, layout, plane).planes;
     // Equations with which zeros stay zeros.
     set(runtime, shared.axis.emplace_back(runtime, planes, grid::axis_columns, rank),
         [](Index, Index) { return 1; });
