@@ -13,18 +13,16 @@ namespace {
 /// Below it a solve takes no longer than measuring the workers.
 constexpr Index unknowns_worth_measuring = Index{1} << 22;
 
-/// Whether this rank has room for what it gets: its planes in main memory, where no disk takes what does not fit, and
-/// each GPU's in its own, where they stay there.
+/// Whether this rank has room for what it gets: its planes in main memory or, where there is one, on the disk that takes
+/// what does not fit, and each GPU's in its own memory, where they stay there.
 bool has_room(const Runtime& runtime, const Grid& grid, const Layout& layout, const Partition& slabs,
               std::size_t element_bytes) {
   const Machine machine = runtime.machine();
   const double plane = static_cast<double>(grid.columns()) * static_cast<double>(element_bytes);
   const auto bytes = [&](Index planes) { return static_cast<double>(planes) * plane; };
-  if (machine.capacity(MemoryKind::disk) == 0) {
-    const std::size_t limit = runtime.options().cpu_memory;
-    const auto room = static_cast<double>(limit > 0 ? limit : physical_memory());
-    if (bytes(slabs.elements_of(runtime.rank()).count()) > room) return false;
-  }
+  const std::size_t disk = machine.capacity(MemoryKind::disk), limit = runtime.options().cpu_memory;
+  const auto room = static_cast<double>(disk > 0 ? disk : limit > 0 ? limit : physical_memory());
+  if (bytes(slabs.elements_of(runtime.rank()).count()) > room) return false;
   if (layout.where != Where::cuda || layout.mode == Mode::streaming) return true;
   std::vector<Index> planes(static_cast<std::size_t>(layout.lanes), 0);
   const Partition::Range mine = slabs.parts_of(runtime.rank());
