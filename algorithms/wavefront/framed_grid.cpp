@@ -53,23 +53,24 @@ Index FramedGrid<T>::first_node(const Row& row) const {
 
 template <class T>
 void FramedGrid<T>::fill(const T* u, const std::vector<Problem::Sides>& sides) const {
-  const auto [nz, ny, nx] = grid_.nodes;
   // The value on the sides of an axis that end `i` belongs to.
   const auto side = [&](std::size_t axis, Index i) {
     const Problem::Sides& ends = sides[axis + sides.size() - 3];
     return static_cast<T>(i < 1 ? ends.lower : ends.upper);
   };
-  for_rows(detail::HostAccess::write, [&, nz = nz, ny = ny, nx = nx](const Row& row) {
-    const T* const given = is_framed(row) ? nullptr : u + first_node(row);
+  const auto fill_row = [&](const Row& row, const auto& between) {
     for (Index j = 0; j < row.count; ++j) {
       const Index x = row.first + j;
-      if (is_outside(x, nx))
-        row.values[j] = side(2, x);
-      else
-        row.values[j] = is_outside(row.z, nz)   ? side(0, row.z)
-                        : is_outside(row.y, ny) ? side(1, row.y)
-                                                : given[x - 1];
+      row.values[j] = is_outside(x, grid_.nodes[2]) ? side(2, x) : between(x);
     }
+  };
+  for_rows(detail::HostAccess::write, [&](const Row& row) {
+    if (is_outside(row.z, grid_.nodes[0]))
+      fill_row(row, [&](Index) { return side(0, row.z); });
+    else if (is_outside(row.y, grid_.nodes[1]))
+      fill_row(row, [&](Index) { return side(1, row.y); });
+    else
+      fill_row(row, [given = u + first_node(row)](Index x) { return given[x - 1]; });
   });
 }
 
@@ -77,14 +78,12 @@ template <class T>
 void FramedGrid<T>::fill_source(const T* f, double diagonal) const {
   const double scale = -1 / diagonal;
   for_rows(detail::HostAccess::write, [&](const Row& row) {
-    const bool framed = is_framed(row);
-    const T* const given = framed ? nullptr : f + first_node(row);
-    for (Index j = 0; j < row.count; ++j) {
-      const Index x = row.first + j;
-      row.values[j] = framed || is_outside(x, grid_.nodes[2])
-                          ? T{0}
-                          : static_cast<T>(scale * static_cast<double>(given[x - 1]));
-    }
+    std::fill_n(row.values, row.count, T{0});
+    if (is_framed(row)) return;
+    const T* const given = f + first_node(row);
+    for (Index x = std::max(row.first, Index{1}); x < std::min(row.first + row.count, grid_.nodes[2] + 1);
+         ++x)
+      row.values[x - row.first] = static_cast<T>(scale * static_cast<double>(given[x - 1]));
   });
 }
 
