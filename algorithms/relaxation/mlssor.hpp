@@ -66,7 +66,7 @@ class Solver {
   [[nodiscard]] const Settings& settings() const { return settings_; }
   [[nodiscard]] const Discretisation& discretisation() const { return grid_.discretisation(); }
   /// Of all ranks, from the first row to the last.
-  [[nodiscard]] const std::vector<asterism::Part>& stripes() const { return grid_.stripes().parts(); }
+  [[nodiscard]] const std::vector<Part>& stripes() const { return grid_.stripes().parts(); }
 
   /// @param f  this rank's rows of f, contiguous; nullptr (on all ranks): Laplace's equation, f = 0
   /// @param u  this rank's rows: the first guess, then the result

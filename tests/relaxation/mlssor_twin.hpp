@@ -14,7 +14,7 @@ namespace asterism::test {
 
 using relaxation::Direction;
 using relaxation::FivePoint;
-using relaxation::Part;
+using relaxation::AxisPart;
 
 inline std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
@@ -38,12 +38,12 @@ struct Grid {
 /// cut.
 struct Belongs {
   Index subdomain = 0;
-  Part part = Part::first;
+  AxisPart part = AxisPart::first;
   Belongs(Index p, Index k, Index extent, Index n) {
     const Index subdomains = (extent + n - 1) / n;
     for (Index s = 1; s < subdomains; ++s)
       if (p >= s * n + k) subdomain = s;
-    if (p >= subdomain * n + n - 1 - k) part = Part::second;
+    if (p >= subdomain * n + n - 1 - k) part = AxisPart::second;
   }
   bool operator==(const Belongs&) const = default;
 };
@@ -62,7 +62,7 @@ class MultiLayerTwin {
     std::vector<std::pair<Index, Index>> subdomains;
     for (Index s = 0; s < across; ++s)
       for (Index t = 0; t < along; ++t) subdomains.emplace_back(s, t);
-    using namespace kernels;
+    using namespace relaxation;
     for (const auto& [of_rows, of_columns] : {T11, T12, T21, T22}) {
       std::shuffle(subdomains.begin(), subdomains.end(), engine);
       for (const auto& [s, t] : subdomains) tile(direction, of_rows, of_columns, s, t);
@@ -77,9 +77,9 @@ class MultiLayerTwin {
   }
 
  private:
-  void tile(Direction direction, Part of_rows, Part of_columns, Index s, Index t) {
+  void tile(Direction direction, AxisPart of_rows, AxisPart of_columns, Index s, Index t) {
     const Index m = grid_->m, n = grid_->n;
-    const auto belongs = [&](Index p, Index k, Index extent, Index subdomain, Part part) {
+    const auto belongs = [&](Index p, Index k, Index extent, Index subdomain, AxisPart part) {
       const Belongs b(p, k, extent, n_);
       return b.subdomain == subdomain && b.part == part;
     };
