@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/error.hpp"
+#include "tools/cli/command_line.hpp"
 #include "tools/cli/options.hpp"
 #include "tools/poisson/options.hpp"
 

@@ -9,7 +9,7 @@
 #include "../../algorithms/poisson/solver.hpp"
 #include "../../codelets/transforms/fold.hpp"
 #include "../cli/commands.hpp"
-#include "../cli/solver_run.hpp"
+#include "../cli/report.hpp"
 #include "../poisson/slabs.hpp"
 #include "figures.hpp"
 
@@ -38,16 +38,6 @@ struct Compared {
   [[nodiscard]] double ratio() const { return fft.seconds / gemm.seconds; }
   [[nodiscard]] bool has_good_fft() const { return !kernels::has_large_prime(columns + 1); }
 };
-
-std::vector<Index> parse_columns(const std::string& text) {
-  std::vector<Index> columns;
-  for (std::size_t start = 0; start <= text.size();) {
-    const std::size_t end = std::min(text.find(',', start), text.size());
-    columns.push_back(parse_whole<Index>(text.substr(start, end - start), 1));
-    start = end + 1;
-  }
-  return columns;
-}
 
 /// "2^2 * 3 * 5"
 std::string factorised(Index number) {
@@ -162,34 +152,26 @@ int bench_methods(Runtime& runtime, const MethodsBenchOptions& o) {
   return 0;
 }
 
-int run(const MethodsBenchOptions& o) {
-  return with_runtime(o.common.runtime, [&](Runtime& runtime) {
-    return o.common.precision.value_or(Precision::f64) == Precision::f32 ? bench_methods<float>(runtime, o)
-                                                                         : bench_methods<double>(runtime, o);
-  });
-}
-
 }  // namespace
 
 Command add_bench_methods(CLI::App& bench) {
   auto options = std::make_shared<MethodsBenchOptions>();
   CLI::App* app = bench.add_subcommand(
       "methods", "the 2D solvers by FFT and by matrix products beside each other, by line length");
-  add_parsed_option(
-      *app, "--columns", options->columns, parse_columns,
-      "line lengths n; an FFT is good where n + 1 is a product of primes below 37; default: pairs "
-      "of a good and a poor one, 63,66 to 4095,4092")
-      ->type_name("N,N,...")
-      ->group("Problem");
-  add_parsed_option(
-      *app, "--rows", options->rows, [](const std::string& text) { return parse_whole<Index>(text, 1); },
-      "default: as many as columns")
-      ->type_name("M")
-      ->group("Problem");
+  OptionGroup problem(*app, "Problem");
+  problem.add(
+      "--columns", options->columns, parse_counts, "N,N,...",
+      "line lengths n; an FFT is good where n + 1 is a product of primes below 37; default: pairs of a "
+      "good and a poor one, 63,66 to 4095,4092");
+  problem.add("--rows", options->rows, parse_count<>, "M", "default: as many as columns");
   add_problem_options(*app, options->common);
   add_bench_options(*app, options->common, options->repeats,
                     "solves by each method, of which the fastest counts; default: 5");
-  return {app, [options] { return run(*options); }};
+  return {app, [options] {
+            return with_runtime_in_precision(options->common, [&]<class T>(Runtime& runtime) {
+              return bench_methods<T>(runtime, *options);
+            });
+          }};
 }
 
 }  // namespace asterism::tools

@@ -5,7 +5,6 @@
 #include "../../algorithms/poisson/gemm_solver.hpp"
 #include "../../algorithms/poisson/solver.hpp"
 #include "../cli/commands.hpp"
-#include "../cli/solver_run.hpp"
 #include "../poisson/report.hpp"
 #include "../poisson/slabs.hpp"
 #include "figures.hpp"
@@ -86,9 +85,7 @@ int bench_solver(Runtime& runtime, const PoissonBenchOptions& o, const StatedPro
   constexpr Precision precision = precision_of<T>;
   const double cells = static_cast<double>(count_unknowns(problem));
   const double grid_bytes = cells * sizeof(T);
-  const nlohmann::ordered_json stated_problem = as_json(stated, o.common.seed);
-  for (const auto& [key, value] : stated_problem.items()) figures.note(key, value);
-  figures.note("precision", to_string(precision));
+  figures.note(problem_section(o.problem, stated, precision, o.common.seed).json());
   figures.note("method", name(o.method.method));
   figures.note("mode", name(layout.mode));
   figures.note("slabs", solver.slab_count());
@@ -122,13 +119,10 @@ int bench_poisson(Runtime& runtime, const PoissonBenchOptions& o, const StatedPr
 }
 
 int run(const CLI::App& app, const PoissonBenchOptions& o) {
-  const StatedProblem stated = state_problem(o.problem, "");
+  const StatedProblem stated = state_problem(o.problem);
   warn_of_unused(app, o.problem, stated);
-  return with_runtime(o.common.runtime, [&](Runtime& runtime) {
-    return o.common.precision.value_or(Precision::f64) == Precision::f32
-               ? bench_poisson<float>(runtime, o, stated)
-               : bench_poisson<double>(runtime, o, stated);
-  });
+  return with_runtime_in_precision(
+      o.common, [&]<class T>(Runtime& runtime) { return bench_poisson<T>(runtime, o, stated); });
 }
 
 }  // namespace
@@ -140,9 +134,9 @@ Command add_bench_poisson(CLI::App& bench) {
   add_poisson_options(*app, options->problem);
   add_problem_options(*app, options->common);
   add_method_options(*app, options->method);
-  app->add_flag("--resident", options->resident,
-                "f and u stay in the workers' memory: time per solve without transfers")
-      ->group("Method");
+  OptionGroup(*app, "Method")
+      .flag("--resident", options->resident,
+            "f and u stay in the workers' memory: time per solve without transfers");
   add_bench_options(*app, options->common, options->repeats,
                     "solves, of which the fastest counts; default: 3");
   return {app, [app, options] { return run(*app, *options); }};

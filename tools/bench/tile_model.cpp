@@ -10,6 +10,7 @@
 #include "../../algorithms/wavefront/tile_costs.hpp"
 #include "../../algorithms/wavefront/tile_search.hpp"
 #include "../cli/commands.hpp"
+#include "../wavefront/tile_points.hpp"
 #include "figures.hpp"
 
 namespace asterism::tools {
@@ -108,20 +109,14 @@ std::string text_of(const SizedProblem& p) {
 }
 
 std::string text_of(const kernels::WavefrontLayout& layout, std::size_t dimensions) {
-  const auto& m = layout.tile.points;
   return fmt::format("{} x {}; {} x {}", layout.tile.sweeps,
-                     fmt::join(m.end() - static_cast<std::ptrdiff_t>(dimensions), m.end(), " x "),
-                     layout.blocks, layout.threads);
+                     fmt::join(points_of(layout.tile, dimensions), " x "), layout.blocks, layout.threads);
 }
 
 nlohmann::ordered_json as_json(const Sample& s, std::size_t dimensions) {
-  const auto& m = s.layout.tile.points;
-  return {{"sweeps", s.layout.tile.sweeps},
-          {"points", std::vector<Index>(m.end() - static_cast<std::ptrdiff_t>(dimensions), m.end())},
-          {"threads", s.layout.threads},
-          {"blocks", s.layout.blocks},
-          {"predicted_seconds", s.predicted},
-          {"measured_seconds", s.measured}};
+  return {{"sweeps", s.layout.tile.sweeps},   {"points", points_of(s.layout.tile, dimensions)},
+          {"threads", s.layout.threads},      {"blocks", s.layout.blocks},
+          {"predicted_seconds", s.predicted}, {"measured_seconds", s.measured}};
 }
 
 nlohmann::ordered_json as_json(const Judged& j, bool samples) {
@@ -146,6 +141,8 @@ nlohmann::ordered_json as_json(const Judged& j, bool samples) {
 
 template <class T>
 int bench_tile_model(Runtime& runtime, const TileModelBenchOptions& o) {
+  if (runtime.ranks() > 1)
+    throw Error(fmt::format("bench tile-model: there are {} ranks; it takes one", runtime.ranks()));
   const bool table = !o.common.json;
   std::vector<Judged> all;
   nlohmann::ordered_json measured;
@@ -199,35 +196,26 @@ int bench_tile_model(Runtime& runtime, const TileModelBenchOptions& o) {
   return 0;
 }
 
-int run(const TileModelBenchOptions& o) {
-  return with_runtime(o.common.runtime, [&](Runtime& runtime) {
-    if (runtime.ranks() > 1)
-      throw Error(fmt::format("bench tile-model: there are {} ranks; it takes one", runtime.ranks()));
-    return o.common.precision.value_or(Precision::f64) == Precision::f32
-               ? bench_tile_model<float>(runtime, o)
-               : bench_tile_model<double>(runtime, o);
-  });
-}
-
 }  // namespace
 
 Command add_bench_tile_model(CLI::App& bench) {
   auto options = std::make_shared<TileModelBenchOptions>();
   CLI::App* app = bench.add_subcommand("tile-model",
                                        "what `tune wavefront` predicts, against runs of random tile layouts");
-  add_parsed_option(
-      *app, "--layouts", options->layouts, [](const std::string& text) { return parse_whole<int>(text, 1); },
-      "random tile layouts of each of the 12 problems; default: 100")
-      ->type_name("N")
-      ->group("Method");
-  app->add_flag("--anew", options->anew, "measure the GPU's costs again though they are kept")
-      ->group("Method");
-  app->add_flag("--samples", options->samples, "with --json: all layouts with their times, and the costs")
-      ->group("Output");
+  OptionGroup method(*app, "Method");
+  method.add("--layouts", options->layouts, parse_count<int>, "N",
+             "random tile layouts of each of the 12 problems; default: 100");
+  method.flag("--anew", options->anew, "measure the GPU's costs again though they are kept");
+  OptionGroup(*app, "Output")
+      .flag("--samples", options->samples, "with --json: all layouts with their times, and the costs");
   add_problem_options(*app, options->common);
   add_bench_options(*app, options->common, options->repeats,
                     "runs of each layout, of which the median counts; default: 3");
-  return {app, [options] { return run(*options); }};
+  return {app, [options] {
+            return with_runtime_in_precision(options->common, [&]<class T>(Runtime& runtime) {
+              return bench_tile_model<T>(runtime, *options);
+            });
+          }};
 }
 
 }  // namespace asterism::tools

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <string_view>
+#include <utility>
 
 namespace asterism::tools {
 namespace {
@@ -60,6 +61,17 @@ void Progress::update(double fraction, const std::string& what) {
 
 void Progress::update(const std::string& what) {
   if (const auto mine = turn(); mine) draw(fmt::format("{:.0f} s  {}", seconds(), what));
+}
+
+WhileWorking::WhileWorking(Progress& progress, std::string what) {
+  if (!progress.shows()) return;
+  ticker_ = std::jthread([&progress, what = std::move(what), this](const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    while (!wake_.wait_for(lock, stop, std::chrono::milliseconds(100), [] { return false; })) {
+      if (stop.stop_requested()) return;
+      progress.update(what);
+    }
+  });
 }
 
 }  // namespace asterism::tools

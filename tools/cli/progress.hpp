@@ -3,8 +3,10 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <mutex>
 #include <string>
+#include <thread>
 
 namespace asterism::tools {
 
@@ -41,6 +43,17 @@ class Progress {
   std::mutex mutex_;
   bool shows_, drawn_ = false;
   Clock::time_point start_ = Clock::now(), next_ = start_ + std::chrono::seconds(1);
+};
+
+/// Draws the progress line while what tells nothing, the solver or a search for tiles, is at work.
+class WhileWorking {
+ public:
+  WhileWorking(Progress& progress, std::string what);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::jthread ticker_;  // ends first
 };
 
 }  // namespace asterism::tools

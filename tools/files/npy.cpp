@@ -397,8 +397,6 @@ void read_piece(int file, const fs::path& path, std::size_t offset, Index begin,
 
 }  // namespace
 
-std::string to_string(Precision precision) { return precision == Precision::f32 ? "f32" : "f64"; }
-
 std::string shape_text(const std::vector<Index>& shape) {
   return shape.size() == 1 ? fmt::format("({},)", shape[0]) : fmt::format("({})", fmt::join(shape, ", "));
 }

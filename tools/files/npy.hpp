@@ -7,28 +7,16 @@
 #pragma once
 
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "../../runtime/ports.hpp"
 #include "output_file.hpp"
+#include "precision.hpp"
 
 namespace asterism::tools {
-
-enum class Precision { f32, f64 };
-
-template <class T>
-constexpr Precision precision_of = std::is_same_v<T, float> ? Precision::f32 : Precision::f64;
-
-constexpr std::size_t bytes_of(Precision precision) { return precision == Precision::f32 ? 4 : 8; }
-
-/// The largest relative error of rounding a number.
-constexpr double roundoff(Precision precision) { return precision == Precision::f32 ? 0x1p-24 : 0x1p-53; }
-
-/// "f32" or "f64".
-std::string to_string(Precision precision);
 
 /// What stands before the numbers.
 struct NpyHeader {
@@ -54,6 +42,8 @@ struct Dimensions {
   constexpr Dimensions(std::size_t exactly) : least(exactly), most(exactly) {}
   constexpr Dimensions(std::size_t at_least, std::size_t at_most) : least(at_least), most(at_most) {}
 };
+
+constexpr Dimensions any_dimensions{1, std::numeric_limits<std::size_t>::max()};
 
 /// Whether numbers that are read may be NaN or infinite.
 enum class Values { any, finite };

@@ -10,8 +10,7 @@
 
 #include "../../algorithms/poisson/layout.hpp"
 #include "../../algorithms/poisson/problem.hpp"
-#include "../cli/options.hpp"
-#include "../files/given_values.hpp"
+#include "../cli/grid_options.hpp"
 #include "../files/npy.hpp"
 
 namespace asterism::tools {
@@ -26,12 +25,10 @@ Conditions parse_conditions(const std::string& text);
 
 /// What the command line says of the problem. Options of single axes: z, y, x.
 struct ProblemOptions {
+  GridOptions grid;
   std::optional<kernels::Model> model;
-  std::optional<std::vector<Index>> grid;
-  std::optional<std::vector<double>> lengths;
   Conditions conditions;
   std::array<std::optional<Conditions>, 3> axis_conditions;
-  std::array<std::optional<GivenValues>, 3> values;
   poisson::Centering centering = poisson::Centering::node;
   double lambda = 0;
   std::filesystem::path coordinates;
@@ -50,9 +47,8 @@ struct StatedProblem {
   [[nodiscard]] std::size_t dimensions() const { return problem.shape.size(); }
 };
 
-/// @param input the file of f; empty: the model
 /// @throw Error: options that do not go together, or with the files they name
-StatedProblem state_problem(const ProblemOptions& options, const std::string& input);
+StatedProblem state_problem(const ProblemOptions& options);
 
 /// Warns of options that were given and have no effect on the problem.
 void warn_of_unused(const CLI::App& app, const ProblemOptions& options, const StatedProblem& stated);
@@ -74,6 +70,14 @@ enum class Method {
 struct MethodOptions {
   Method method = Method::fft;
   poisson::Settings settings;
+};
+
+/// All that `asterism poisson` is told.
+struct PoissonOptions {
+  CommonOptions common;
+  ProblemOptions problem;
+  MethodOptions method;
+  bool check = true;
 };
 
 /// --method, --mode, --slab, --project-mean

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <sstream>
 
 #include "../../algorithms/poisson/problem.hpp"
@@ -14,10 +13,6 @@ namespace {
 
 using enum RelaxMethod;
 
-/// The word of an option, and the value that it stands for.
-template <class Value>
-using Words = std::vector<std::pair<std::string, Value>>;
-
 const Words<RelaxMethod> methods{{"jacobi", jacobi}, {"gauss-seidel", gauss_seidel},
                                  {"sor", sor},       {"ssor", ssor},
                                  {"mlssor", mlssor}, {"wavefront", wavefront}};
@@ -25,13 +20,6 @@ const Words<RelaxModel> models{
     {"laplace", RelaxModel::laplace}, {"sine", RelaxModel::sine}, {"random", RelaxModel::random}};
 const Words<kernels::Arrangement> layouts{{"natural", kernels::Arrangement::natural},
                                           {"separated", kernels::Arrangement::separated}};
-
-template <class Value>
-const char* word_of(const Words<Value>& words, Value value) {
-  for (const auto& [word, meaning] : words)
-    if (meaning == value) return word.c_str();
-  return "";
-}
 
 bool is_in_stripes(RelaxMethod method) { return method != mlssor && method != wavefront; }
 
@@ -64,12 +52,10 @@ void require_known_to_method(const RelaxOptions& o) {
 }
 
 void state_shape(const RelaxOptions& o, StatedRelaxation& p) {
-  p.shape = o.grid.value_or(std::vector<Index>{511, 511});
+  p.shape = o.grid.grid.value_or(std::vector<Index>{511, 511});
   if (p.source) {
     p.shape = p.source->header().shape;
-    if (o.grid && *o.grid != p.shape)
-      throw Error(fmt::format("{} holds {} values, --grid says {}; leave --grid away",
-                              p.source->path().string(), grid_text(p.shape), grid_text(*o.grid)));
+    require_grid_of_file(o.grid, *p.source, p.shape);
   }
   const std::size_t axes = p.shape.size();
   if (axes > 3)
@@ -85,31 +71,15 @@ void state_shape(const RelaxOptions& o, StatedRelaxation& p) {
                             grid_text(p.shape)));
 }
 
-void state_lengths(const RelaxOptions& o, StatedRelaxation& p) {
-  p.lengths = o.lengths.value_or(std::vector<double>(p.shape.size(), 1.0));
-  if (p.lengths.size() != p.shape.size())
-    throw Error(
-        fmt::format("--lengths gives {} lengths, the problem has {} axes", p.lengths.size(), p.shape.size()));
-}
-
 /// Given values on all sides: the options', or those of the model laplace.
 void state_sides(const RelaxOptions& o, StatedRelaxation& p) {
-  const std::size_t axes = p.shape.size(), absent = 3 - axes;
-  p.sides.resize(axes);
+  p.sides.resize(p.shape.size());
   bool any = false;
-  for (std::size_t option = 0; option < 3; ++option) {
-    if (!o.values[option]) continue;
+  each_given_axis(o.grid, p.shape.size(), [&](std::size_t a, const GivenValues& values) {
     any = true;
-    if (option < absent)
-      throw Error(fmt::format("--value-{}: the problem has {} dimension{}", axis_name(3, option), axes,
-                              axes == 1 ? ", its axis is x" : "s; its axes are y (from row to row) and x"));
-    const std::size_t a = option - absent;
-    for (const auto& [given, side] : {std::pair{&o.values[option]->lower, &p.sides[a].lower},
-                                      {&o.values[option]->upper, &p.sides[a].upper}}) {
-      side->value = given->number;
-      side->values = read_side(*given, p.shape, a);
-    }
-  }
+    state_side(values.lower, p.shape, a, p.sides[a].lower);
+    state_side(values.upper, p.shape, a, p.sides[a].upper);
+  });
   p.model_is_exact = !p.source && p.model != RelaxModel::laplace && !any;
   if (p.source || p.model != RelaxModel::laplace) return;
   if (any)
@@ -122,7 +92,7 @@ void state_sides(const RelaxOptions& o, StatedRelaxation& p) {
 
 void state_initial(const RelaxOptions& o, StatedRelaxation& p) {
   if (o.initial.empty()) return;
-  p.initial.emplace(o.initial, Dimensions(1, std::numeric_limits<std::size_t>::max()));
+  p.initial.emplace(o.initial, any_dimensions);
   if (p.initial->header().shape != p.shape)
     throw Error(fmt::format("{}: its shape is {}; the grid's, {}, is wanted", o.initial.string(),
                             shape_text(p.initial->header().shape), shape_text(p.shape)));
@@ -166,92 +136,89 @@ int parse_threads(const std::string& text) {
 }
 
 void add_problem(CLI::App& app, RelaxOptions& o) {
-  const auto add = [&](const std::string& option, auto& target, auto parser, const char* type,
-                       const std::string& help) {
-    add_parsed_option(app, option, target, parser, help)->type_name(type)->group("Problem");
-  };
-  add_choice_option<std::optional<RelaxModel>, RelaxModel>(
-      app, "--model", o.model, models,
-      "laplace (2D: f = 0; u is sin^2(pi y) on the side x = 0, y over its length, and zero on the others), "
-      "or "
-      "problems whose solution is known: sine (u a whole sine wave along every axis), random (u drawn from "
-      "--seed, "
-      "f its discrete Laplacian); default: sine")
-      ->group("Problem");
-  add(
-      "--grid", o.grid, [](const std::string& text) { return parse_grid(text, 1); }, "[Lx]MxN",
-      "unknowns of a model along each axis: rows x columns; wavefront also takes planes x rows x columns, or "
-      "one "
-      "extent alone; default: 511x511");
-  add(
-      "--lengths", o.lengths, [](const std::string& text) { return parse_lengths(text, 1); }, "[LZx]LYxLX",
-      "of the rectangle or box, along the same axes; default: 1 each");
-  const char* const sides[] = {
-      "u on the sides at both ends of z (3D): a number or a .npy file of the side's values "
-      "(the grid's shape without this axis), for both ends or LOWER,UPPER; default: 0",
-      "the same at the ends of y: before the first row, after the last",
-      "the same at the ends of x: before the first column, after the last"};
-  for (std::size_t axis = 0; axis < 3; ++axis)
-    add(fmt::format("--value-{}", axis_name(3, axis)), o.values[axis], parse_values, "VALUES", sides[axis]);
-  app.add_option("--initial", o.initial, "the first guess, of f's shape; default: zero")
-      ->type_name("U0.npy")
-      ->group("Problem");
+  OptionGroup problem(app, "Problem");
+  problem.choice("--model", o.model, models,
+                 "laplace (2D: f = 0; u is sin^2(pi y) on the side x = 0, y over its length, and zero on the "
+                 "others), or problems whose solution is known: sine (u a whole sine wave along every axis), "
+                 "random (u drawn from --seed, f its discrete Laplacian); default: sine");
+  add_grid(
+      app, o.grid,
+      {.least_axes = 1,
+       .grid = "unknowns of a model along each axis: rows x columns; wavefront also takes planes x rows x "
+               "columns, or one extent alone; default: 511x511",
+       .lengths = "of the rectangle or box, along the same axes; default: 1 each"});
+  add_values(app, o.grid,
+             {"u on the sides at both ends of z (3D): a number or a .npy file of the side's values "
+              "(the grid's shape without this axis), for both ends or LOWER,UPPER; default: 0",
+              "the same at the ends of y: before the first row, after the last",
+              "the same at the ends of x: before the first column, after the last"});
+  problem.name("--initial", o.initial, "U0.npy", "the first guess, of f's shape; default: zero");
+}
+
+void add_sweeping(OptionGroup& method, RelaxOptions& o) {
+  method.add(
+      "--omega", o.omega, parse_omega, "W",
+      "relaxation factor, between 0 and 2; default: the best one, 2 / (1 + sin(pi h)) for sor on a square");
+  method.add("--sweeps", o.sweeps, parse_count<>, "N",
+             "at most so many sweeps; without --tolerance exactly so many, whatever the residual is then");
+  method.add(
+      "--tolerance", o.tolerance, parse_tolerance, "T",
+      fmt::format("end at the scaled residual ||f - A u|| / (||A|| ||u|| + ||f||) <= T; default, where "
+                  "--sweeps is not given either: {:g} in f64, {:g} in f32",
+                  default_tolerance(Precision::f64), default_tolerance(Precision::f32)));
+  method.add("--check-every", o.check_every, parse_count<>, "N",
+             "sweeps between two residuals; default: chosen");
+}
+
+void add_stripes(OptionGroup& method, RelaxOptions& o) {
+  method.add(
+      "--sweeps-per-task", o.sweeps_per_task, parse_count<>, "K",
+      "sweeps that a task makes before stripes exchange their borders (temporal blocking); default: chosen");
+  method.choice(
+      "--layout", o.layout, layouts,
+      "of gauss-seidel, sor, ssor: nodes as they lie in the grid, or the red and the black ones of a "
+      "row apart; default: separated");
+  method.flag("--blocking", o.blocking,
+              "exchange borders after the sweeps of a stripe instead of during them (to compare)");
+  method.add(
+      "--stripes", o.stripes, parse_count<>, "N",
+      "pieces of the grid, rows each; default: one for each worker, more where --memory or --gpu-memory "
+      "ask for it");
+}
+
+void add_subdomains(OptionGroup& method, RelaxOptions& o) {
+  method.add("--subdomain", o.subdomain, parse_count<>, "N",
+             "of mlssor: extent of a subdomain; default: chosen");
+  method.add("--layers", o.layers, parse_count<>, "K",
+             "of mlssor: forward sweeps, and backward ones, made at a time; default: chosen");
+  method.flag("--no-alternation", o.no_alternation, "of mlssor: all sweeps forward (to compare)");
+}
+
+void add_tiles(OptionGroup& method, RelaxOptions& o) {
+  method.add(
+      "--tile", o.tile, parse_tile, "SxM[xM[xM]]",
+      "of wavefront: sweeps of a tile, and on a GPU its points along every axis, on CPUs, which cut only "
+      "the slowest axis, its slices, at least as many as sweeps; default: on a GPU by the tile-size model, "
+      "whose costs are measured the first time (seconds), on CPUs as `asterism tune wavefront` has found "
+      "for such a grid");
+  method.add("--threads", o.threads, parse_threads, "N",
+             "of wavefront with --tile: threads of a GPU's block; default: 256");
+  method.flag("--untuned", o.untuned,
+              "of wavefront: tiles by a rule of thumb, without model or measurements");
 }
 
 void add_method(CLI::App& app, RelaxOptions& o) {
-  const auto add = [&](const std::string& option, auto& target, auto parser, const char* type,
-                       const std::string& help) {
-    add_parsed_option(app, option, target, parser, help)->type_name(type)->group("Method");
-  };
-  const auto count = [](const std::string& text) { return parse_whole<Index>(text, 1); };
-  add_choice_option<RelaxMethod, RelaxMethod>(
-      app, "--method", o.method, methods,
-      "jacobi; gauss-seidel, sor (successive over-relaxation) and ssor (symmetric), by red and black nodes "
-      "in turn; "
-      "mlssor: symmetric in natural order, several layers at a time in drifting subdomains; wavefront: sor "
-      "in natural "
-      "order, exactly as a sequential loop, in skewed tiles, 1D to 3D; default: sor")
-      ->group("Method");
-  add("--omega", o.omega, parse_omega, "W",
-      "relaxation factor, between 0 and 2; default: the best one, 2 / (1 + sin(pi h)) for sor on a square");
-  add("--sweeps", o.sweeps, count, "N",
-      "at most so many sweeps; without --tolerance exactly so many, whatever the residual is then");
-  add("--tolerance", o.tolerance, parse_tolerance, "T",
-      fmt::format(
-          "end at the scaled residual ||f - A u|| / (||A|| ||u|| + ||f||) <= T; default, where --sweeps is "
-          "not given either: {:g} in f64, {:g} in f32",
-          default_tolerance(Precision::f64), default_tolerance(Precision::f32)));
-  add("--check-every", o.check_every, count, "N", "sweeps between two residuals; default: chosen");
-  add("--sweeps-per-task", o.sweeps_per_task, count, "K",
-      "sweeps that a task makes before stripes exchange their borders (temporal blocking); default: chosen");
-  add_choice_option<std::optional<kernels::Arrangement>, kernels::Arrangement>(
-      app, "--layout", o.layout, layouts,
-      "of gauss-seidel, sor, ssor: nodes as they lie in the grid, or the red and the black ones of a row "
-      "apart; "
-      "default: separated")
-      ->group("Method");
-  app.add_flag("--blocking", o.blocking,
-               "exchange borders after the sweeps of a stripe instead of during them (to compare)")
-      ->group("Method");
-  add("--stripes", o.stripes, count, "N",
-      "pieces of the grid, rows each; default: one for each worker, more where --memory or --gpu-memory ask "
-      "for it");
-  add("--subdomain", o.subdomain, count, "N", "of mlssor: extent of a subdomain; default: chosen");
-  add("--layers", o.layers, count, "K",
-      "of mlssor: forward sweeps, and backward ones, made at a time; default: chosen");
-  app.add_flag("--no-alternation", o.no_alternation, "of mlssor: all sweeps forward (to compare)")
-      ->group("Method");
-  add("--tile", o.tile, parse_tile, "SxM[xM[xM]]",
-      "of wavefront: sweeps of a tile, and on a GPU its points along every axis, on CPUs, which cut only the "
-      "slowest axis, its slices, at least as many as sweeps; default: on a GPU by the tile-size model, whose "
-      "costs are measured the "
-      "first time "
-      "(seconds), on CPUs as `asterism tune wavefront` has found for such a grid");
-  add("--threads", o.threads, parse_threads, "N",
-      "of wavefront with --tile: threads of a GPU's block; default: 256");
-  app.add_flag("--untuned", o.untuned,
-               "of wavefront: tiles by a rule of thumb, without model or measurements")
-      ->group("Method");
+  OptionGroup method(app, "Method");
+  method.choice(
+      "--method", o.method, methods,
+      "jacobi; gauss-seidel, sor (successive over-relaxation) and ssor (symmetric), by red and black "
+      "nodes in turn; mlssor: symmetric in natural order, several layers at a time in drifting "
+      "subdomains; wavefront: sor in natural order, exactly as a sequential loop, in skewed tiles, 1D "
+      "to 3D; default: sor");
+  add_sweeping(method, o);
+  add_stripes(method, o);
+  add_subdomains(method, o);
+  add_tiles(method, o);
 }
 
 }  // namespace
@@ -274,35 +241,25 @@ bool uses_seed(const StatedRelaxation& stated) {
 
 double default_tolerance(Precision precision) { return precision == Precision::f32 ? 1e-6 : 1e-14; }
 
-Precision precision_of_run(const RelaxOptions& o) {
-  if (o.common.precision) return *o.common.precision;
-  return o.input.empty()
-             ? Precision::f64
-             : NpyReader(o.input, {1, std::numeric_limits<std::size_t>::max()}).header().precision;
-}
-
-StatedRelaxation state_relaxation(const RelaxOptions& o, Precision precision) {
+StatedRelaxation state_relaxation(const RelaxOptions& o) {
   require_known_to_method(o);
   StatedRelaxation p;
-  if (!o.input.empty()) {
-    if (o.model) throw Error(fmt::format("{} and --model: f comes from either, leave one away", o.input));
-    p.source.emplace(o.input, Dimensions(1, std::numeric_limits<std::size_t>::max()));
-  }
+  p.source = open_source(o.grid, o.model.has_value());
+  p.precision = precision_of_run(o.common, p.source);
   p.model = o.model.value_or(RelaxModel::sine);
   state_shape(o, p);
-  state_lengths(o, p);
+  p.lengths = lengths_along(o.grid, p.shape.size(), 1.0);
   state_sides(o, p);
   state_initial(o, p);
-  p.tolerance = o.tolerance.value_or(o.sweeps ? 0 : default_tolerance(precision));
+  p.tolerance = o.tolerance.value_or(o.sweeps ? 0 : default_tolerance(p.precision));
   return p;
 }
 
 void add_relax_options(CLI::App& app, RelaxOptions& options) {
-  app.add_option(
-         "F.npy", options.input,
-         "f at the unknowns, as numpy.save writes it: rows x columns, x along the last axis; without a file: "
-         "--model")
-      ->type_name("");
+  add_input(
+      app, options.grid,
+      "f at the unknowns, as numpy.save writes it: rows x columns, x along the last axis; without a file: "
+      "--model");
   add_problem(app, options);
   add_method(app, options);
 }
