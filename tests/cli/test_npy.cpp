@@ -22,6 +22,7 @@
 
 #include "../support/skip.hpp"
 #include "runtime/error.hpp"
+#include "tools/files/finite.hpp"
 #include "tools/files/npy.hpp"
 
 using namespace asterism;

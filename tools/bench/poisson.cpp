@@ -14,8 +14,8 @@ namespace {
 
 struct PoissonBenchOptions {
   CommonOptions common;
-  ProblemOptions problem;
-  MethodOptions method;
+  PoissonProblemOptions problem;
+  PoissonMethodOptions method;
   bool resident = false;
   int repeats = 3;
 };
@@ -52,7 +52,7 @@ void add_link_bounds(Figures& figures, const Bandwidth& raw, double bytes, doubl
 }
 
 template <template <class> class Solver, class T>
-int bench_solver(Runtime& runtime, const PoissonBenchOptions& o, const StatedProblem& stated) {
+int bench_solver(Runtime& runtime, const PoissonBenchOptions& o, const StatedPoisson& stated) {
   const poisson::Problem& problem = stated.problem;
   Figures figures(runtime, o.common);
   poisson::Settings settings = o.method.settings;
@@ -113,13 +113,13 @@ int bench_solver(Runtime& runtime, const PoissonBenchOptions& o, const StatedPro
 }
 
 template <class T>
-int bench_poisson(Runtime& runtime, const PoissonBenchOptions& o, const StatedProblem& stated) {
-  return o.method.method == Method::gemm ? bench_solver<poisson::GemmSolver, T>(runtime, o, stated)
-                                         : bench_solver<poisson::Solver, T>(runtime, o, stated);
+int bench_poisson(Runtime& runtime, const PoissonBenchOptions& o, const StatedPoisson& stated) {
+  return o.method.method == PoissonMethod::gemm ? bench_solver<poisson::GemmSolver, T>(runtime, o, stated)
+                                                : bench_solver<poisson::Solver, T>(runtime, o, stated);
 }
 
 int run(const CLI::App& app, const PoissonBenchOptions& o) {
-  const StatedProblem stated = state_problem(o.problem);
+  const StatedPoisson stated = state_poisson(o.problem);
   warn_of_unused(app, o.problem, stated);
   return with_runtime_in_precision(
       o.common, [&]<class T>(Runtime& runtime) { return bench_poisson<T>(runtime, o, stated); });
@@ -131,9 +131,9 @@ Command add_bench_poisson(CLI::App& bench) {
   auto options = std::make_shared<PoissonBenchOptions>();
   options->problem.model = kernels::Model::random;
   CLI::App* app = bench.add_subcommand("poisson", "a fast Poisson solver beside what link or memory allow");
-  add_poisson_options(*app, options->problem);
+  add_poisson_problem(*app, options->problem);
   add_problem_options(*app, options->common);
-  add_method_options(*app, options->method);
+  add_poisson_method(*app, options->method);
   OptionGroup(*app, "Method")
       .flag("--resident", options->resident,
             "f and u stay in the workers' memory: time per solve without transfers");

@@ -57,11 +57,11 @@ class Section {
 struct SolverReport {
   std::string solver;  ///< "fast Poisson, two passes"
   std::string method;  ///< as --method has it
-  SolverRun run;
-  Section problem;   ///< what was solved; of a grid: problem_section() in grid_report.hpp
-  Section choices;   ///< what the method was told or chose; its opening stands behind the solver's name
-  Section speed;     ///< behind the seconds
-  Section accuracy;  ///< residual, error
+  SolverRun run = {};
+  Section problem = {};   ///< what was solved; of a grid: problem_section() in grid_report.hpp
+  Section choices = {};   ///< what the method was told or chose; its opening stands behind the solver's name
+  Section speed = {};     ///< behind the seconds
+  Section accuracy = {};  ///< residual, error
   std::filesystem::path output = {};  ///< what was asked for; empty: nothing
   std::string unfinished = {};        ///< said of the output where the run did not reach its end
   std::string verdict = {};           ///< said behind the reason

@@ -8,7 +8,7 @@ namespace asterism::tools {
 namespace {
 
 template <template <class> class Solver, class T>
-void solve_by(Runtime& runtime, const PoissonOptions& o, const StatedProblem& stated,
+void solve_by(Runtime& runtime, const PoissonOptions& o, const StatedPoisson& stated,
               PoissonOutcome& outcome) {
   Stopwatch& stopwatch = outcome.run.stopwatch;
   require_room<T>(runtime, stated.problem);
@@ -37,14 +37,14 @@ void solve_by(Runtime& runtime, const PoissonOptions& o, const StatedProblem& st
 
 int run(const CLI::App& app, const PoissonOptions& o) {
   PoissonOutcome outcome;
-  const StatedProblem stated = state_problem(o.problem);
+  const StatedPoisson stated = state_poisson(o.problem);
   tell_replaced(o.common, {o.problem.grid.input});
   warn_of_unused(app, o.problem, stated);
   outcome.run.precision = precision_of_run(o.common, stated.reader);
   return with_runtime(o.common.runtime, [&](Runtime& runtime) {
     in_precision(outcome.run.precision, [&]<class T>() {
-      o.method.method == Method::gemm ? solve_by<poisson::GemmSolver, T>(runtime, o, stated, outcome)
-                                      : solve_by<poisson::Solver, T>(runtime, o, stated, outcome);
+      o.method.method == PoissonMethod::gemm ? solve_by<poisson::GemmSolver, T>(runtime, o, stated, outcome)
+                                             : solve_by<poisson::Solver, T>(runtime, o, stated, outcome);
     });
     return tell(runtime, o.common, report_of(o, stated, outcome));
   });
@@ -60,9 +60,9 @@ Command add_poisson(CLI::App& program) {
       *app, options->problem.grid,
       "f at the unknowns, as numpy.save writes it: rows x columns, or planes x rows x columns, x along the "
       "last axis; without a file: --model");
-  add_model_option(*app, options->problem);
-  add_poisson_options(*app, options->problem);
-  add_method_options(*app, options->method);
+  add_poisson_model(*app, options->problem);
+  add_poisson_problem(*app, options->problem);
+  add_poisson_method(*app, options->method);
   OptionGroup(*app, "Method")
       .flag(
           "--no-check", [options] { options->check = false; },

@@ -6,8 +6,8 @@
 namespace asterism::tools {
 namespace {
 
-const char* solver_name(Method method) {
-  return method == Method::gemm ? "fast Poisson, dense transforms (DFPS)" : "fast Poisson, two passes";
+const char* solver_name(PoissonMethod method) {
+  return method == PoissonMethod::gemm ? "fast Poisson, dense transforms (DFPS)" : "fast Poisson, two passes";
 }
 
 /// "z periodic, y dirichlet to neumann, x neumann; cell-centred"; empty where all is as it is by default.
@@ -44,7 +44,7 @@ Section speed_section(const PoissonOutcome& outcome, Index unknowns) {
   return speed;
 }
 
-Section accuracy_section(const StatedProblem& stated, const PoissonOutcome& outcome) {
+Section accuracy_section(const StatedPoisson& stated, const PoissonOutcome& outcome) {
   Section accuracy;
   const double eps = roundoff(outcome.run.precision);
   if (const auto& check = outcome.check)
@@ -65,8 +65,8 @@ Section accuracy_section(const StatedProblem& stated, const PoissonOutcome& outc
 
 }  // namespace
 
-Section problem_section(const ProblemOptions& options, const StatedProblem& stated, Precision precision,
-                        std::uint64_t seed) {
+Section problem_section(const PoissonProblemOptions& options, const StatedPoisson& stated,
+                        Precision precision, std::uint64_t seed) {
   const poisson::Problem& problem = stated.problem;
   GridStatement statement{.equation = equation_text(stated.dimensions(), problem.lambda),
                           .shape = problem.shape,
@@ -88,9 +88,9 @@ Section problem_section(const ProblemOptions& options, const StatedProblem& stat
   return section;
 }
 
-SolverReport report_of(const PoissonOptions& options, const StatedProblem& stated,
+SolverReport report_of(const PoissonOptions& options, const StatedPoisson& stated,
                        const PoissonOutcome& outcome) {
-  const Method method = options.method.method;
+  const PoissonMethod method = options.method.method;
   return {.solver = solver_name(method),
           .method = name(method),
           .run = outcome.run,

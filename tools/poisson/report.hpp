@@ -8,7 +8,7 @@
 #include "../../algorithms/poisson/slabbed_problem.hpp"
 #include "../cli/grid_report.hpp"
 #include "../cli/report.hpp"
-#include "options.hpp"
+#include "stated_problem.hpp"
 
 namespace asterism::tools {
 
@@ -24,10 +24,10 @@ struct PoissonOutcome {
 
 /// What was asked for; with conditions where they are not the usual ones, centering and lambda.
 /// @param seed of the model random
-Section problem_section(const ProblemOptions& options, const StatedProblem& stated, Precision precision,
-                        std::uint64_t seed);
+Section problem_section(const PoissonProblemOptions& options, const StatedPoisson& stated,
+                        Precision precision, std::uint64_t seed);
 
-SolverReport report_of(const PoissonOptions& options, const StatedProblem& stated,
+SolverReport report_of(const PoissonOptions& options, const StatedPoisson& stated,
                        const PoissonOutcome& outcome);
 
 }  // namespace asterism::tools

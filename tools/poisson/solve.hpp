@@ -15,7 +15,7 @@ namespace asterism::tools {
 template <template <class> class Solver, class T>
 class PoissonSolve {
  public:
-  PoissonSolve(Runtime& runtime, const PoissonOptions& options, const StatedProblem& stated)
+  PoissonSolve(Runtime& runtime, const PoissonOptions& options, const StatedPoisson& stated)
       : stated_(stated),
         solver_(runtime, stated.problem, settings_of(options, stated)),
         known_{stated.model, options.common.seed},
@@ -65,7 +65,7 @@ class PoissonSolve {
  private:
   using Access = typename HostView<T>::Access;
 
-  static poisson::Settings settings_of(const PoissonOptions& options, const StatedProblem& stated) {
+  static poisson::Settings settings_of(const PoissonOptions& options, const StatedPoisson& stated) {
     poisson::Settings settings = options.method.settings;
     settings.source_rounding = stated.rounding;
     return settings;
@@ -84,7 +84,7 @@ class PoissonSolve {
     progress_.update(static_cast<double>(slab) / static_cast<double>(solver_.slab_count()), what);
   }
 
-  const StatedProblem& stated_;
+  const StatedPoisson& stated_;
   Solver<T> solver_;
   typename Solver<T>::Known known_;
   Progress progress_;

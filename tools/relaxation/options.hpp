@@ -1,5 +1,5 @@
 /// \file
-/// The options of `asterism relax`, and the problem that they state.
+/// The options of `asterism relax`.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,6 @@
 
 #include "../../algorithms/relaxation/solver.hpp"
 #include "../cli/grid_options.hpp"
-#include "../files/npy.hpp"
 
 namespace asterism::tools {
 
@@ -36,35 +35,6 @@ struct RelaxOptions {
   std::optional<int> threads;
   bool blocking = false, no_alternation = false, untuned = false;
 };
-
-/// The values on both sides of an axis.
-struct Sides {
-  relaxation::Side lower, upper;
-};
-
-/// A problem, complete and consistent.
-struct StatedRelaxation {
-  std::vector<Index> shape;
-  std::vector<double> lengths;  ///< along each axis
-  std::vector<Sides> sides;     ///< of each axis
-  std::optional<NpyReader> source,
-      initial;  ///< files of f and of the first guess; a row for each of the first axis
-  RelaxModel model = RelaxModel::sine;   ///< where there is no file
-  Precision precision = Precision::f64;  ///< of the run
-  double tolerance = 0;                  ///< 0: none, only sweeps
-  bool model_is_exact = false;           ///< whether the model's solution is that of the problem
-
-  [[nodiscard]] Index unknowns() const;
-  /// Unknowns that a row of the files holds.
-  [[nodiscard]] Index row_size() const { return unknowns() / shape.front(); }
-  [[nodiscard]] bool has_source() const { return source || model != RelaxModel::laplace; }
-};
-
-/// Whether the problem is drawn from --seed.
-bool uses_seed(const StatedRelaxation& stated);
-
-/// @throw Error: options that do not go together, or with the files they name
-StatedRelaxation state_relaxation(const RelaxOptions& options);
 
 /// The scaled residual at which a solve ends when neither --tolerance nor --sweeps is given.
 double default_tolerance(Precision precision);

@@ -6,7 +6,7 @@
 
 #include "../../algorithms/wavefront/tile_choice.hpp"
 #include "../cli/report.hpp"
-#include "options.hpp"
+#include "stated_problem.hpp"
 
 namespace asterism::tools {
 

@@ -5,7 +5,7 @@
 #include "../../algorithms/relaxation/mlssor.hpp"
 #include "../../algorithms/relaxation/solver.hpp"
 #include "../../algorithms/wavefront/solver.hpp"
-#include "options.hpp"
+#include "stated_problem.hpp"
 
 namespace asterism::tools {
 
