@@ -2,7 +2,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <limits>
 
 #include "../../algorithms/poisson/gemm_solver.hpp"
@@ -111,36 +110,39 @@ nlohmann::ordered_json as_json(const Compared& c) {
           {"gemm_residual_eps", c.gemm.residual}};
 }
 
+void print_head(const Runtime& runtime, const MethodsBenchOptions& o, const Workers& workers,
+                Precision precision, const Figures& figures) {
+  figures.print("{} x n unknowns in {}, resident with {} CPU, {} CUDA workers{}; best of {}\n",
+                o.rows > 0 ? fmt::format("{}", o.rows) : "n", to_string(precision), workers.cpus,
+                workers.gpus, runtime.ranks() > 1 ? fmt::format(" on each of {} ranks", runtime.ranks()) : "",
+                o.repeats);
+  figures.print("{:>9}  {:<24} {:>12} {:>13} {:>11} {:>20}\n", "n", "n + 1", "fft, seconds", "gemm, seconds",
+                "fft / gemm", "residuals, in eps");
+}
+
+void print_row(const Compared& c, const Figures& figures) {
+  figures.print("{:>9}  {:<24} {:>12.3g} {:>13.3g} {:>11.2f} {:>20}\n", c.columns, factorised(c.columns + 1),
+                c.fft.seconds, c.gemm.seconds, c.ratio(),
+                fmt::format("{:.2f}, {:.2f}", shown(c.fft.residual), shown(c.gemm.residual)));
+}
+
 template <class T>
 int bench_methods(Runtime& runtime, const MethodsBenchOptions& o) {
-  const bool table = runtime.rank() == 0 && !o.common.json;
-  const Machine machine = runtime.machine();
-  if (table) {
-    fmt::print("{} x n unknowns in {}, resident with {} CPU, {} CUDA workers{}; best of {}\n",
-               o.rows > 0 ? fmt::format("{}", o.rows) : "n", to_string(precision_of<T>),
-               machine.count(WorkerKind::cpu), machine.count(WorkerKind::cuda),
-               runtime.ranks() > 1 ? fmt::format(" on each of {} ranks", runtime.ranks()) : "", o.repeats);
-    fmt::print("{:>9}  {:<24} {:>12} {:>13} {:>11} {:>20}\n", "n", "n + 1", "fft, seconds", "gemm, seconds",
-               "fft / gemm", "residuals, in eps");
-  }
-  std::vector<Compared> all;
-  for (const Index columns : o.columns) {
-    const Compared& c = all.emplace_back(compare<T>(runtime, o, columns));
-    if (!table) continue;
-    fmt::print("{:>9}  {:<24} {:>12.3g} {:>13.3g} {:>11.2f} {:>20}\n", columns, factorised(columns + 1),
-               c.fft.seconds, c.gemm.seconds, c.ratio(),
-               fmt::format("{:.2f}, {:.2f}", shown(c.fft.residual), shown(c.gemm.residual)));
-    std::fflush(stdout);
-  }
-  if (table) fmt::print("{}\n", verdict(all));
-
   Figures figures(runtime, o.common);
-  figures.note("precision", to_string(precision_of<T>));
-  figures.note("workers", {{"cpu", machine.count(WorkerKind::cpu)},
-                           {"cuda", machine.count(WorkerKind::cuda)},
-                           {"ranks", runtime.ranks()}});
+  const Machine machine = runtime.machine();
+  const Workers workers{machine.count(WorkerKind::cpu), machine.count(WorkerKind::cuda), runtime.ranks()};
+  print_head(runtime, o, workers, precision_of<T>, figures);
+  std::vector<Compared> all;
   auto lengths = nlohmann::ordered_json::array();
-  for (const Compared& c : all) lengths.push_back(as_json(c));
+  for (const Index columns : o.columns) {
+    all.push_back(compare<T>(runtime, o, columns));
+    print_row(all.back(), figures);
+    lengths.push_back(as_json(all.back()));
+  }
+  figures.print("{}\n", verdict(all));
+
+  figures.note("precision", to_string(precision_of<T>));
+  figures.note("workers", as_json(workers));
   figures.note("lengths", lengths);
   const auto longest = [&](bool good_fft) {
     const Index columns = longest_win(all, good_fft);

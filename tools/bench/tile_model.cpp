@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <map>
 
@@ -139,13 +138,50 @@ nlohmann::ordered_json as_json(const Judged& j, bool samples) {
   return result;
 }
 
+void print_head(const TileModelBenchOptions& o, const std::string& gpu, Precision precision,
+                const Figures& figures) {
+  figures.print(
+      "wavefront SOR in {} on {}, {} random layouts for each problem; tiles: sweeps x points; blocks x threads\n"
+      "{:<22} {:>7} {:>7} {:>10} {:>10} {:>7} {:>7}  {}\n",
+      to_string(precision), gpu, o.layouts, "sweeps x grid", "median", "largest", "best, ms", "chosen, ms",
+      "gap", "search", "chosen layout");
+}
+
+void print_row(const Judged& j, const Figures& figures) {
+  figures.print("{:<22} {:>5.1f} % {:>5.0f} % {:>10.3f} {:>10.3f} {:>5.1f} % {:>5.2f} s  {}\n",
+                text_of(j.problem), 100 * j.median_error(), 100 * j.largest_error(), 1e3 * j.best_seconds(),
+                1e3 * j.chosen.measured, 100 * j.gap(), j.search_seconds,
+                text_of(j.chosen.layout, j.problem.grid.size()));
+}
+
+nlohmann::ordered_json as_json(const wavefront::KnownCosts& known, int dimensions, bool samples) {
+  nlohmann::ordered_json j{
+      {"dimensions", dimensions}, {"seconds", known.seconds}, {"file", known.file.string()}};
+  if (samples) j["costs"] = nlohmann::ordered_json::parse(wavefront::costs_as_json(known.costs));
+  return j;
+}
+
+void add_worst(const std::vector<Judged>& all, Figures& figures) {
+  const auto worst = [&](auto figure) {
+    double most = -std::numeric_limits<double>::infinity();
+    for (const Judged& j : all) most = std::max(most, figure(j));
+    return most;
+  };
+  figures.add("worst_median_error", "median relative error of the predicted time, worst problem",
+              100 * worst([](const Judged& j) { return j.median_error(); }), "%");
+  figures.add("worst_gap", "chosen layout over the best sampled, worst problem",
+              100 * worst([](const Judged& j) { return j.gap(); }), "%");
+  figures.add("longest_search_seconds", "search, longest",
+              worst([](const Judged& j) { return j.search_seconds; }), "s");
+}
+
 template <class T>
 int bench_tile_model(Runtime& runtime, const TileModelBenchOptions& o) {
   if (runtime.ranks() > 1)
     throw Error(fmt::format("bench tile-model: there are {} ranks; it takes one", runtime.ranks()));
-  const bool table = !o.common.json;
+  Figures figures(runtime, o.common);
   std::vector<Judged> all;
-  nlohmann::ordered_json measured;
+  nlohmann::ordered_json costs;
   std::optional<tile_model::Probe<T>> probe;
   wavefront::KnownCosts known;
   for (const SizedProblem& problem : problems) {
@@ -154,44 +190,19 @@ int bench_tile_model(Runtime& runtime, const TileModelBenchOptions& o) {
       probe.emplace(runtime, dimensions, false);
       known = wavefront::costs_of(*probe,
                                   o.anew ? wavefront::Remembering::anew : wavefront::Remembering::as_kept);
-      measured.push_back(
-          {{"dimensions", dimensions}, {"seconds", known.seconds}, {"file", known.file.string()}});
-      if (o.samples)
-        measured.back()["costs"] = nlohmann::ordered_json::parse(wavefront::costs_as_json(known.costs));
-      if (table && dimensions == 1)
-        fmt::print(
-            "wavefront SOR in {} on {}, {} random layouts for each problem; tiles: sweeps x points; blocks x "
-            "threads\n"
-            "{:<22} {:>7} {:>7} {:>10} {:>10} {:>7} {:>7}  {}\n",
-            to_string(precision_of<T>), probe->gpu().name, o.layouts, "sweeps x grid", "median", "largest",
-            "best, ms", "chosen, ms", "gap", "search", "chosen layout");
+      costs.push_back(as_json(known, dimensions, o.samples));
+      if (dimensions == 1) print_head(o, probe->gpu().name, precision_of<T>, figures);
     }
-    const Judged& j = all.emplace_back(judge(*probe, known.costs, problem, o));
-    if (!table) continue;
-    fmt::print("{:<22} {:>5.1f} % {:>5.0f} % {:>10.3f} {:>10.3f} {:>5.1f} % {:>5.2f} s  {}\n",
-               text_of(problem), 100 * j.median_error(), 100 * j.largest_error(), 1e3 * j.best_seconds(),
-               1e3 * j.chosen.measured, 100 * j.gap(), j.search_seconds,
-               text_of(j.chosen.layout, problem.grid.size()));
-    std::fflush(stdout);
+    all.push_back(judge(*probe, known.costs, problem, o));
+    print_row(all.back(), figures);
   }
-  const auto worst = [&](auto figure) {
-    double most = -std::numeric_limits<double>::infinity();
-    for (const Judged& j : all) most = std::max(most, figure(j));
-    return most;
-  };
-  Figures figures(runtime, o.common);
   figures.note("precision", to_string(precision_of<T>));
   figures.note("gpu", probe->gpu().name);
-  figures.note("costs", measured);
+  figures.note("costs", costs);
   auto list = nlohmann::ordered_json::array();
   for (const Judged& j : all) list.push_back(as_json(j, o.samples));
   figures.note("problems", list);
-  figures.add("worst_median_error", "median relative error of the predicted time, worst problem",
-              100 * worst([](const Judged& j) { return j.median_error(); }), "%");
-  figures.add("worst_gap", "chosen layout over the best sampled, worst problem",
-              100 * worst([](const Judged& j) { return j.gap(); }), "%");
-  figures.add("longest_search_seconds", "search, longest",
-              worst([](const Judged& j) { return j.search_seconds; }), "s");
+  add_worst(all, figures);
   figures.finish();
   return 0;
 }

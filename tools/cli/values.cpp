@@ -37,6 +37,19 @@ std::errc parse_number(std::string_view text, T& value) {
   return status == std::errc{} && end != text.data() + text.size() ? std::errc::invalid_argument : status;
 }
 
+/// The numbers of "AxBxC", `least` to 3 of them.
+/// @param fail makes the Error of a part and what is wrong with it; @param parse reads a part
+template <class Number, class Fail, class Parser>
+std::vector<Number> parse_factors(const std::string& text, std::size_t least, const char* what,
+                                  const Fail& fail, const Parser& parse) {
+  const std::vector<std::string_view> parts = factors(text);
+  if (parts.size() < least) throw fail(text, "has no 'x'");
+  if (parts.size() > 3) throw fail(text, fmt::format("has {} {}", parts.size(), what));
+  std::vector<Number> numbers;
+  for (const std::string_view part : parts) numbers.push_back(parse(part));
+  return numbers;
+}
+
 }  // namespace
 
 std::size_t parse_size(const std::string& text) {
@@ -79,22 +92,19 @@ std::size_t parse_size(const std::string& text) {
 
 std::vector<Index> parse_grid(const std::string& text, std::size_t least) {
   const auto fail = [&](std::string_view token, std::string_view what) {
-    return Error(
-        fmt::format("grid '{}': '{}' {}: write rows x columns, like 4095x1023, or planes x rows x "
-                    "columns, like 255x511x127",
-                    text, token, what));
+    return Error(fmt::format(
+        "grid '{}': '{}' {}: write rows x columns, like 4095x1023, or planes x rows x columns, like "
+        "255x511x127",
+        text, token, what));
   };
-  const std::vector<std::string_view> parts = factors(text);
-  if (parts.size() < least) throw fail(text, "has no 'x'");
-  if (parts.size() > 3) throw fail(text, fmt::format("has {} extents", parts.size()));
-  std::vector<Index> extents;
-  for (const std::string_view token : parts) {
-    Index extent = 0;
-    const std::errc status = parse_number(token, extent);
-    if (status == std::errc::result_out_of_range) throw fail(token, "is too large");
-    if (status != std::errc{}) throw fail(token, "is not a whole number");
-    extents.push_back(extent);
-  }
+  const std::vector<Index> extents =
+      parse_factors<Index>(text, least, "extents", fail, [&](std::string_view token) {
+        Index extent = 0;
+        const std::errc status = parse_number(token, extent);
+        if (status == std::errc::result_out_of_range) throw fail(token, "is too large");
+        if (status != std::errc{}) throw fail(token, "is not a whole number");
+        return extent;
+      });
   const auto refuse = [&](const char* what) {
     return Error(fmt::format("grid is {}: {}", fmt::join(extents, " x "), what));
   };
@@ -109,22 +119,17 @@ std::vector<Index> parse_grid(const std::string& text, std::size_t least) {
 
 std::vector<double> parse_lengths(const std::string& text, std::size_t least) {
   const auto fail = [&](std::string_view token, std::string_view what) {
-    return Error(
-        fmt::format("lengths '{}': '{}' {}: write the lengths along y and x, like 1x2.5, or along z, y "
-                    "and x, like 1x1x2.5",
-                    text, token, what));
+    return Error(fmt::format(
+        "lengths '{}': '{}' {}: write the lengths along y and x, like 1x2.5, or along z, y and x, "
+        "like 1x1x2.5",
+        text, token, what));
   };
-  const std::vector<std::string_view> parts = factors(text);
-  if (parts.size() < least) throw fail(text, "has no 'x'");
-  if (parts.size() > 3) throw fail(text, fmt::format("has {} lengths", parts.size()));
-  std::vector<double> lengths;
-  for (const std::string_view token : parts) {
+  return parse_factors<double>(text, least, "lengths", fail, [&](std::string_view token) {
     double length = 0;
     if (parse_number(token, length) != std::errc{}) throw fail(token, "is not a number");
     if (!(length > 0) || !std::isfinite(length)) throw fail(token, "is not positive and finite");
-    lengths.push_back(length);
-  }
-  return lengths;
+    return length;
+  });
 }
 
 double parse_real(const std::string& text) {
