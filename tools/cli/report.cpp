@@ -9,8 +9,8 @@
 namespace asterism::tools {
 namespace {
 
-std::string line_of(const std::string& label, const std::string& words) {
-  return fmt::format("{:<10} {}\n", label, words);
+std::string line_of(const std::string& label, const std::string& words, std::size_t width = label_width) {
+  return fmt::format("{:<{}} {}\n", label, width, words);
 }
 
 nlohmann::ordered_json as_json(const Stopwatch& stopwatch) {
@@ -72,9 +72,9 @@ void Section::remark(const std::string& words) {
   (lines_.empty() ? opening_ : lines_.back().second) += words;
 }
 
-std::string Section::text() const {
+std::string Section::text(std::size_t width) const {
   std::string text;
-  for (const auto& [label, words] : lines_) text += line_of(label, words);
+  for (const auto& [label, words] : lines_) text += line_of(label, words, width);
   return text;
 }
 

@@ -21,12 +21,15 @@
 
 namespace asterism::tools {
 
+/// Of the labels of a solver's report.
+constexpr std::size_t label_width = 10;
+
 /// Things that a report says, in order: each has a key and a value for programs, and, where people are told, too,
 /// words on a line.
 class Section {
  public:
   /// Begins a line, on which the words of what is added from now on stand.
-  /// @param label at most 10 characters
+  /// @param label at most label_width characters, where text() is not told another width
   void line(std::string label, std::string words = "");
 
   /// @param words what the line goes on with, its comma included; none: for programs only
@@ -44,8 +47,8 @@ class Section {
   [[nodiscard]] const nlohmann::ordered_json& json() const { return json_; }
   /// Words that were added before the first line.
   [[nodiscard]] const std::string& opening() const { return opening_; }
-  /// "label      words\n" for each line.
-  [[nodiscard]] std::string text() const;
+  /// "label      words\n" for each line. @param width of the labels
+  [[nodiscard]] std::string text(std::size_t width = label_width) const;
 
  private:
   nlohmann::ordered_json json_ = nlohmann::ordered_json::object();

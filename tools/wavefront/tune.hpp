@@ -2,13 +2,13 @@
 /// `asterism tune wavefront`: the tiles of wavefront SOR that are the fastest on this machine.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "../../codelets/wavefront/sweeps.hpp"
 #include "../../runtime/runtime.hpp"
 #include "../cli/options.hpp"
+#include "../cli/report.hpp"
 
 namespace asterism::tools {
 
@@ -23,7 +23,10 @@ struct TuneOptions {
 std::string problem_text(const TuneOptions& options, Precision precision);
 
 /// What the reports of both begin with. @param where "cpu" or "cuda"
-nlohmann::ordered_json start_of_report(const TuneOptions& options, Precision precision, const char* where);
+Section start_of_report(const TuneOptions& options, Precision precision, const char* where);
+
+/// Of the labels of these reports.
+constexpr std::size_t tune_label_width = 12;
 
 /// By the tile-size model. @param args the problem, all of its sweeps @return the exit status @throw Error
 template <class T>

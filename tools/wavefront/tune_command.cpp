@@ -34,12 +34,14 @@ std::string problem_text(const TuneOptions& o, Precision precision) {
                      o.laplace ? ", no source" : "");
 }
 
-nlohmann::ordered_json start_of_report(const TuneOptions& o, Precision precision, const char* where) {
-  return {{"grid", o.grid},
-          {"sweeps", o.sweeps},
-          {"precision", to_string(precision)},
-          {"source", !o.laplace},
-          {"where", where}};
+Section start_of_report(const TuneOptions& o, Precision precision, const char* where) {
+  Section report;
+  report.add("grid", o.grid);
+  report.add("sweeps", o.sweeps);
+  report.add("precision", to_string(precision));
+  report.add("source", !o.laplace);
+  report.add("where", where);
+  return report;
 }
 
 Command add_tune(CLI::App& program) {

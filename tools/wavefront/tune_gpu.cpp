@@ -3,7 +3,6 @@
 
 #include "../../algorithms/wavefront/tile_choice.hpp"
 #include "../bench/figures.hpp"
-#include "../cli/report.hpp"
 #include "tile_points.hpp"
 #include "tune.hpp"
 
@@ -37,57 +36,78 @@ void print_costs(const wavefront::KnownCosts& known, int multiprocessors) {
   }
 }
 
-}  // namespace
-
-template <class T>
-int tune_gpu(Runtime& runtime, const TuneOptions& o, kernels::WavefrontArgs args) {
-  const double bytes = static_cast<double>(kernels::wavefront_rows(args)) *
-                       static_cast<double>(kernels::wavefront_cols(args)) * sizeof(T) *
-                       (args.has_source ? 2 : 1);
+/// Refuses a problem of so many bytes that the GPU has no room for. @throw Error
+void require_room_on_gpu(const Runtime& runtime, const TuneOptions& o, double bytes) {
   const auto capacity = static_cast<double>(runtime.machine().capacity(MemoryKind::gpu));
   if (bytes > capacity)
     throw Error(fmt::format("{} unknowns take {}, and the GPU has {}: wavefronts run where all of them are; "
                             "tune a smaller grid, or CPUs (--gpus 0)",
                             fmt::join(o.grid, " x "), human_bytes(bytes), human_bytes(capacity)),
                 Blame::machine);
+}
+
+/// What the model chose, and how long that takes.
+struct GpuSearch {
+  tile_model::Choice choice = {};
+  double seconds = 0;   ///< of the search
+  double measured = 0;  ///< seconds of a run
+};
+
+Section report_of(const TuneOptions& o, Precision precision, const GpuSearch& search,
+                  const wavefront::KnownCosts& known, const std::string& gpu, int multiprocessors) {
+  const kernels::WavefrontLayout& layout = search.choice.layout;
+  const std::vector<Index> points = points_of(layout.tile, o.grid.size());
+  const int each = layout.blocks / multiprocessors;
+  Section report = start_of_report(o, precision, "cuda");
+  report.add("gpu", gpu);
+  report.line("layout");
+  report.add("layout",
+             {{"sweeps", layout.tile.sweeps},
+              {"points", points},
+              {"threads", layout.threads},
+              {"blocks", layout.blocks},
+              {"blocks_per_sm", each}},
+             fmt::format("tiles of {} sweeps x {} points; {} blocks of {} threads, {} on each of {} SMs",
+                         layout.tile.sweeps, fmt::join(points, " x "), layout.blocks, layout.threads, each,
+                         multiprocessors));
+  report.line("predicted");
+  report.say("predicted_seconds", search.choice.seconds, "{:.4g} s");
+  report.line("measured");
+  report.say("measured_seconds", search.measured, "{:.4g} s");
+  const double error = search.choice.seconds / search.measured - 1;
+  report.add("error", error, fmt::format(": {:+.1f} % from there to the prediction", 100 * error));
+  report.line("search");
+  report.say("search_seconds", search.seconds, "{:.2f} s");
+  report.say("layouts", search.choice.layouts, " for {} layouts");
+  report.add("costs_seconds", known.seconds);
+  report.add("costs_file", known.file.string());
+  report.add("costs", nlohmann::ordered_json::parse(wavefront::costs_as_json(known.costs)));
+  return report;
+}
+
+}  // namespace
+
+template <class T>
+int tune_gpu(Runtime& runtime, const TuneOptions& o, kernels::WavefrontArgs args) {
+  require_room_on_gpu(runtime, o,
+                      static_cast<double>(kernels::wavefront_rows(args)) *
+                          static_cast<double>(kernels::wavefront_cols(args)) * sizeof(T) *
+                          (args.has_source ? 2 : 1));
   const tile_model::Probe<T> probe(runtime, args.dimensions, args.has_source);
   const wavefront::KnownCosts known =
       wavefront::costs_of(probe, o.anew ? wavefront::Remembering::anew : wavefront::Remembering::as_kept);
-  tile_model::Choice choice;
-  const double search_seconds = seconds_of([&] { choice = wavefront::search_and_keep(probe, known, args); });
-  const double measured = probe.run(args, {choice.layout}, 5).at(0);
-  args.layout = choice.layout;
-  if (runtime.rank() > 0) return 0;
-
-  const int each = choice.layout.blocks / probe.gpu().multiprocessors;
-  const double error = choice.seconds / measured - 1;
+  GpuSearch search;
+  search.seconds = seconds_of([&] { search.choice = wavefront::search_and_keep(probe, known, args); });
+  search.measured = probe.run(args, {search.choice.layout}, 5).at(0);
+  const int multiprocessors = probe.gpu().multiprocessors;
+  const Section report = report_of(o, precision_of<T>, search, known, probe.gpu().name, multiprocessors);
   if (o.common.json) {
-    nlohmann::ordered_json j = start_of_report(o, precision_of<T>, "cuda");
-    j["gpu"] = probe.gpu().name;
-    j["layout"] = {{"sweeps", choice.layout.tile.sweeps},
-                   {"points", points_of(args.layout.tile, o.grid.size())},
-                   {"threads", choice.layout.threads},
-                   {"blocks", choice.layout.blocks},
-                   {"blocks_per_sm", each}};
-    j["predicted_seconds"] = choice.seconds;
-    j["measured_seconds"] = measured;
-    j["error"] = error;
-    j["search_seconds"] = search_seconds;
-    j["layouts"] = choice.layouts;
-    j["costs_seconds"] = known.seconds;
-    j["costs_file"] = known.file.string();
-    j["costs"] = nlohmann::ordered_json::parse(wavefront::costs_as_json(known.costs));
-    print_report(j);
+    print_report(report.json());
     return 0;
   }
-  fmt::print("wavefront SOR, {}, on {}\n", problem_text(o, precision_of<T>), probe.gpu().name);
-  fmt::print("layout       tiles of {} sweeps x {} points; {} blocks of {} threads, {} on each of {} SMs\n",
-             choice.layout.tile.sweeps, fmt::join(points_of(args.layout.tile, o.grid.size()), " x "),
-             choice.layout.blocks, choice.layout.threads, each, probe.gpu().multiprocessors);
-  fmt::print("predicted    {:.4g} s\nmeasured     {:.4g} s: {:+.1f} % from there to the prediction\n",
-             choice.seconds, measured, 100 * error);
-  fmt::print("search       {:.2f} s for {} layouts\n", search_seconds, choice.layouts);
-  print_costs(known, probe.gpu().multiprocessors);
+  fmt::print("wavefront SOR, {}, on {}\n{}", problem_text(o, precision_of<T>), probe.gpu().name,
+             report.text(tune_label_width));
+  print_costs(known, multiprocessors);
   return 0;
 }
 
