@@ -51,24 +51,27 @@ void add_link_bounds(Figures& figures, const Bandwidth& raw, double bytes, doubl
   figures.add("pipeline_share", "that pipeline's time over the solve's", pipeline / solve, "");
 }
 
+/// The fastest solve.
+struct Fastest {
+  poisson::Layout layout = {};
+  Index slabs = 0;
+  double allocate = 0;  ///< seconds, of the grid in main memory
+  double seconds = std::numeric_limits<double>::infinity();
+  Traffic traffic = {};
+  double scaled_residual = 0;
+};
+
 template <template <class> class Solver, class T>
-int bench_solver(Runtime& runtime, const PoissonBenchOptions& o, const StatedPoisson& stated) {
-  const poisson::Problem& problem = stated.problem;
-  Figures figures(runtime, o.common);
+Fastest fastest_solve(Runtime& runtime, const PoissonBenchOptions& o, const StatedPoisson& stated) {
   poisson::Settings settings = o.method.settings;
   settings.fetch_result = !o.resident;
-  require_room<T>(runtime, problem);
-  const Bandwidth raw = measure_ceilings(runtime);
-  Solver<T> solver(runtime, problem, settings);
+  Solver<T> solver(runtime, stated.problem, settings);
   warn_of_unused_mean(solver, settings);
-  const poisson::Layout& layout = solver.layout();
+  Fastest fastest{.layout = solver.layout(), .slabs = solver.slab_count()};
   std::optional<Slabs<T>> slabs;
-  const double allocate = seconds_of([&] { slabs.emplace(runtime, solver); });
+  fastest.allocate = seconds_of([&] { slabs.emplace(runtime, solver); });
   const typename Solver<T>::Known known{kernels::Model::random, o.common.seed};
   const auto rhs = [&](Index slab, Tile<T>& f) { solver.fill(slab, f, known); };
-
-  double best = std::numeric_limits<double>::infinity();
-  Report report;
   for (int i = 0; i < o.repeats; ++i) {
     if (o.resident)
       slabs->each(rhs);
@@ -76,46 +79,57 @@ int bench_solver(Runtime& runtime, const PoissonBenchOptions& o, const StatedPoi
       slabs->fill(rhs);
     runtime.wait();
     runtime.barrier();
-    const Report r = solver.solve(slabs->tiles());
-    if (r.seconds.at("solve") < best) report = r, best = r.seconds.at("solve");
+    const Report report = solver.solve(slabs->tiles());
+    if (report.seconds.at("solve") < fastest.seconds)
+      fastest.traffic = report.traffic, fastest.seconds = report.seconds.at("solve");
   }
-  const poisson::Check check =
-      solver.check(slabs->tiles(), rhs, stated.model_is_exact ? std::optional(known) : std::nullopt);
+  fastest.scaled_residual =
+      solver.check(slabs->tiles(), rhs, stated.model_is_exact ? std::optional(known) : std::nullopt)
+          .scaled_residual;
+  fastest.traffic = traffic_of_all_ranks(runtime, fastest.traffic);
+  return fastest;
+}
 
-  constexpr Precision precision = precision_of<T>;
+/// Beside what link or memory allow.
+void add_figures(Figures& figures, const PoissonBenchOptions& o, const poisson::Problem& problem,
+                 Precision precision, const Fastest& fastest, const Bandwidth& raw, int ranks) {
   const double cells = static_cast<double>(count_unknowns(problem));
-  const double grid_bytes = cells * sizeof(T);
-  figures.note(problem_section(o.problem, stated, precision, o.common.seed).json());
-  figures.note("method", name(o.method.method));
-  figures.note("mode", name(layout.mode));
-  figures.note("slabs", solver.slab_count());
-  figures.note("slab_planes", layout.slab_planes);
-  add_ceilings(figures, raw);
-  figures.add("allocate_seconds", "allocation of the grid in main memory", allocate, "s");
+  const double grid_bytes = cells * static_cast<double>(bytes_of(precision));
+  figures.add("allocate_seconds", "allocation of the grid in main memory", fastest.allocate, "s");
   figures.add("solve_seconds",
               fmt::format("solve {}{}, {}, {}, {}, {} slabs, best of {}",
                           problem.batch > 1 ? fmt::format("{} problems of ", problem.batch) : "",
                           poisson::to_string(problem.shape), to_string(precision), name(o.method.method),
-                          name(layout.mode), solver.slab_count(), o.repeats),
-              best, "s");
-  figures.add("gcells_per_second", "speed", cells / best / 1e9, "Gcell/s");
-  add_traffic(figures, traffic_of_all_ranks(runtime, report.traffic), grid_bytes);
-  if (layout.where == Where::cuda && !o.resident) {
-    add_link_bounds(figures, raw, grid_bytes / runtime.ranks(), best);
-  } else {
-    const double copy = layout.where == Where::cuda ? raw.device_copy : raw.host_copy;
-    figures.add("bytes_per_cell", "bytes per cell that plain copying moves in that time", copy * best / cells,
-                "");
-  }
-  figures.add("scaled_residual_eps", "scaled residual", check.scaled_residual / roundoff(precision), "eps");
-  figures.finish();
-  return 0;
+                          name(fastest.layout.mode), fastest.slabs, o.repeats),
+              fastest.seconds, "s");
+  figures.add("gcells_per_second", "speed", cells / fastest.seconds / 1e9, "Gcell/s");
+  add_traffic(figures, fastest.traffic, grid_bytes);
+  const bool on_gpu = fastest.layout.where == Where::cuda;
+  if (on_gpu && !o.resident)
+    add_link_bounds(figures, raw, grid_bytes / ranks, fastest.seconds);
+  else
+    figures.add("bytes_per_cell", "bytes per cell that plain copying moves in that time",
+                (on_gpu ? raw.device_copy : raw.host_copy) * fastest.seconds / cells, "");
+  figures.add("scaled_residual_eps", "scaled residual", fastest.scaled_residual / roundoff(precision), "eps");
 }
 
 template <class T>
 int bench_poisson(Runtime& runtime, const PoissonBenchOptions& o, const StatedPoisson& stated) {
-  return o.method.method == PoissonMethod::gemm ? bench_solver<poisson::GemmSolver, T>(runtime, o, stated)
-                                                : bench_solver<poisson::Solver, T>(runtime, o, stated);
+  require_room<T>(runtime, stated.problem);
+  const Bandwidth raw = measure_ceilings(runtime);
+  const Fastest fastest = o.method.method == PoissonMethod::gemm
+                              ? fastest_solve<poisson::GemmSolver, T>(runtime, o, stated)
+                              : fastest_solve<poisson::Solver, T>(runtime, o, stated);
+  Figures figures(runtime, o.common);
+  figures.note(problem_section(o.problem, stated, precision_of<T>, o.common.seed).json());
+  figures.note("method", name(o.method.method));
+  figures.note("mode", name(fastest.layout.mode));
+  figures.note("slabs", fastest.slabs);
+  figures.note("slab_planes", fastest.layout.slab_planes);
+  add_ceilings(figures, raw);
+  add_figures(figures, o, stated.problem, precision_of<T>, fastest, raw, runtime.ranks());
+  figures.finish();
+  return 0;
 }
 
 int run(const CLI::App& app, const PoissonBenchOptions& o) {

@@ -6,6 +6,8 @@
 /// has its place in both orders.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -13,8 +15,6 @@
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "options.hpp"
 #include "solver_run.hpp"
