@@ -62,7 +62,8 @@ void each_given_axis(const GridOptions& options, std::size_t axes, const Body& b
   }
 }
 
-/// Puts what is given at an end of axis `a` into a solver's side, as a number or as an array. @throw Error: see read_side
+/// Puts what is given at an end of axis `a` into a solver's side, as a number or as an array.
+/// @throw Error: see read_side
 template <class Side>
 void state_side(const GivenValue& given, const std::vector<Index>& shape, std::size_t a, Side& side) {
   side.value = given.number;
