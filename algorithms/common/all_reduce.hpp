@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "../../codelets/common/add_up.hpp"
+#include "../../codelets/sums/add_up.hpp"
 #include "one_per_rank.hpp"
 
 namespace asterism {
@@ -16,7 +16,7 @@ namespace asterism {
 /// @throw Error as Codelet says
 template <class T>
 void all_reduce(const TileList<T>& parts, const std::vector<Tile<T>>& totals, const Hints& hints = {}) {
-  for (const Tile<T>& total : totals) codelets::add_up<T>(parts, total, hints);
+  for (const Tile<T>& total : totals) sums::codelets::add_up<T>(parts, total, hints);
 }
 
 }  // namespace asterism

@@ -6,12 +6,12 @@
 #include <optional>
 #include <vector>
 
-#include "../../codelets/common/scaled.hpp"
+#include "../../codelets/sums/scaled.hpp"
 #include "../../runtime/report.hpp"
 
 namespace asterism::relaxation {
 
-using kernels::Scaled;
+using sums::Scaled;
 
 /// Euclidean norms of an iterate: of r = b - A v, of v, and of b, f with the frame's values lifted into it.
 struct Norms {

@@ -91,15 +91,14 @@ GemmSolver<T>::GemmSolver(Runtime& runtime, const Problem& problem, const Settin
            [&](const Machine& machine, const Grid& grid, const Settings& agreed) {
              return choose_gemm_layout<T>(runtime, machine, problem, grid, agreed);
            }),
-      kind_(kernels::transform_to_modes(grid_.a.x)),
-      scale_(1 / kernels::round_trip(kind_, grid_.a.x.n)) {
+      kind_(grid::transform_to_modes(grid_.a.x)),
+      scale_(1 / round_trip(kind_, grid_.a.x.n)) {
   if constexpr (built_with_cuda)
-    if (layout_.where == Where::cuda)
-      runtime.on_each_worker(WorkerKind::cuda, [] { kernels::cuda::plan_multiply(); });
+    if (layout_.where == Where::cuda) runtime.on_each_worker(WorkerKind::cuda, [] { cuda::plan_multiply(); });
   make_blocks();
   make_places();
   make_modes();
-  axis_ = one_per_rank(runtime, grid_.planes, kernels::axis_columns);
+  axis_ = one_per_rank(runtime, grid_.planes, grid::axis_columns);
   for (const Tile<double>& tile : axis_) set_axis_rows(runtime, tile, grid_, 0);
   const Index most_modes = (grid_.a.x.n + block_count() - 1) / block_count();
   work_ = one_per_rank(runtime, 1, codelets::columns_scratch(layout_.where, grid_.planes, most_modes, grid_.interface()));
@@ -161,7 +160,7 @@ void GemmSolver<T>::make_places() {
     if (!place.inverse.empty()) continue;
     for (const Block& b : blocks_) {
       Tile<T>& matrix = place.inverse.emplace_back(*runtime_, b.modes, grid_.a.x.n, place.rank);
-      codelets::transform_matrix<T>({kernels::inverse(kind_), grid_.a.x.n, b.first_mode, 0}, matrix,
+      codelets::transform_matrix<T>({inverse(kind_), grid_.a.x.n, b.first_mode, 0}, matrix,
                                     hints_at(place.worker));
     }
   }
@@ -185,7 +184,7 @@ void GemmSolver<T>::make_modes() {
       Modes v;
       v.values = Tile<T>(*runtime_, grid_.planes, b.modes, b.rank);
       if (grid_.slow.periodic()) {
-        const kernels::InterfaceRows rows = grid_.interface();
+        const InterfaceRows rows = grid_.interface();
         v.shown = Tile<double>(*runtime_, rows.shown, b.modes, b.rank);
         v.joined = Tile<double>(*runtime_, rows.joined, b.modes, b.rank);
         v.before_start = Tile<double>(*runtime_, rows.beside, b.modes, b.rank);
@@ -209,7 +208,7 @@ void GemmSolver<T>::transform(Index problem, Tiles<T>& f) {
   for (Index place = 0; place < layout_.slabs; ++place) {
     const Slab s = slabs_.slab(problem, place);
     const Index rows = slabs_.planes_of(place);
-    const kernels::Product product{.rows = rows, .to = place * layout_.slab_planes};
+    const Product product{.rows = rows, .to = place * layout_.slab_planes};
     for (std::size_t p = 0; p < blocks_.size(); ++p) {
       const Block& b = blocks_[p];
       const Tile<T>& v = modes(problem, p).values;
@@ -270,8 +269,8 @@ void GemmSolver<T>::transform_back(Index problem, Tiles<T>& u) {
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
       const std::size_t p = (first + i) % blocks_.size();
       const bool here = is_at(at, blocks_[p]);
-      kernels::Product product{.rows = rows, .from = here ? place * layout_.slab_planes : 0};
-      if (i > 0) product.result = kernels::Result::adds;
+      Product product{.rows = rows, .from = here ? place * layout_.slab_planes : 0};
+      if (i > 0) product.result = Result::adds;
       const Tile<T>& v = here ? modes(problem, p).values : part(s, p);
       const Hints hints = product_hints(at.worker, s, p);
       if (i == 0)

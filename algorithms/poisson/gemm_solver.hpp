@@ -100,7 +100,7 @@ class GemmSolver : public SlabbedProblem<T> {
   void solve_modes(Index problem, const std::vector<double>& means);
   void transform_back(Index problem, Tiles<T>& u);
 
-  kernels::Transform kind_;
+  transforms::Transform kind_;
   double scale_;  // undoes the factors of the transforms there and back
   std::vector<Place> places_;
   std::vector<Block> blocks_;

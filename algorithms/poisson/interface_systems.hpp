@@ -60,7 +60,7 @@ class InterfaceSystems {
   const std::vector<ModeTiles>* modes_;
   Layout layout_;
   Index columns_;
-  kernels::InterfaceRows rows_;
+  InterfaceRows rows_;
   bool periodic_;
   Spacing spacing_;
   bool forgets_, crosses_gpus_;

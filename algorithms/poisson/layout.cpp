@@ -51,7 +51,7 @@ Mode choose_mode(const Resources& r) {
 
 /// Planes in float64 of a slab's part of the interface systems: its ends, its prefix, its first unknown and the value before.
 Index interface_rows(const Grid& grid) {
-  const kernels::InterfaceRows rows = grid.interface();
+  const InterfaceRows rows = grid.interface();
   return rows.shown + (grid.slow.periodic() ? rows.joined : rows.prefix) + 2 * rows.beside;
 }
 
@@ -71,7 +71,7 @@ Where choose_interface(const Resources& r, Mode mode, bool has_cpus, Index colum
 /// At most so many planes a slab, every GPU as many slabs as the others, and whole blocks of the tridiagonal CUDA kernels'
 /// rows, on which these are fastest, where that leaves it so.
 Index dealt_to_gpus(const Resources& r, Index most) {
-  constexpr Index block = kernels::cuda::block_rows;
+  constexpr Index block = cuda::block_rows;
   const auto parts = [](Index of, Index size) { return (of + size - 1) / size; };
   if (most > block && most < r.planes) most = most / block * block;
   const Index slabs = parts(parts(r.planes, most), r.workers) * r.workers;
@@ -104,20 +104,20 @@ Index choose_slab_planes(const Resources& r, Mode mode, bool fetch_result, Index
 
 /// Planes that are transformed together, and the working memory that a slab's task then needs.
 template <class T>
-void choose_working_memory(const Resources& r, kernels::SlabArgs args, Layout& layout) {
+void choose_working_memory(const Resources& r, SlabArgs args, Layout& layout) {
   if (r.where == Where::cpu) {
     // A few at a time: what the transform leaves in the cache the elimination finds there.
     layout.planes_at_once = std::clamp<Index>(mebibyte / 2 / r.plane, 1, layout.slab_planes);
     args.planes_at_once = layout.planes_at_once;
-    layout.scratch = kernels::cpu::slab_scratch<T>(args, layout.slab_planes);
+    layout.scratch = cpu::slab_scratch<T>(args, layout.slab_planes);
   }
   if constexpr (built_with_cuda) {
     if (r.where != Where::cuda) return;
     // Whole blocks of the tridiagonal kernels, as reduce_slab hands them on group by group.
-    constexpr Index block = kernels::cuda::block_rows;
+    constexpr Index block = cuda::block_rows;
     layout.planes_at_once = std::min(std::max(block, 64 * mebibyte / r.plane / block * block), layout.slab_planes);
     args.planes_at_once = layout.planes_at_once;
-    layout.scratch = kernels::cuda::slab_scratch<T>(args, layout.slab_planes);
+    layout.scratch = cuda::slab_scratch<T>(args, layout.slab_planes);
   }
 }
 
@@ -137,7 +137,7 @@ void require_room(const Resources& r, const Layout& layout) {
 }  // namespace
 
 template <class T>
-Layout choose_layout(const Machine& machine, const Grid& grid, const Settings& settings, kernels::SlabArgs args) {
+Layout choose_layout(const Machine& machine, const Grid& grid, const Settings& settings, SlabArgs args) {
   if (settings.slab_planes < 0)
     throw Error(fmt::format("slabs of {} planes: a slab needs at least 1", settings.slab_planes));
   const Resources r = resources_for<T>(machine, grid);
@@ -169,7 +169,7 @@ Layout choose_layout(const Machine& machine, const Grid& grid, const Settings& s
   return layout;
 }
 
-template Layout choose_layout<float>(const Machine&, const Grid&, const Settings&, kernels::SlabArgs);
-template Layout choose_layout<double>(const Machine&, const Grid&, const Settings&, kernels::SlabArgs);
+template Layout choose_layout<float>(const Machine&, const Grid&, const Settings&, SlabArgs);
+template Layout choose_layout<double>(const Machine&, const Grid&, const Settings&, SlabArgs);
 
 }  // namespace asterism::poisson

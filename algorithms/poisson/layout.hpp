@@ -53,6 +53,6 @@ struct Layout {
 /// Sizes and mode from those of grid and memories. `args.planes_at_once` is chosen here.
 /// @throw Error: the slabs asked for cannot be, or not even two (one, where there is but one) and their working memory fit.
 template <class T>
-Layout choose_layout(const Machine& machine, const Grid& grid, const Settings& settings, kernels::SlabArgs args);
+Layout choose_layout(const Machine& machine, const Grid& grid, const Settings& settings, SlabArgs args);
 
 }  // namespace asterism::poisson

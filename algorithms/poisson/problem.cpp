@@ -10,8 +10,8 @@
 namespace asterism::poisson {
 namespace {
 
-using kernels::Axis;
-using kernels::AxisRow;
+using grid::Axis;
+using grid::AxisRow;
 
 const char* const axis_names[] = {"z", "y", "x"};
 
@@ -93,8 +93,8 @@ Index eigenvalues_below(const std::vector<AxisRow>& rows, bool periodic, double 
 
 /// How far lambda > 0 is from the nearest eigenvalue of the discrete Laplacian's negative.
 double distance_from_spectrum(const Grid& grid, bool equally_spaced) {
-  const std::vector<double> along_x = kernels::eigenvalues(grid.a.x);
-  std::vector<double> along_slow = equally_spaced ? kernels::eigenvalues(grid.slow) : std::vector<double>{};
+  const std::vector<double> along_x = grid::eigenvalues(grid.a.x);
+  std::vector<double> along_slow = equally_spaced ? grid::eigenvalues(grid.slow) : std::vector<double>{};
   std::sort(along_slow.begin(), along_slow.end());
   double nearest = grid.operator_norm();
   // What the axis' eigenvalue nearest to -mu leaves of it, where that is less than `nearest`.
@@ -111,7 +111,7 @@ double distance_from_spectrum(const Grid& grid, bool equally_spaced) {
     const double enough = 0x1p-56 * grid.operator_norm();
     while (nearest > enough && any_within(nearest / 2)) nearest /= 2;
   };
-  for (const double y : kernels::eigenvalues(grid.a.y))
+  for (const double y : grid::eigenvalues(grid.a.y))
     for (const double x : along_x)
       if (const double mu = y + x - grid.a.lambda; mu < nearest) equally_spaced ? closed_form(mu) : by_counting(mu);
   return nearest;
@@ -144,9 +144,9 @@ bool Grid::has_constants() const {
   return a.lambda == 0 && floats(slow) && floats(a.y) && floats(a.x);
 }
 
-double Grid::measure() const { return kernels::measure(a, rows); }
+double Grid::measure() const { return grid::measure(a, rows); }
 
-double Grid::operator_norm() const { return kernels::operator_norm(a, slow, rows); }
+double Grid::operator_norm() const { return grid::operator_norm(a, slow, rows); }
 
 std::optional<double> Grid::condition() const {
   return a.lambda > 0 ? std::optional(operator_norm() / distance_from_spectrum) : std::nullopt;
@@ -175,9 +175,9 @@ Grid discretise(const Problem& given) {
   grid.planes = problem.shape[0];
   grid.slow = axis_of(problem, 0);
   if (problem.coordinates.empty()) {
-    grid.rows = kernels::axis_rows(grid.slow);
+    grid.rows = grid::axis_rows(grid.slow);
   } else {
-    grid.rows = kernels::axis_rows(grid.slow, problem.coordinates);
+    grid.rows = grid::axis_rows(grid.slow, problem.coordinates);
     const double front = problem.coordinates.front(), back = problem.coordinates.back(), span = back - front;
     const double rounding = 1e-12 * std::max({span, std::abs(front), std::abs(back)});
     if (!problem.lengths.empty() && std::abs(problem.lengths[0] - span) > rounding)
@@ -185,7 +185,7 @@ Grid discretise(const Problem& given) {
                               axis_names[3 - axes], span, problem.lengths[0]));
     grid.slow.length = span;
   }
-  grid.a = {axes == 3 ? axis_of(problem, 1) : kernels::no_axis, axis_of(problem, axes - 1), problem.lambda};
+  grid.a = {axes == 3 ? axis_of(problem, 1) : grid::no_axis, axis_of(problem, axes - 1), problem.lambda};
   grid.shape = problem.shape;
   if (problem.batch > 1) grid.shape.insert(grid.shape.begin(), problem.batch);
   if (problem.lambda > 0) grid.distance_from_spectrum = distance_from_spectrum(grid, problem.coordinates.empty());

@@ -18,8 +18,8 @@
 
 namespace asterism::poisson {
 
-using kernels::Centering;
-using kernels::Condition;
+using grid::Centering;
+using grid::Condition;
 
 /// One end of an axis, a side of the box. The given value is u there (Dirichlet), or the derivative of u along the axis
 /// (Neumann; in the direction of the axis at both of its ends, not outwards), and nothing where periodic.
@@ -43,7 +43,7 @@ struct Problem {
   Centering centering = Centering::node;
   std::vector<Ends> ends = {};  ///< for each axis; empty: Dirichlet, u = 0
   double lambda = 0;
-  /// Of the slowest axis, where its nodes are not equally spaced (kernels::axis_rows says which); empty: they are. They
+  /// Of the slowest axis, where its nodes are not equally spaced (grid::axis_rows says which); empty: they are. They
   /// start at any value; the length of that axis is then their span.
   std::vector<double> coordinates = {};
   Index batch = 1;  ///< independent problems, one behind the other in memory
@@ -52,9 +52,9 @@ struct Problem {
 /// The discrete problem: `batch` times `planes` planes of columns() unknowns.
 struct Grid {
   Index batch = 1, planes = 0;
-  kernels::Axis slow;                    ///< equally spaced or not: its ends, extent and length
-  std::vector<kernels::AxisRow> rows;    ///< the nodes of the slowest axis
-  kernels::Operator a;                   ///< the axes of a plane, and lambda; in two dimensions y is one node
+  grid::Axis slow;                       ///< equally spaced or not: its ends, extent and length
+  std::vector<grid::AxisRow> rows;       ///< the nodes of the slowest axis
+  grid::Operator a;                      ///< the axes of a plane, and lambda; in two dimensions y is one node
   std::vector<Index> shape;              ///< of the array that holds it, the batch (if more than 1) first
   /// Of lambda, where it is positive, from the nearest eigenvalue of the discrete Laplacian's negative (with unequal
   /// spacings up to twice of it); otherwise infinite.
@@ -65,15 +65,13 @@ struct Grid {
   [[nodiscard]] Index unknowns() const { return total_planes() * columns(); }
   /// Whether constants solve the homogeneous problem: no Dirichlet end, and lambda = 0.
   [[nodiscard]] bool has_constants() const;
-  /// Whether the solutions of some modes within the planes are waves along the slowest axis (kernels::Regime).
+  /// Whether the solutions of some modes within the planes are waves along the slowest axis (Regime).
   [[nodiscard]] bool has_waves() const { return eigenvalue(a.y, 0) + eigenvalue(a.x, 0) < a.lambda; }
   /// Rows of the tiles by which slabs speak to each other.
-  [[nodiscard]] kernels::InterfaceRows interface() const {
-    return has_waves() ? kernels::rows_with_waves : kernels::rows_without_waves;
-  }
+  [[nodiscard]] InterfaceRows interface() const { return has_waves() ? rows_with_waves : rows_without_waves; }
   /// The sum of the cell's sizes, in the units in which moments are taken.
   [[nodiscard]] double measure() const;
-  /// ||A|| = ||D||_inf + |lambda| (kernels::operator_norm)
+  /// ||A|| = ||D||_inf + |lambda| (grid::operator_norm)
   [[nodiscard]] double operator_norm() const;
   /// ||A|| over the smallest of A's eigenvalues' sizes, where lambda > 0: so many times the residual's size the
   /// error of u may have. Otherwise nothing: it is large where lines are long, but does not depend on lambda's luck.
@@ -82,7 +80,7 @@ struct Grid {
 
 /// Axis `a` as it is with equal spacings. Extents and lengths are taken to be sound.
 /// @throw Error: conditions or values at its ends that are not sound or do not go together
-kernels::Axis axis_of(const Problem& problem, std::size_t a);
+grid::Axis axis_of(const Problem& problem, std::size_t a);
 
 /// The same numbers in the same memory, in planes along an axis that has something to cut: leading extents of 1 go behind
 /// the first axis that is longer (1 x n becomes n x 1). Where the slowest axis has coordinates, it stays.

@@ -44,13 +44,11 @@ SideValues::SideValues(Runtime& runtime, const Problem& problem, const Grid& gri
 template <class T>
 void SideValues::lift(Slab s, const Tile<T>& f, const Tile<double>& axis, const Hints& hints) const {
   if (!any()) return;
-  const kernels::LiftedSlab slab{grid_->a,
-                                 grid_->slow.lower,
-                                 grid_->slow.upper,
-                                 grid_->slow.spacing(),
-                                 slabs_->is_first(s),
-                                 slabs_->is_last(s)};
-  codelets::lift<T>(slab, f, x_sides_[s.number], y_sides_[s.number], slabs_->mine(z_sides_, s), axis, hints);
+  const grid::LiftedSlab slab{
+      grid_->a,          grid_->slow.lower, grid_->slow.upper, grid_->slow.spacing(), slabs_->is_first(s),
+      slabs_->is_last(s)};
+  grid::codelets::lift<T>(slab, f, x_sides_[s.number], y_sides_[s.number], slabs_->mine(z_sides_, s), axis,
+                          hints);
 }
 
 template void SideValues::lift(Slab, const Tile<float>&, const Tile<double>&, const Hints&) const;

@@ -12,7 +12,7 @@
 namespace asterism::poisson {
 namespace {
 
-using kernels::AxisRow;
+using grid::AxisRow;
 
 /// The solution, with mean zero, of (S1) with mu = 0 where no end of the axis is held: right-hand sides f,
 /// replaced. The flux after row j, link_after (v_{j+1} - v_j), is the one before it plus width f_j; it begins
@@ -43,16 +43,17 @@ void solve_without_mean(const std::vector<AxisRow>& rows, bool periodic, std::ve
 
 }  // namespace
 
-PlaneMoments::PlaneMoments(Runtime& runtime, const Grid& grid, const Layout& layout, const SlabPartition& slabs)
+PlaneMoments::PlaneMoments(Runtime& runtime, const Grid& grid, const Layout& layout,
+                           const SlabPartition& slabs)
     : runtime_(&runtime),
       grid_(&grid),
       slabs_(&slabs),
-      sums_(slabs.per_plane(kernels::moments_count)),
-      work_(one_per_rank(runtime, 1, layout.slab_planes * kernels::cuda::moments_scratch)) {}
+      sums_(slabs.per_plane(grid::moments_count)),
+      work_(one_per_rank(runtime, 1, layout.slab_planes * grid::cuda::moments_scratch)) {}
 
 template <class T>
 void PlaneMoments::take(Slab s, const Tile<T>& slab, const Tile<double>& axis, const Hints& hints) const {
-  codelets::moments<T>(grid_->a, slab, axis, sums_[s.number], slabs_->mine(work_, s), hints);
+  grid::codelets::moments<T>(grid_->a, slab, axis, sums_[s.number], slabs_->mine(work_, s), hints);
 }
 
 template void PlaneMoments::take(Slab, const Tile<float>&, const Tile<double>&, const Hints&) const;
@@ -61,7 +62,7 @@ template void PlaneMoments::take(Slab, const Tile<double>&, const Tile<double>&,
 std::vector<double> PlaneMoments::of_all_planes() const {
   struct OfPlane {
     Index plane;
-    std::array<double, kernels::moments_count> moments;
+    std::array<double, grid::moments_count> moments;
   };
   runtime_->wait();
   std::vector<OfPlane> mine;
@@ -70,12 +71,13 @@ std::vector<double> PlaneMoments::of_all_planes() const {
     const HostView<double> view(sums_[number], HostView<double>::Access::read);
     for (Index i = 0; i < view.rows(); ++i) {
       OfPlane& added = mine.emplace_back(OfPlane{slabs_->first_plane(number) + i, {}});
-      std::copy_n(view.row(i), kernels::moments_count, added.moments.begin());
+      std::copy_n(view.row(i), grid::moments_count, added.moments.begin());
     }
   }
-  std::vector<double> all(static_cast<std::size_t>(kernels::moments_count * grid_->total_planes()));
+  std::vector<double> all(static_cast<std::size_t>(grid::moments_count * grid_->total_planes()));
   for (const OfPlane& of_plane : gather_lists(*runtime_, mine))
-    std::copy_n(of_plane.moments.begin(), kernels::moments_count, all.data() + kernels::moments_count * of_plane.plane);
+    std::copy_n(of_plane.moments.begin(), grid::moments_count,
+                all.data() + grid::moments_count * of_plane.plane);
   return all;
 }
 
@@ -92,9 +94,9 @@ SolvedMeans solve_means(const Grid& grid, const Settings& settings, const std::v
     std::vector<double> mean_of_plane(planes);
     double mean = 0, magnitude = 0;
     for (std::size_t j = 0; j < planes; ++j) {
-      mean_of_plane[j] = sum[2 * j + kernels::first_moment] / (grid.rows[j].width * plane_measure);
-      mean += sum[2 * j + kernels::first_moment] / measure;
-      magnitude += sum[2 * j + kernels::absolute_moment] / measure;
+      mean_of_plane[j] = sum[2 * j + grid::first_moment] / (grid.rows[j].width * plane_measure);
+      mean += sum[2 * j + grid::first_moment] / measure;
+      magnitude += sum[2 * j + grid::absolute_moment] / measure;
     }
     // The numbers of f are rounded themselves, each by half a unit in its last place.
     const double vanishing = 16 * std::max(rounding, settings.source_rounding) * magnitude;

@@ -10,7 +10,7 @@
 
 namespace asterism::poisson {
 
-/// Sums over every plane of slabs (kernels::Moment), by a task for each slab.
+/// Sums over every plane of slabs (grid::Moment), by a task for each slab.
 class PlaneMoments {
  public:
   /// The arguments have to outlive it.

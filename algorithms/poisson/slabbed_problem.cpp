@@ -17,8 +17,8 @@ namespace asterism::poisson {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using kernels::AxisRow;
-using kernels::SquareSum;
+using grid::AxisRow;
+using sums::SquareSum;
 
 /// Half a unit in the last place of 1.
 template <class T>
@@ -103,7 +103,7 @@ SlabbedProblem<T>::SlabbedProblem(Runtime& runtime, const Problem& problem, cons
   cpus_ = machine.count(WorkerKind::cpu);
   slabs_ = SlabPartition(runtime, grid_, layout_, machine.count(WorkerKind::cuda));
 
-  axis_ = slabs_.per_plane(kernels::axis_columns);
+  axis_ = slabs_.per_plane(grid::axis_columns);
   for (Index number = 0; number < slab_count(); ++number)
     set_axis_rows(runtime, axis_[number], grid_, slabs_.first_in_problem(slabs_[number].place));
   front_ = slabs_.per_slab<T>(1, grid_.columns());
@@ -161,7 +161,7 @@ Tiles<T> SlabbedProblem<T>::own() const {
 }
 
 template <class T>
-kernels::ModelProblem SlabbedProblem<T>::model_problem(const Known& known, Index number) const {
+grid::ModelProblem SlabbedProblem<T>::model_problem(const Known& known, Index number) const {
   return {known.model, known.seed + static_cast<std::uint64_t>(slabs_[number].problem), grid_.slow, grid_.a};
 }
 
@@ -192,8 +192,8 @@ template <class T>
 void SlabbedProblem<T>::fill(Index number, const Tile<T>& f, const Known& known) const {
   require_slab(number, f);
   const Slab s = slabs_[number];
-  codelets::model_rhs<T>({model_problem(known, number), slabs_.first_in_problem(s.place)}, axis_[number], f,
-                         slabs_.hints(s));
+  grid::codelets::model_rhs<T>({model_problem(known, number), slabs_.first_in_problem(s.place)},
+                               axis_[number], f, slabs_.hints(s));
 }
 
 template <class T>
@@ -214,26 +214,25 @@ std::vector<double> SlabbedProblem<T>::solution_means(const Tiles<T>& f) {
 /// lambda = 1 leaves u as it is, so that u is its right-hand side. Collective.
 template <class T>
 std::vector<double> SlabbedProblem<T>::means_of(const Known& known) const {
-  const std::vector<Tile<double>> unlinked =
-      one_per_rank(*runtime_, layout_.slab_planes, kernels::axis_columns);
+  const std::vector<Tile<double>> unlinked = one_per_rank(*runtime_, layout_.slab_planes, grid::axis_columns);
   for (const Tile<double>& tile : unlinked)
-    set(*runtime_, tile, [](Index, Index column) { return column == kernels::width_column ? 1.0 : 0.0; });
+    set(*runtime_, tile, [](Index, Index column) { return column == grid::width_column ? 1.0 : 0.0; });
   const PlaneMoments moments(*runtime_, grid_, layout_, slabs_);
   for (Index number = 0; number < slab_count(); ++number) {
     const Slab s = slabs_[number];
-    kernels::ModelProblem problem = model_problem(known, number);
+    grid::ModelProblem problem = model_problem(known, number);
     problem.a.x.length = problem.a.y.length = std::numeric_limits<double>::infinity();
     problem.a.lambda = 1;
     const Tile<T> u(*runtime_, slabs_.planes_of(s.place), grid_.columns(), slabs_.owner(number));
-    codelets::model_rhs<T>({problem, slabs_.first_in_problem(s.place)}, slabs_.mine(unlinked, s), u, slabs_.hints(s));
+    grid::codelets::model_rhs<T>({problem, slabs_.first_in_problem(s.place)}, slabs_.mine(unlinked, s), u,
+                                 slabs_.hints(s));
     moments.take(s, u, axis_[number], slabs_.hints(s));
   }
   const std::vector<double> all = moments.of_all_planes();
   std::vector<double> means(static_cast<std::size_t>(grid_.batch));
   for (Index plane = 0; plane < grid_.total_planes(); ++plane)
     means[static_cast<std::size_t>(plane / grid_.planes)] +=
-        all[static_cast<std::size_t>(kernels::moments_count * plane + kernels::first_moment)] /
-        grid_.measure();
+        all[static_cast<std::size_t>(grid::moments_count * plane + grid::first_moment)] / grid_.measure();
   return means;
 }
 
@@ -242,15 +241,15 @@ Check SlabbedProblem<T>::check(Tiles<T>& u, const Source& source, const std::opt
   const auto start = Clock::now();
   require_slabs(u);
   const Index last = layout_.slabs - 1;
-  const auto sums = slabs_.per_slab<SquareSum>(1, kernels::residual_sums);
+  const auto sums = slabs_.per_slab<SquareSum>(1, grid::residual_sums);
   std::vector<Tile<T>> zeros;
   for (int rank = 0; rank < runtime_->ranks(); ++rank) {
     zeros.emplace_back(*runtime_, 1, grid_.columns(), rank);
     set(*runtime_, zeros.back(), [](Index, Index) { return T{0}; });
   }
-  const auto work = one_per_rank<SquareSum>(*runtime_, 1, kernels::cuda::residual_scratch);
+  const auto work = one_per_rank<SquareSum>(*runtime_, 1, grid::cuda::residual_scratch);
   // Where constants may be added to u, the one whose mean vanishes is found: the random u less its mean.
-  const bool floats = known && known->model == kernels::Model::random && grid_.has_constants();
+  const bool floats = known && known->model == grid::Model::random && grid_.has_constants();
   const std::vector<double> means = floats ? means_of(*known) : std::vector<double>{};
   const auto beside = [&](Slab s, Index step, const Tiles<T>& edges) -> const Tile<T>& {
     const Index place = s.place + step;
@@ -282,31 +281,31 @@ Check SlabbedProblem<T>::check(Tiles<T>& u, const Source& source, const std::opt
     if (project) rhs.wait();
     if (project && !runtime_->task_has_failed()) subtract(rhs, mean);  // or a view would throw what wait() throws everywhere
     side_values_->lift(s, rhs, axis_[number], slabs_.hints(s));
-    kernels::SlabProblem problem{model_problem(known.value_or(Known{}), number),
-                                 slabs_.first_in_problem(s.place), known.has_value()};
+    grid::SlabProblem problem{model_problem(known.value_or(Known{}), number),
+                              slabs_.first_in_problem(s.place), known.has_value()};
     if (floats) problem.problem.mean = means[static_cast<std::size_t>(slabs_[number].problem)];
-    codelets::residual<T>(problem, u[number], beside(s, -1, back_), beside(s, 1, front_), rhs, axis_[number],
-                          sums[number], slabs_.mine(work, s), slabs_.hints(s));
+    grid::codelets::residual<T>(problem, u[number], beside(s, -1, back_), beside(s, 1, front_), rhs,
+                                axis_[number], sums[number], slabs_.mine(work, s), slabs_.hints(s));
     if (layout_.mode == Mode::streaming) u[number].wont_use();
   }
   runtime_->wait();
 
-  std::vector<SquareSum> total(kernels::residual_sums);
+  std::vector<SquareSum> total(grid::residual_sums);
   for (Index number = 0; number < slab_count(); ++number) {
     if (!slabs_.is_mine(slabs_[number])) continue;
     const HostView<SquareSum> view(sums[number], HostView<SquareSum>::Access::read);
-    for (Index i = 0; i < kernels::residual_sums; ++i) total[static_cast<std::size_t>(i)] += view(0, i);
+    for (Index i = 0; i < grid::residual_sums; ++i) total[static_cast<std::size_t>(i)] += view(0, i);
   }
   sum_over_ranks(*runtime_, total);
 
-  const auto norm = [&](kernels::ResidualSum which) { return total[which].root(); };
+  const auto norm = [&](grid::ResidualSum which) { return total[which].root(); };
   Check check;
   check.scaled_residual =
-      ratio(norm(kernels::residual2), grid_.operator_norm() * norm(kernels::solution2) + norm(kernels::rhs2));
+      ratio(norm(grid::residual2), grid_.operator_norm() * norm(grid::solution2) + norm(grid::rhs2));
   check.reason = !std::isfinite(check.scaled_residual)   ? Reason::not_finite
                  : check.scaled_residual > most_eps * rounding<T> ? Reason::inaccurate
                                                          : Reason::solved;
-  if (known) check.error = ratio(norm(kernels::error2), norm(kernels::known2));
+  if (known) check.error = ratio(norm(grid::error2), norm(grid::known2));
   check.seconds = seconds_since(start);
   return check;
 }

@@ -59,7 +59,7 @@ class SlabbedProblem {
 
   /// A problem whose solution is known: a model, and what its numbers are drawn from.
   struct Known {
-    kernels::Model model = kernels::Model::sine;
+    grid::Model model = grid::Model::sine;
     std::uint64_t seed = 1;  ///< of the first problem of the batch; the next ones have the next ones
   };
 
@@ -112,7 +112,7 @@ class SlabbedProblem {
 
  private:
   [[nodiscard]] Hints before_passes_hints(Slab s) const;
-  [[nodiscard]] kernels::ModelProblem model_problem(const Known& known, Index number) const;
+  [[nodiscard]] grid::ModelProblem model_problem(const Known& known, Index number) const;
   void require_slab(Index number, const Tile<T>& tile) const;
   [[nodiscard]] std::vector<double> means_of(const Known& known) const;
 

@@ -5,21 +5,21 @@
 namespace asterism::poisson {
 namespace {
 
-kernels::SlabArgs slab_args(const Grid& grid) {
-  kernels::SlabArgs args{grid.a.y, grid.a.x, 1, 1, grid.interface(), grid.has_constants()};
+SlabArgs slab_args(const Grid& grid) {
+  SlabArgs args{grid.a.y, grid.a.x, 1, 1, grid.interface(), grid.has_constants()};
   args.scale = 1 / round_trip(args);
   return args;
 }
 
 /// Those of the layout, and the plans of the transforms made for them.
 template <class T>
-kernels::SlabArgs planned_args(Runtime& runtime, const Grid& grid, const Layout& layout) {
-  kernels::SlabArgs args = slab_args(grid);
+SlabArgs planned_args(Runtime& runtime, const Grid& grid, const Layout& layout) {
+  SlabArgs args = slab_args(grid);
   args.planes_at_once = layout.planes_at_once;
-  if (layout.where == Where::cpu) kernels::cpu::plan_slabs<T>(args);
+  if (layout.where == Where::cpu) cpu::plan_slabs<T>(args);
   if constexpr (built_with_cuda)
     if (layout.where == Where::cuda)
-      runtime.on_each_worker(WorkerKind::cuda, [&] { kernels::cuda::plan_slabs<T>(args); });
+      runtime.on_each_worker(WorkerKind::cuda, [&] { cuda::plan_slabs<T>(args); });
   return args;
 }
 
@@ -91,8 +91,8 @@ void Solver<T>::transform_and_reduce(Slab s, const Tile<T>& f) {
 template <class T>
 void Solver<T>::solve_and_transform_back(Slab s, const Tile<T>& f) {
   const ModeTiles& modes = slabs_.mine(modes_, s);
-  kernels::SlabArgs args = args_;
-  if (interface_.exist() && stream_.keeps_all()) args.content = kernels::Content::modes;
+  SlabArgs args = args_;
+  if (interface_.exist() && stream_.keeps_all()) args.content = Content::modes;
   stream_.to_be_solved(f);
   codelets::solve_slab<T>(args, f, axis_[s.number], modes.mu, interface_.before(s), interface_.after(s),
                           args.sets_mean ? means_[s.number] : modes.after_axis, front_[s.number], back_[s.number],

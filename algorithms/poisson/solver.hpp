@@ -48,7 +48,7 @@ class Solver : public SlabbedProblem<T> {
   void solve_and_transform_back(Slab s, const Tile<T>& f);
   void set_means(const Tiles<T>& f);
 
-  kernels::SlabArgs args_;
+  SlabArgs args_;
   std::vector<ModeTiles> modes_;  // per rank
   SlabStream<T> stream_;
   Tiles<double> means_;  // per slab: those of u's planes, where they are found first

@@ -13,7 +13,7 @@
 
 namespace asterism::relaxation {
 
-using kernels::SquareSum;
+using sums::SquareSum;
 
 namespace {
 
@@ -60,10 +60,10 @@ class Residuals {
 }  // namespace
 
 ResidualSums::ResidualSums(Runtime& runtime, const std::vector<Share>& shares)
-    : runtime_(&runtime), shares_(shares), work_(one_per_rank<SquareSum>(runtime, 1, kernels::residual_scratch)) {
+    : runtime_(&runtime), shares_(shares), work_(one_per_rank<SquareSum>(runtime, 1, residual_scratch)) {
   for (const Share& share : shares)
     for (std::vector<Tile<SquareSum>>& sums : sums_)
-      sums.emplace_back(runtime, 1, kernels::residual_parts, share.rank);
+      sums.emplace_back(runtime, 1, residual_parts, share.rank);
 }
 
 const Tile<SquareSum>& ResidualSums::sums(std::size_t s, Index number) const { return sums_[number % 2][s]; }
@@ -73,7 +73,7 @@ const Tile<SquareSum>& ResidualSums::work(std::size_t s) const {
 }
 
 std::optional<Norms> ResidualSums::norms(Index number, double diagonal, const Scaled& lifted) const {
-  constexpr std::size_t parts = kernels::residual_parts;
+  constexpr std::size_t parts = residual_parts;
   std::vector<SquareSum> all(shares_.size() * parts);
   for (std::size_t s = 0; s < shares_.size(); ++s) {
     const Tile<SquareSum>& tile = sums(s, number);
@@ -87,8 +87,8 @@ std::optional<Norms> ResidualSums::norms(Index number, double diagonal, const Sc
   sum_over_ranks(*runtime_, all);
   std::array<SquareSum, parts> total{};
   for (std::size_t i = 0; i < all.size(); ++i) total[i % parts] += all[i];
-  const Scaled source = total[kernels::source_squares].total() + lifted;
-  return Norms{diagonal * total[kernels::residual_squares].root(), total[kernels::solution_squares].root(),
+  const Scaled source = total[source_squares].total() + lifted;
+  return Norms{diagonal * total[residual_squares].root(), total[solution_squares].root(),
                diagonal * (source < 0 ? 0 : sqrt(source))};
 }
 

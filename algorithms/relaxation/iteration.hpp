@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "../../codelets/common/sums.hpp"
+#include "../../codelets/sums/sums.hpp"
 #include "../../runtime/report.hpp"
 #include "../../runtime/runtime.hpp"
 #include "../../runtime/tile.hpp"
@@ -22,8 +22,8 @@ class ResidualSums {
   ResidualSums(Runtime& runtime, const std::vector<Share>& shares);
 
   /// What codelets::stripe_residual writes for residual number `number`, and its scratch memory.
-  [[nodiscard]] const Tile<kernels::SquareSum>& sums(std::size_t s, Index number) const;
-  [[nodiscard]] const Tile<kernels::SquareSum>& work(std::size_t s) const;
+  [[nodiscard]] const Tile<sums::SquareSum>& sums(std::size_t s, Index number) const;
+  [[nodiscard]] const Tile<sums::SquareSum>& work(std::size_t s) const;
 
   /// Waits for the sums of a residual. Added in the order of the stripes, so that all ranks decide alike.
   /// @param diagonal d, which the sums are over @param lifted see StripedProblem::lifted_squares
@@ -36,8 +36,8 @@ class ResidualSums {
  private:
   Runtime* runtime_;
   std::vector<Share> shares_;
-  std::vector<Tile<kernels::SquareSum>> sums_[2];  // of each stripe
-  std::vector<Tile<kernels::SquareSum>> work_;     // one per rank
+  std::vector<Tile<sums::SquareSum>> sums_[2];  // of each stripe
+  std::vector<Tile<sums::SquareSum>> work_;     // one per rank
 };
 
 /// What an iterative method consists of. All but `norms`, `spread` and `store` submit tasks, and wait for

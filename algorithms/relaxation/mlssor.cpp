@@ -11,10 +11,9 @@
 #include "../common/statement.hpp"
 #include "speeds.hpp"
 
-namespace asterism::mlssor {
+namespace asterism::relaxation::mlssor {
 namespace {
 
-using kernels::Direction;
 using relaxation::rounded_up;
 using relaxation::set;
 
@@ -35,7 +34,7 @@ Settings completed(const relaxation::Problem& problem, Settings s) {
   if (s.subdomain > limit)
     throw Error(fmt::format("a subdomain of {0} x {0} nodes (--subdomain): it may have {1} x {1} at most",
                             s.subdomain, limit));
-  const Index most = kernels::most_layers(s.subdomain);
+  const Index most = most_layers(s.subdomain);
   if (s.layers < 0 || s.layers > most)
     throw Error(fmt::format("{} layers (--layers): subdomains of {} nodes (--subdomain) allow 1 to {}",
                             s.layers, s.subdomain, most));
@@ -70,7 +69,7 @@ std::vector<Share> cut_for_workers(const Runtime& runtime, const relaxation::Pro
 }  // namespace
 
 std::vector<Candidate> choose_workers(const std::vector<Candidate>& all, int ranks, Index subdomain) {
-  const bool for_gpus = subdomain <= kernels::cuda::largest_subdomain;
+  const bool for_gpus = subdomain <= cuda::largest_subdomain;
   std::vector<Candidate> workers;
   for (int rank = 0; rank < ranks; ++rank) {
     const std::size_t before = workers.size();
@@ -79,11 +78,11 @@ std::vector<Candidate> choose_workers(const std::vector<Candidate>& all, int ran
         std::copy_if(all.begin(), all.end(), std::back_inserter(workers),
                      [&](const Candidate& w) { return w.rank == rank && w.where == kind; });
     if (workers.size() == before)
-      throw Error(fmt::format("a subdomain of {0} x {0} nodes: GPUs can do {1} x {1} at most, and there are "
-                              "no CPU workers{2}; choose a smaller one, or --cpus",
-                              subdomain, kernels::cuda::largest_subdomain,
-                              ranks > 1 ? fmt::format(" on rank {}", rank) : ""),
-                  Blame::machine);
+      throw Error(
+          fmt::format("a subdomain of {0} x {0} nodes: GPUs can do {1} x {1} at most, and there are "
+                      "no CPU workers{2}; choose a smaller one, or --cpus",
+                      subdomain, cuda::largest_subdomain, ranks > 1 ? fmt::format(" on rank {}", rank) : ""),
+          Blame::machine);
   }
   return workers;
 }
@@ -106,7 +105,7 @@ std::vector<Share> cut_rows(const std::vector<Candidate>& workers, const relaxat
     std::vector<double> speeds;
     for (const Candidate& worker : division.workers) speeds.push_back(relaxation::speed_of(worker));
     std::vector<Share> shares = relaxation::shares_of(division, speeds, rows, n, 1);
-    const kernels::Stripe stripe{.nodes = nodes, .halo = stripes == 1 ? 1 : settings.layers};
+    const Stripe stripe{.nodes = nodes, .halo = stripes == 1 ? 1 : settings.layers};
     if (settings.stripes == 0 && relaxation::split_too_high(division, shares, stripe, sizeof(T), whole))
       continue;
     relaxation::require_room(division, shares, stripe, sizeof(T), whole);
@@ -137,7 +136,7 @@ template <class T>
 void Solver<T>::make_tiles() {
   for (int rank = 0; rank < runtime_->ranks(); ++rank) frame_rows_.push_back(grid_.frame_rows(rank));
   for (std::size_t s = 0; s < shares().size(); ++s) {
-    const kernels::Stripe shape = stripe(s).stripe;
+    const Stripe shape = stripe(s).stripe;
     const int rank = shares()[s].rank;
     const auto tile = [&](Index r, Index c) { return Tile<T>(*runtime_, r, c, rank); };
     const auto edge = [&](Index r) { return tile(r, shape.tile_cols()); };
@@ -159,7 +158,7 @@ void Solver<T>::make_tiles() {
 }
 
 template <class T>
-kernels::MultiLayer Solver<T>::stripe(std::size_t s) const {
+MultiLayer Solver<T>::stripe(std::size_t s) const {
   const bool alone = shares().size() == 1;
   return {.stripe = grid_.stripe(s, alone ? 1 : settings_.layers),
           .grid_rows = grid_.rows(),
@@ -173,7 +172,7 @@ kernels::MultiLayer Solver<T>::stripe(std::size_t s) const {
 
 /// Half of the next sweep.
 template <class T>
-kernels::HalfSweep Solver<T>::half(std::size_t s) const {
+HalfSweep Solver<T>::half(std::size_t s) const {
   return {stripe(s), direction_, last_.has_value(), last_.value_or(Direction::forward)};
 }
 
@@ -199,7 +198,7 @@ std::size_t Solver<T>::previous(std::size_t s, Direction direction) const {
 }
 template <class T>
 std::size_t Solver<T>::next(std::size_t s, Direction direction) const {
-  return previous(s, kernels::reversed(direction));
+  return previous(s, reversed(direction));
 }
 
 template <class T>
@@ -217,7 +216,7 @@ void Solver<T>::load(const T* f, T* u) {
   last_.reset();
   for (std::size_t s = 0; s < stripes; ++s) {
     StripeTiles& t = tiles_[s];
-    const kernels::Stripe shape = stripe(s).stripe;
+    const Stripe shape = stripe(s).stripe;
     const auto edge = [&](Index r) { return Tile<T>(*runtime_, r, shape.tile_cols(), shares()[s].rank); };
     if (has_source_) t.g = edge(shape.tile_rows());
     const Tile<T>& guess = borrowed.emplace_back(grid_.borrow(u, s));
@@ -255,13 +254,13 @@ void Solver<T>::sweep(Index sweeps) {
       codelets::mlssor_sweeps<T>({stripe(0), direction_, settings_.alternate, count}, tiles_[0].u, source(0),
                                  hints(0, count));
       last_ = direction_;
-      if (settings_.alternate && count % 2 == 1) direction_ = kernels::reversed(direction_);
+      if (settings_.alternate && count % 2 == 1) direction_ = reversed(direction_);
     }
     return;
   }
   for (Index k = 0; k < sweeps; ++k) {
     for (std::size_t s = 0; s < shares().size(); ++s) {
-      const kernels::HalfSweep args = half(s);
+      const HalfSweep args = half(s);
       codelets::mlssor_first<T>(args, tiles_[s].u, source(s), tiles_[previous(s, args.arriving)].trail,
                                 tiles_[s].lead, hints(s));
     }
@@ -269,7 +268,7 @@ void Solver<T>::sweep(Index sweeps) {
       codelets::mlssor_second<T>(half(s), tiles_[s].u, source(s), tiles_[next(s, direction_)].lead,
                                  tiles_[s].trail, hints(s));
     last_ = direction_;
-    if (settings_.alternate) direction_ = kernels::reversed(direction_);
+    if (settings_.alternate) direction_ = reversed(direction_);
   }
 }
 
@@ -283,7 +282,7 @@ void Solver<T>::receive() {
 
 template <class T>
 void Solver<T>::submit_residual(Index number) {
-  const kernels::Discretisation& a = discretisation();
+  const Discretisation& a = discretisation();
   receive();
   for (std::size_t s = 0; s < shares().size(); ++s)
     codelets::copy_edges<T>(stripe(s).stripe, tiles_[s].u, tiles_[s].top, tiles_[s].bottom, hints(s));
@@ -313,7 +312,7 @@ template <class T>
 Report Solver<T>::solve(const T* f, T* u) {
   has_source_ = grid_.agree_on_source(f);
   const double diagonal = discretisation().diagonal;
-  const kernels::Scaled lifted = grid_.lifted_squares(f);
+  const sums::Scaled lifted = grid_.lifted_squares(f);
   const relaxation::Convergence::Expectation expected{
       .tolerance = settings_.tolerance,
       .operator_norm = relaxation::operator_norm(discretisation(), grid_.rows(), grid_.nodes()),
@@ -332,4 +331,4 @@ Report Solver<T>::solve(const T* f, T* u) {
 template class Solver<float>;
 template class Solver<double>;
 
-}  // namespace asterism::mlssor
+}  // namespace asterism::relaxation::mlssor

@@ -20,13 +20,13 @@
 #include "striped_problem.hpp"
 #include "stripes.hpp"
 
-namespace asterism::mlssor {
+namespace asterism::relaxation::mlssor {
 
 struct Settings {
   Index subdomain = 16;   ///< n, at least 2: a subdomain has n x n nodes
   Index layers = 0;       ///< K; 0: as many as can be, n / 2
   bool alternate = true;  ///< forward and backward sweeps take turns; else all are forward
-  /// None: that of SOR (kernels::Discretisation::optimal_omega). The best one is larger the larger the
+  /// None: that of SOR (Discretisation::optimal_omega). The best one is larger the larger the
   /// subdomains are, below it for small ones.
   std::optional<double> omega = {};
   // All counts of sweeps are relaxations of every node, which is what makes them comparable with those of
@@ -68,7 +68,7 @@ class Solver {
   [[nodiscard]] Index row_count() const { return grid_.row_count(); }
   /// What was chosen: nothing in it is 0 any more, but for `sweeps` and `tolerance`.
   [[nodiscard]] const Settings& settings() const { return settings_; }
-  [[nodiscard]] const kernels::Discretisation& discretisation() const { return grid_.discretisation(); }
+  [[nodiscard]] const Discretisation& discretisation() const { return grid_.discretisation(); }
   /// Of all ranks, from the first row to the last.
   [[nodiscard]] const std::vector<Share>& shares() const { return grid_.shares(); }
 
@@ -88,12 +88,12 @@ class Solver {
   };
 
   void make_tiles();
-  [[nodiscard]] kernels::MultiLayer stripe(std::size_t s) const;
-  [[nodiscard]] kernels::HalfSweep half(std::size_t s) const;
+  [[nodiscard]] MultiLayer stripe(std::size_t s) const;
+  [[nodiscard]] HalfSweep half(std::size_t s) const;
   [[nodiscard]] Hints hints(std::size_t s, Index sweeps = 0) const;
   /// The stripe before s in a direction, and after it; s itself at an end of the grid, where nobody looks.
-  [[nodiscard]] std::size_t previous(std::size_t s, kernels::Direction direction) const;
-  [[nodiscard]] std::size_t next(std::size_t s, kernels::Direction direction) const;
+  [[nodiscard]] std::size_t previous(std::size_t s, Direction direction) const;
+  [[nodiscard]] std::size_t next(std::size_t s, Direction direction) const;
   [[nodiscard]] const Tile<T>& source(std::size_t s) const;
 
   void load(const T* f, T* u);
@@ -111,8 +111,8 @@ class Solver {
   std::vector<StripeTiles> tiles_;   // of each share
   std::vector<Tile<T>> frame_rows_;  // one per rank
   bool has_source_ = false;
-  kernels::Direction direction_ = kernels::Direction::forward;  // of the next sweep
-  std::optional<kernels::Direction> last_;                      // of the last one, if any
+  Direction direction_ = Direction::forward;  // of the next sweep
+  std::optional<Direction> last_;             // of the last one, if any
 };
 
-}  // namespace asterism::mlssor
+}  // namespace asterism::relaxation::mlssor

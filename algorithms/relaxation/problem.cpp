@@ -128,13 +128,13 @@ double value_at(const Side& side, Index node) {
   return side.values.empty() ? side.value : side.values[static_cast<std::size_t>(node)];
 }
 
-kernels::Discretisation discretise(const Problem& problem) {
+Discretisation discretise(const Problem& problem) {
   const bool unit = problem.lengths.empty();
-  return kernels::discretise_five_point(problem.shape[0], problem.shape[1], unit ? 1 : problem.lengths[0],
-                                        unit ? 1 : problem.lengths[1]);
+  return discretise_five_point(problem.shape[0], problem.shape[1], unit ? 1 : problem.lengths[0],
+                               unit ? 1 : problem.lengths[1]);
 }
 
-double operator_norm(const kernels::Discretisation& grid, Index rows, Index nodes) {
+double operator_norm(const Discretisation& grid, Index rows, Index nodes) {
   return grid.diagonal * (1 + grid.along_y * static_cast<double>(std::min<Index>(2, rows - 1)) +
                           grid.along_x * static_cast<double>(std::min<Index>(2, nodes - 1)));
 }

@@ -45,7 +45,7 @@ enum class Balance {
 
 struct Settings {
   Method method = Method::sor;
-  /// None: the best one. That is kernels::Discretisation::optimal_omega for SOR, and 1 for all others: Jacobi
+  /// None: the best one. That is Discretisation::optimal_omega for SOR, and 1 for all others: Jacobi
   /// and Gauss-Seidel have no other, and the colours of symmetric SOR meet in pairs (red, black, black, red),
   /// which makes of two steps one with omega (2 - omega) <= 1; see effective_omega.
   std::optional<double> omega = {};
@@ -54,7 +54,7 @@ struct Settings {
   /// Sweeps between two residuals; 0: chosen, whole tasks, with a tolerance; else once, at the end.
   Index check_every = 0;
   Index sweeps_per_task = 0;  ///< 0: chosen; fewer are taken where the stripes are too low for so many
-  kernels::Arrangement arrangement = kernels::Arrangement::separated;  ///< of the methods by colours
+  Arrangement arrangement = Arrangement::separated;  ///< of the methods by colours
   Exchange exchange = Exchange::overlapped;
   /// 0: one for each worker that takes part, more where its memory asks for it; else all ranks take part.
   Index stripes = 0;
@@ -84,9 +84,9 @@ Settings checked(const Problem& problem, Settings settings);
 double value_at(const Side& side, Index node);
 
 /// The five-point equations on the problem's grid.
-kernels::Discretisation discretise(const Problem& problem);
+Discretisation discretise(const Problem& problem);
 
 /// ||A||_inf of the discrete Laplacian: the diagonal, and as many neighbours as a node of the inside has.
-double operator_norm(const kernels::Discretisation& grid, Index rows, Index nodes);
+double operator_norm(const Discretisation& grid, Index rows, Index nodes);
 
 }  // namespace asterism::relaxation

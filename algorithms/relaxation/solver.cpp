@@ -18,7 +18,7 @@ Settings completed(const Problem& problem, const Settings& given) {
   if (!s.omega) s.omega = s.method == Method::sor ? discretise(problem).optimal_omega() : 1;
   if (s.check_every == 0)
     s.check_every = choose_check_every(s.sweeps, s.tolerance, std::min(problem.shape[0], problem.shape[1]));
-  if (s.method == Method::jacobi) s.arrangement = kernels::Arrangement::natural;
+  if (s.method == Method::jacobi) s.arrangement = Arrangement::natural;
   return s;
 }
 
@@ -60,9 +60,9 @@ void Solver<T>::make_tiles() {
     frame_rows_.push_back(grid_.frame_rows(rank));
     set(*runtime_, nothing_.emplace_back(*runtime_, 1, 1, rank), [](Index, Index) { return 0; });
   }
-  if (overlaps()) border_work_ = one_per_rank<T>(*runtime_, 1, kernels::border_scratch(stripe(0)));
+  if (overlaps()) border_work_ = one_per_rank<T>(*runtime_, 1, border_scratch(stripe(0)));
   for (std::size_t s = 0; s < shares().size(); ++s) {
-    const kernels::Stripe shape = stripe(s);
+    const Stripe shape = stripe(s);
     const auto tile = [&](Index r, Index c) { return Tile<T>(*runtime_, r, c, shares()[s].rank); };
     StripeTiles tiles{tile(shape.tile_rows(), shape.tile_cols()),
                       tile(shape.tile_rows(), shape.tile_cols()),
@@ -77,8 +77,8 @@ void Solver<T>::make_tiles() {
 }
 
 template <class T>
-kernels::Stripe Solver<T>::stripe(std::size_t s) const {
-  kernels::Stripe stripe = grid_.stripe(s, cut_.halo);
+Stripe Solver<T>::stripe(std::size_t s) const {
+  Stripe stripe = grid_.stripe(s, cut_.halo);
   stripe.arrangement = settings_.arrangement;
   return stripe;
 }
@@ -213,7 +213,7 @@ void Solver<T>::relax_all(std::size_t s, Index sweeps) {
 
 template <class T>
 void Solver<T>::submit_residual(Index number) {
-  const kernels::Discretisation& a = discretisation();
+  const Discretisation& a = discretisation();
   for (std::size_t s = 0; s < shares().size(); ++s) {
     StripeTiles& t = tiles_[s];
     codelets::stripe_residual<T>({stripe(s), a.along_y, a.along_x, has_source_}, t.u, source(s),
@@ -226,7 +226,7 @@ template <class T>
 Report Solver<T>::solve(const T* f, T* u) {
   has_source_ = grid_.agree_on_source(f);
   const double diagonal = discretisation().diagonal;
-  const kernels::Scaled lifted = grid_.lifted_squares(f);
+  const sums::Scaled lifted = grid_.lifted_squares(f);
   const Convergence::Expectation expected{
       .tolerance = settings_.tolerance,
       .operator_norm = operator_norm(discretisation(), grid_.rows(), grid_.nodes()),

@@ -37,7 +37,7 @@ class Solver {
   [[nodiscard]] Index row_count() const { return grid_.row_count(); }
   /// What was chosen: nothing in it is 0 any more, but for `sweeps` and `tolerance`.
   [[nodiscard]] const Settings& settings() const { return settings_; }
-  [[nodiscard]] const kernels::Discretisation& discretisation() const { return grid_.discretisation(); }
+  [[nodiscard]] const Discretisation& discretisation() const { return grid_.discretisation(); }
   /// Of all ranks, from the first row to the last.
   [[nodiscard]] const std::vector<Share>& shares() const { return grid_.shares(); }
 
@@ -58,7 +58,7 @@ class Solver {
   };
 
   void make_tiles();
-  [[nodiscard]] kernels::Stripe stripe(std::size_t s) const;
+  [[nodiscard]] Stripe stripe(std::size_t s) const;
   [[nodiscard]] Hints hints(std::size_t s, Index sweeps = 0) const;
   [[nodiscard]] bool overlaps() const;
   [[nodiscard]] const Tile<T>& above(std::size_t s, int set) const;

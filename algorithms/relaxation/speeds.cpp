@@ -79,8 +79,8 @@ class Trial {
 
   Candidate worker_;
   Settings settings_;
-  kernels::Discretisation grid_;
-  kernels::Stripe stripe_;
+  Discretisation grid_;
+  Stripe stripe_;
   Index sweeps_ = 2;
   Tile<T> u_, other_, initial_, g_, frame_rows_, frame_columns_, above_, below_, top_, bottom_;
 };

@@ -30,7 +30,7 @@ Index StripedProblem<T>::row_count() const {
 }
 
 template <class T>
-kernels::Stripe StripedProblem<T>::stripe(std::size_t s, Index halo) const {
+Stripe StripedProblem<T>::stripe(std::size_t s, Index halo) const {
   return {.rows = shares_[s].rows,
           .nodes = nodes(),
           .halo = halo,
@@ -51,7 +51,7 @@ Tile<T> StripedProblem<T>::frame_rows(int rank) const {
 
 template <class T>
 Tile<T> StripedProblem<T>::frame_columns(std::size_t s, Index halo) const {
-  const kernels::Stripe shape = stripe(s, halo);
+  const Stripe shape = stripe(s, halo);
   Tile<T> tile(*runtime_, shape.tile_rows(), 2, shares_[s].rank);
   set(*runtime_, tile, [&](Index r, Index side) {
     const Index row = shape.first_row - halo + r;
@@ -83,9 +83,9 @@ bool StripedProblem<T>::agree_on_source(const T* f) const {
 }
 
 template <class T>
-kernels::Scaled StripedProblem<T>::lifted_squares(const T* f) const {
+sums::Scaled StripedProblem<T>::lifted_squares(const T* f) const {
   const Index m = rows(), n = nodes();
-  std::vector<kernels::SquareSum> sums(2);  // of b / d and f / d at the nodes beside the frame
+  std::vector<sums::SquareSum> sums(2);  // of b / d and f / d at the nodes beside the frame
   const auto add = [&](Index i, Index j) {
     const double value = f != nullptr ? static_cast<double>(f[(i - first_row()) * n + j]) / grid_.diagonal : 0;
     double lift = 0;

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "../../codelets/common/scaled.hpp"
+#include "../../codelets/sums/scaled.hpp"
 #include "../../runtime/runtime.hpp"
 #include "../../runtime/tile.hpp"
 #include "problem.hpp"
@@ -30,12 +30,12 @@ class StripedProblem {
 
   [[nodiscard]] Index rows() const { return problem_.shape[0]; }
   [[nodiscard]] Index nodes() const { return problem_.shape[1]; }
-  [[nodiscard]] const kernels::Discretisation& discretisation() const { return grid_; }
+  [[nodiscard]] const Discretisation& discretisation() const { return grid_; }
   [[nodiscard]] const std::vector<Share>& shares() const { return shares_; }
   /// This rank's rows: [first_row, first_row + row_count); there may be none.
   [[nodiscard]] Index first_row() const;
   [[nodiscard]] Index row_count() const;
-  [[nodiscard]] kernels::Stripe stripe(std::size_t s, Index halo) const;
+  [[nodiscard]] Stripe stripe(std::size_t s, Index halo) const;
 
   /// Tiles for codelets::fill_stripe: 2 x (nodes + 2), the frame's rows, for a rank's stripes; and (rows + 2
   /// halo) x 2, its columns beside a stripe.
@@ -55,12 +55,12 @@ class StripedProblem {
   [[nodiscard]] bool agree_on_source(const T* f) const;
   /// By how much ||b / d||^2 exceeds ||f / d||^2: b is f less what the operator takes from the frame. With
   /// several ranks: collective. @param f this rank's rows; nullptr: 0
-  [[nodiscard]] kernels::Scaled lifted_squares(const T* f) const;
+  [[nodiscard]] sums::Scaled lifted_squares(const T* f) const;
 
  private:
   Runtime* runtime_;
   Problem problem_;
-  kernels::Discretisation grid_;
+  Discretisation grid_;
   std::vector<Share> shares_;
 };
 

@@ -14,9 +14,7 @@
 namespace asterism::relaxation {
 namespace {
 
-kernels::Sweep sweep_of(Method method) {
-  return method == Method::ssor ? kernels::Sweep::symmetric : kernels::Sweep::red_black;
-}
+Sweep sweep_of(Method method) { return method == Method::ssor ? Sweep::symmetric : Sweep::red_black; }
 
 /// 1 is what a Candidate is given before.
 bool is_measured(double speed) { return speed > 1; }
@@ -99,7 +97,7 @@ struct TaskNumbers {
   Index each_row, beside;
 
   /// @param stripe all but its rows
-  TaskNumbers(const Candidate& worker, const kernels::Stripe& stripe) {
+  TaskNumbers(const Candidate& worker, const Stripe& stripe) {
     // u, its second tile and g with ghost rows; the frame. On GPUs f and the first guess, which cores find
     // where the caller has them; on cores what neighbours exchange, and the border's working memory.
     const bool on_gpu = worker.where == Where::cuda;
@@ -115,16 +113,15 @@ constexpr double share_of_task = 0.9;  // of the memory: the rest is for what ta
 }  // namespace
 
 Index ghost_rows(Method method, Index sweeps) {
-  return method == Method::jacobi ? kernels::jacobi_reach(sweeps) : kernels::reach(sweep_of(method), sweeps);
+  return method == Method::jacobi ? jacobi_reach(sweeps) : reach(sweep_of(method), sweeps);
 }
 
-kernels::JacobiArgs jacobi_args(const kernels::Discretisation& grid, const kernels::Stripe& stripe,
-                                Index sweeps, bool has_source) {
+JacobiArgs jacobi_args(const Discretisation& grid, const Stripe& stripe, Index sweeps, bool has_source) {
   return {stripe, grid.along_y, grid.along_x, sweeps, has_source};
 }
 
-kernels::ColourArgs colour_args(const kernels::Discretisation& grid, const kernels::Stripe& stripe,
-                                Index sweeps, bool has_source, const Settings& settings) {
+ColourArgs colour_args(const Discretisation& grid, const Stripe& stripe, Index sweeps, bool has_source,
+                       const Settings& settings) {
   return {.stripe = stripe,
           .along_y = grid.along_y,
           .along_x = grid.along_x,
@@ -139,7 +136,7 @@ double speed_of(const Candidate& worker) {
   return is_measured(worker.speed) ? worker.speed : worker.where == Where::cuda ? 200e9 : 1e9;
 }
 
-Index most_rows(const Candidate& worker, const kernels::Stripe& stripe, std::size_t element_bytes) {
+Index most_rows(const Candidate& worker, const Stripe& stripe, std::size_t element_bytes) {
   constexpr Index most_elements = (Index{1} << 32) - 1;  // of a tile
   Index rows = most_elements / stripe.tile_cols() - 2 * stripe.halo;
   if (worker.memory > 0) {
@@ -209,7 +206,7 @@ std::vector<Share> shares_of(const Division& division, const std::vector<double>
   return shares;
 }
 
-bool split_too_high(Division& division, const std::vector<Share>& shares, const kernels::Stripe& stripe,
+bool split_too_high(Division& division, const std::vector<Share>& shares, const Stripe& stripe,
                     std::size_t element_bytes, Index possible) {
   if (static_cast<Index>(shares.size()) >= possible) return false;
   bool any = false;
@@ -231,7 +228,7 @@ bool split_too_high(Division& division, const std::vector<Share>& shares, const 
   return any;
 }
 
-void require_room(const Division& division, const std::vector<Share>& shares, const kernels::Stripe& stripe,
+void require_room(const Division& division, const std::vector<Share>& shares, const Stripe& stripe,
                   std::size_t element_bytes, Index possible) {
   const Index columns = stripe.tile_cols();
   std::map<int, double> taken;  // by the cores' stripes of each rank
@@ -334,7 +331,7 @@ Cut cut_rows(const std::vector<Candidate>& workers, const Problem& problem, cons
              settings.stripes > 0 ? settings.stripes : worthwhile_stripes(workers, rows * nodes, as_wanted));
   for (;;) {
     Cut cut = cut_into(division, problem, settings);
-    const kernels::Stripe stripe{.nodes = nodes, .halo = cut.halo, .arrangement = settings.arrangement};
+    const Stripe stripe{.nodes = nodes, .halo = cut.halo, .arrangement = settings.arrangement};
     if (settings.stripes == 0 && split_too_high(division, cut.shares, stripe, sizeof(T), possible)) continue;
     require_room(division, cut.shares, stripe, sizeof(T), possible);
     return cut;

@@ -62,7 +62,7 @@ double speed_of(const Candidate& worker);
 /// How many rows a stripe may have on a worker: as many as its memory has room for while a task works on it,
 /// and as StarPU can count; 0 where there is not room for one.
 /// @param stripe all but its rows
-Index most_rows(const Candidate& worker, const kernels::Stripe& stripe, std::size_t element_bytes);
+Index most_rows(const Candidate& worker, const Stripe& stripe, std::size_t element_bytes);
 
 /// Workers, and how many stripes each of them has.
 struct Division {
@@ -88,14 +88,14 @@ std::vector<Share> shares_of(const Division& division, const std::vector<double>
 /// Gives those workers more stripes whose present ones are too high for them. @param stripe all but its rows
 /// @param possible no more stripes than these in all
 /// @return whether there was any, and more stripes were possible
-bool split_too_high(Division& division, const std::vector<Share>& shares, const kernels::Stripe& stripe,
+bool split_too_high(Division& division, const std::vector<Share>& shares, const Stripe& stripe,
                     std::size_t element_bytes, Index possible);
 
 /// Checks that the workers have room for their stripes: for each of them, and for all those of a rank
 /// together.
 /// @param stripe all but its rows @param possible that there cannot be more stripes than these is told
 /// @throw Error
-void require_room(const Division& division, const std::vector<Share>& shares, const kernels::Stripe& stripe,
+void require_room(const Division& division, const std::vector<Share>& shares, const Stripe& stripe,
                   std::size_t element_bytes, Index possible);
 
 /// Tasks that may be in flight on this rank at a time, so that the tiles of all of them fit in main memory;
@@ -107,9 +107,8 @@ std::optional<std::size_t> tasks_in_memory(const Machine& machine);
 Index ghost_rows(Method method, Index sweeps);
 
 /// What the kernels are told. `settings` is complete (omega).
-kernels::JacobiArgs jacobi_args(const kernels::Discretisation& grid, const kernels::Stripe& stripe,
-                                Index sweeps, bool has_source);
-kernels::ColourArgs colour_args(const kernels::Discretisation& grid, const kernels::Stripe& stripe,
-                                Index sweeps, bool has_source, const Settings& settings);
+JacobiArgs jacobi_args(const Discretisation& grid, const Stripe& stripe, Index sweeps, bool has_source);
+ColourArgs colour_args(const Discretisation& grid, const Stripe& stripe, Index sweeps, bool has_source,
+                       const Settings& settings);
 
 }  // namespace asterism::relaxation

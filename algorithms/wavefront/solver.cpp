@@ -17,9 +17,6 @@
 namespace asterism::wavefront {
 namespace {
 
-using kernels::WavefrontArgs;
-using kernels::WavefrontLayout;
-
 void require_sound(const Problem& p) {
   constexpr Index limit = Index{1} << 29;  // the schedule counts nodes and sweeps in 32 bits
   if (p.shape.empty() || p.shape.size() > 3)
@@ -108,7 +105,7 @@ Index slice_size(const WavefrontArgs& grid) {
 /// of g each, fit in main memory; all that there are where no disk takes those of the others.
 /// @throw Error: without a disk, a grid and a g that do not fit; with one, not even slices that do
 Index most_slices(const Machine& machine, const WavefrontArgs& grid, std::size_t element) {
-  const Index slices = kernels::cpu::wavefront_slices(grid);
+  const Index slices = cpu::wavefront_slices(grid);
   const double room = static_cast<double>(machine.capacity(MemoryKind::main)),
                slice = static_cast<double>(slice_size(grid)) * static_cast<double>(element);
   const std::optional<std::size_t> tasks = relaxation::tasks_in_memory(machine);
@@ -139,7 +136,7 @@ Index most_slices(const Machine& machine, const WavefrontArgs& grid, std::size_t
 WavefrontLayout choose_cpu_layout(const WavefrontArgs& grid, std::size_t element, int workers, Index most) {
   constexpr double cache = 512 << 10, worth = 2e5;  // bytes; points
   const auto size = static_cast<double>(slice_size(grid));
-  const Index slices = kernels::cpu::wavefront_slices(grid);
+  const Index slices = cpu::wavefront_slices(grid);
   const double in_cache = cache / (2 * size * static_cast<double>(element)),
                shared = static_cast<double>(slices) / (6 * workers);
   const double height = std::max(std::min(in_cache, shared), std::sqrt(worth / size));
@@ -161,14 +158,12 @@ const Hints on_first_gpu = [] {
 /// Blocks of a layout that the GPU can have at once; 0: none.
 template <class T>
 int most_blocks(const WavefrontArgs& grid, const WavefrontLayout& layout) {
-  const std::size_t shared =
-      kernels::cuda::wavefront_shared_bytes<T>(grid.dimensions, layout.tile, grid.has_source);
-  return kernels::cuda::wavefront_blocks_per_sm<T>(grid.dimensions, layout.threads, shared) *
-         kernels::cuda::multiprocessors();
+  const std::size_t shared = cuda::wavefront_shared_bytes<T>(grid.dimensions, layout.tile, grid.has_source);
+  return cuda::wavefront_blocks_per_sm<T>(grid.dimensions, layout.threads, shared) * cuda::multiprocessors();
 }
 
 /// At least as many as an inter-tile wavefront has tiles: along one axis it has one at a place.
-double tiles_at_once(const WavefrontArgs& grid, const kernels::WavefrontTile& tile) {
+double tiles_at_once(const WavefrontArgs& grid, const WavefrontTile& tile) {
   double all = std::ceil(static_cast<double>(grid.sweeps) / static_cast<double>(tile.sweeps)), most = all;
   for (std::size_t axis = static_cast<std::size_t>(3 - grid.dimensions); axis < 3; ++axis) {
     const double tiles = std::ceil(static_cast<double>(grid.nodes[axis] + tile.sweeps) /
@@ -183,10 +178,10 @@ double tiles_at_once(const WavefrontArgs& grid, const kernels::WavefrontTile& ti
 /// For a GPU, where nothing has been measured: 256 columns for as many threads, long along x, and no larger
 /// than the grid.
 constexpr int untuned_threads = 256;
-kernels::WavefrontTile untuned_tile(const WavefrontArgs& grid) {
-  kernels::WavefrontTile tile = grid.dimensions == 1   ? kernels::WavefrontTile{256, {1, 1, 1024}}
-                                : grid.dimensions == 2 ? kernels::WavefrontTile{16, {1, 16, 64}}
-                                                       : kernels::WavefrontTile{4, {8, 8, 32}};
+WavefrontTile untuned_tile(const WavefrontArgs& grid) {
+  WavefrontTile tile = grid.dimensions == 1   ? WavefrontTile{256, {1, 1, 1024}}
+                       : grid.dimensions == 2 ? WavefrontTile{16, {1, 16, 64}}
+                                              : WavefrontTile{4, {8, 8, 32}};
   for (std::size_t axis = static_cast<std::size_t>(3 - grid.dimensions); axis < 3; ++axis)
     tile.points[axis] = std::min(tile.points[axis], grid.nodes[axis]);
   tile.sweeps = std::min(tile.sweeps, grid.sweeps);
@@ -195,13 +190,12 @@ kernels::WavefrontTile untuned_tile(const WavefrontArgs& grid) {
 
 /// What no GPU can run, before the CUDA runtime is asked.
 void require_sound(const WavefrontLayout& layout, int dimensions) {
-  if (!kernels::cuda::is_possible(dimensions, layout.tile)) {
-    const auto m = kernels::tile_extents(dimensions, layout.tile);
-    throw Error(
-        fmt::format("tiles of {} sweeps x {} points (--tile): each extent must be from 1 to {}, but for that "
-                    "along x, and their sum at most {}",
-                    m[0], fmt::join(m.end() - dimensions, m.end(), " x "), kernels::cuda::most_tile_extent,
-                    kernels::cuda::most_tile_sum));
+  if (!cuda::is_possible(dimensions, layout.tile)) {
+    const auto m = tile_extents(dimensions, layout.tile);
+    throw Error(fmt::format(
+        "tiles of {} sweeps x {} points (--tile): each extent must be from 1 to {}, but for that "
+        "along x, and their sum at most {}",
+        m[0], fmt::join(m.end() - dimensions, m.end(), " x "), cuda::most_tile_extent, cuda::most_tile_sum));
   }
   if (layout.threads < 32 || layout.threads > 1024 || layout.threads % 32 != 0)
     throw Error(
@@ -284,7 +278,7 @@ void Solver<T>::choose_blocks() {
           layout.blocks, layout.threads, layout.tile.sweeps, fmt::join(layout.tile.points, " x "),
           most_blocks_[0]));
     settings_.layout = layout;
-    height_ = kernels::cpu::wavefront_slices(grid_);
+    height_ = cpu::wavefront_slices(grid_);
   }
 }
 
@@ -295,7 +289,7 @@ void Solver<T>::choose_slices(const Machine& machine) {
   tasks_in_memory_ = relaxation::tasks_in_memory(machine);
   if (!settings_.layout)
     settings_.layout = choose_cpu_layout(grid_, sizeof(T), machine.count(WorkerKind::cpu), most);
-  const kernels::WavefrontTile& tile = settings_.layout->tile;
+  const WavefrontTile& tile = settings_.layout->tile;
   height_ = tile.points[static_cast<std::size_t>(3 - grid_.dimensions)];
   if (tile.sweeps < 1 || height_ < tile.sweeps)
     throw Error(fmt::format(
@@ -309,23 +303,22 @@ void Solver<T>::choose_slices(const Machine& machine) {
 
 template <class T>
 void Solver<T>::make_tiles() {
-  const Index blocks = kernels::cpu::wavefront_blocks(grid_, height_);
+  const Index blocks = cpu::wavefront_blocks(grid_, height_);
   if (grid_.dimensions == 1) {
     u_ = Tiles<T>(runtime_, 1, grid_.nodes[2] + 2, 1, height_);
   } else {
     const Index rows = grid_.dimensions > 2 ? grid_.nodes[1] + 2 : 1;
-    u_ = Tiles<T>(runtime_, kernels::wavefront_rows(grid_), kernels::wavefront_cols(grid_), height_ * rows,
-                  kernels::wavefront_cols(grid_));
+    u_ = Tiles<T>(runtime_, wavefront_rows(grid_), wavefront_cols(grid_), height_ * rows,
+                  wavefront_cols(grid_));
   }
-  sums_ = Tiles<kernels::SquareSum>(runtime_, on_gpu_ ? 1 : blocks, kernels::wavefront_sums, 1,
-                                    kernels::wavefront_sums);
+  sums_ = Tiles<sums::SquareSum>(runtime_, on_gpu_ ? 1 : blocks, wavefront_sums, 1, wavefront_sums);
   for (Tile<T>& tile : none_) {
     tile = Tile<T>(runtime_, 1, 1);
     HostView<T>(tile, HostView<T>::Access::write)(0, 0) = 0;
   }
   if (!on_gpu_) return;
-  meeting_ = Tile<unsigned>(runtime_, 1, kernels::cuda::wavefront_scratch);
-  work_ = Tile<kernels::SquareSum>(runtime_, 1, kernels::cuda::wavefront_residual_scratch);
+  meeting_ = Tile<unsigned>(runtime_, 1, cuda::wavefront_scratch);
+  work_ = Tile<sums::SquareSum>(runtime_, 1, cuda::wavefront_residual_scratch);
 }
 
 /// Calls visit(row, first, count, z, y): parts of the rows of a grid's blocks, which begin with number
@@ -374,8 +367,7 @@ void Solver<T>::load(const T* f, const T* u) {
   grid_.has_source = f != nullptr;
   if (f == nullptr) return;
   if (g_.count() == 0)
-    g_ = Tiles<T>(runtime_, kernels::wavefront_rows(grid_), kernels::wavefront_cols(grid_), u_.tile_rows(),
-                  u_.tile_cols());
+    g_ = Tiles<T>(runtime_, wavefront_rows(grid_), wavefront_cols(grid_), u_.tile_rows(), u_.tile_cols());
   const double scale = -1 / diagonal_;
   for_rows(
       g_, Access::write, [&, nz = nz, ny = ny, nx = nx](T* row, Index first, Index count, Index z, Index y) {
@@ -452,15 +444,14 @@ relaxation::Norms Solver<T>::norms() const {
                                            cpu_hints());
   }
   runtime_.wait();
-  using kernels::SquareSum;
-  SquareSum squares[kernels::wavefront_sums] = {};
+  using sums::SquareSum;
+  SquareSum squares[wavefront_sums] = {};
   for (Index k = 0; k < sums_.count(); ++k) {
     const HostView<SquareSum> view(sums_[k], HostView<SquareSum>::Access::read);
-    for (Index which = 0; which < kernels::wavefront_sums; ++which) squares[which] += view(0, which);
+    for (Index which = 0; which < wavefront_sums; ++which) squares[which] += view(0, which);
   }
-  return {diagonal_ * squares[kernels::wavefront_residual_squares].root(),
-          squares[kernels::wavefront_solution_squares].root(),
-          diagonal_ * squares[kernels::wavefront_source_squares].root()};
+  return {diagonal_ * squares[wavefront_residual_squares].root(), squares[wavefront_solution_squares].root(),
+          diagonal_ * squares[wavefront_source_squares].root()};
 }
 
 template <class T>

@@ -49,13 +49,13 @@ struct Settings {
   Direction direction = Direction::forward;
   /// None: chosen from the grid. On CPUs only the sweeps and the points along the slowest axis are meant. On
   /// a GPU threads and blocks that are 0 are chosen.
-  std::optional<kernels::WavefrontLayout> layout;
+  std::optional<WavefrontLayout> layout;
 };
 
 /// What a solver submits at once on a GPU, all sweeps between two residuals, for whoever chooses a layout:
 /// there is none yet, nor a source. @throw Error: a problem or settings that the solver refuses on any
 /// machine
-kernels::WavefrontArgs sweeps_at_once(const Problem& problem, const Settings& settings);
+WavefrontArgs sweeps_at_once(const Problem& problem, const Settings& settings);
 
 /// Plans once, solves any number of right-hand sides.
 template <class T>
@@ -91,7 +91,7 @@ class Solver {
 
   Runtime& runtime_;
   Settings settings_;
-  kernels::WavefrontArgs grid_;
+  WavefrontArgs grid_;
   double diagonal_ = 0, operator_norm_ = 0;
   double radius_ = 0;                  ///< of the iteration
   std::vector<Problem::Sides> sides_;  ///< of each axis
@@ -101,9 +101,9 @@ class Solver {
 
   Index height_ = 0;  ///< slices of a block; on a GPU there is one block, the whole grid
   Tiles<T> u_, g_;
-  Tiles<kernels::SquareSum> sums_;
+  Tiles<sums::SquareSum> sums_;
   Tile<unsigned> meeting_;
-  Tile<kernels::SquareSum> work_;
+  Tile<sums::SquareSum> work_;
   std::array<Tile<T>, 5> none_;  ///< for blocks that do not exist, one for each port
 };
 

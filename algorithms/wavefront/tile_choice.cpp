@@ -15,9 +15,6 @@
 namespace asterism::wavefront {
 namespace {
 
-using kernels::WavefrontArgs;
-using kernels::WavefrontLayout;
-
 std::vector<Index> grid_of(const WavefrontArgs& args) {
   return {args.nodes.end() - args.dimensions, args.nodes.end()};
 }
@@ -36,7 +33,7 @@ std::string basis_of(const tile_model::Costs& costs) {
 
 /// Whether a layout that was read from a file is one for this GPU.
 bool can_run(const tile_model::Gpu& gpu, int dimensions, const WavefrontLayout& layout) {
-  return kernels::cuda::is_possible(dimensions, layout.tile) && layout.blocks >= 1 &&
+  return cuda::is_possible(dimensions, layout.tile) && layout.blocks >= 1 &&
          layout.blocks <=
              gpu.multiprocessors * gpu.blocks_per_sm(layout.threads, gpu.shared_bytes(layout.tile));
 }
@@ -102,7 +99,7 @@ TileChoice choose_on_cpus(const Machine& machine, const WavefrontArgs& args) {
   const KeptLayouts layouts = cpu_layouts<T>(machine, args);
   const auto slowest = static_cast<std::size_t>(3 - args.dimensions);
   if (const KeptLayout* const kept = layouts.nearest(grid_of(args), args.sweeps))
-    if (const kernels::WavefrontTile& tile = kept->layout.tile;
+    if (const WavefrontTile& tile = kept->layout.tile;
         tile.sweeps >= 1 && tile.points[slowest] >= tile.sweeps)
       return {.layout = kept->layout, .origin = LayoutOrigin::kept, .file = layouts.file()};
   return {.layout = {}, .why = how_to_tune(args)};

@@ -28,7 +28,7 @@ enum class LayoutOrigin {
 const char* name(LayoutOrigin origin);
 
 struct TileChoice {
-  std::optional<kernels::WavefrontLayout> layout;  ///< none: left to the solver
+  std::optional<WavefrontLayout> layout;  ///< none: left to the solver
   LayoutOrigin origin = LayoutOrigin::untuned;
   std::string why = {};             ///< it is untuned
   std::filesystem::path file = {};  ///< that it is kept in; empty: none
@@ -52,11 +52,11 @@ TileChoice choose_tiles(Runtime& runtime, const Problem& problem, const Settings
 /// @throw Error: no layout can run
 template <class T>
 tile_model::Choice search_and_keep(const tile_model::Probe<T>& probe, const KnownCosts& known,
-                                   const kernels::WavefrontArgs& args);
+                                   const WavefrontArgs& args);
 
 /// Keeps args.layout, which was found to be the fastest on these CPUs. @return the file; empty: it could not
 /// be kept
 template <class T>
-std::filesystem::path keep_cpu_tiles(const Machine& machine, const kernels::WavefrontArgs& args);
+std::filesystem::path keep_cpu_tiles(const Machine& machine, const WavefrontArgs& args);
 
 }  // namespace asterism::wavefront

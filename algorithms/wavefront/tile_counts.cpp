@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace asterism::tile_model {
+namespace asterism::wavefront::tile_model {
 namespace {
 
 std::vector<Index> extents_of(int dimensions, const WavefrontTile& tile) {
@@ -69,10 +69,10 @@ std::vector<Index> diagonals(const std::vector<Index>& extents) {
 }
 
 TileProfile::TileProfile(int dimensions, const WavefrontTile& tile, bool has_source)
-    : wavefronts_(kernels::wavefronts_of_tile(dimensions, tile)),
-      points_(kernels::points_of_tile(dimensions, tile)),
-      memory_(kernels::traffic_of_tile(dimensions, tile, has_source).total()),
-      accesses_(kernels::accesses_of_tile(dimensions, tile, has_source)) {
+    : wavefronts_(wavefronts_of_tile(dimensions, tile)),
+      points_(points_of_tile(dimensions, tile)),
+      memory_(traffic_of_tile(dimensions, tile, has_source).total()),
+      accesses_(accesses_of_tile(dimensions, tile, has_source)) {
   for (const Index width : diagonals(extents_of(dimensions, tile))) {
     widest_ = std::max(widest_, width);
     ++wavefronts_by_warps_[ceil_of(width, warp)];
@@ -141,4 +141,4 @@ std::vector<TileWavefront> tile_wavefronts(const WavefrontArgs& args) {
   return counts;
 }
 
-}  // namespace asterism::tile_model
+}  // namespace asterism::wavefront::tile_model

@@ -10,11 +10,7 @@
 
 #include "../../codelets/wavefront/sweeps.hpp"
 
-namespace asterism::tile_model {
-
-using kernels::WavefrontArgs;
-using kernels::WavefrontLayout;
-using kernels::WavefrontTile;
+namespace asterism::wavefront::tile_model {
 
 /// Threads of a warp.
 constexpr Index warp = 32;
@@ -47,7 +43,7 @@ class TileProfile {
 
  private:
   Index wavefronts_, points_, memory_, widest_ = 0;
-  kernels::BoxAccesses accesses_;
+  BoxAccesses accesses_;
   std::map<Index, Index> wavefronts_by_warps_;
 };
 
@@ -59,4 +55,4 @@ struct TileWavefront {
 /// All of them in one go: O(tiles of the sweeps + wavefronts).
 std::vector<TileWavefront> tile_wavefronts(const WavefrontArgs& args);
 
-}  // namespace asterism::tile_model
+}  // namespace asterism::wavefront::tile_model

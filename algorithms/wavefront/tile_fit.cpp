@@ -9,7 +9,7 @@
 #define EIGEN_DONT_PARALLELIZE
 #include <Eigen/Dense>
 
-namespace asterism::tile_model {
+namespace asterism::wavefront::tile_model {
 namespace {
 
 /// Lawson and Hanson's active sets: the x >= 0 that makes |a x - b| least.
@@ -104,4 +104,4 @@ void calibrate(Costs& costs, int multiprocessors, const std::vector<Run>& runs) 
   for (auto& [blocks, seconds] : costs.block) seconds += x(4);
 }
 
-}  // namespace asterism::tile_model
+}  // namespace asterism::wavefront::tile_model

@@ -6,7 +6,7 @@
 
 #include "tile_model.hpp"
 
-namespace asterism::tile_model {
+namespace asterism::wavefront::tile_model {
 
 /// The coefficients of (T1) that are not negative and make the squares of relative errors least.
 /// @param seconds without the barriers; positive
@@ -21,4 +21,4 @@ struct Run {
 /// least squares of the relative errors of these runs; no cost is negative, and phi at most 1.
 void calibrate(Costs& costs, int multiprocessors, const std::vector<Run>& runs);
 
-}  // namespace asterism::tile_model
+}  // namespace asterism::wavefront::tile_model

@@ -5,7 +5,7 @@
 
 #include "../../runtime/error.hpp"
 
-namespace asterism::tile_model {
+namespace asterism::wavefront::tile_model {
 namespace {
 
 /// A measured function of a whole number, between its arguments linear, beyond them constant.
@@ -90,7 +90,7 @@ double total(const Costs& costs, const Parts& parts) {
 }
 
 double columns_by_thread(int dimensions, const WavefrontTile& tile, int threads) {
-  return static_cast<double>(kernels::points_of_tile(dimensions, tile) / tile.points[2]) / threads;
+  return static_cast<double>(points_of_tile(dimensions, tile) / tile.points[2]) / threads;
 }
 
 Parts parts_of(const Costs& costs, int multiprocessors, const WavefrontArgs& args) {
@@ -108,4 +108,4 @@ double predicted_seconds(const Costs& costs, int multiprocessors, const Wavefron
   return total(costs, parts_of(costs, multiprocessors, args));
 }
 
-}  // namespace asterism::tile_model
+}  // namespace asterism::wavefront::tile_model

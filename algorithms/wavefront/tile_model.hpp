@@ -52,7 +52,7 @@
 
 #include "tile_counts.hpp"
 
-namespace asterism::tile_model {
+namespace asterism::wavefront::tile_model {
 
 /// The c of (T1).
 struct TileCosts {
@@ -116,4 +116,4 @@ double total(const Costs& costs, const Parts& parts);
 /// T_total: (T4) with (10) to (12), (T1) and (T3). args.layout is meant in full.
 double predicted_seconds(const Costs& costs, int multiprocessors, const WavefrontArgs& args);
 
-}  // namespace asterism::tile_model
+}  // namespace asterism::wavefront::tile_model

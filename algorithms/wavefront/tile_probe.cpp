@@ -7,13 +7,11 @@
 #include "../../codelets/wavefront/probe.hpp"
 #include "tile_fit.hpp"
 
-namespace asterism::tile_model {
+namespace asterism::wavefront::tile_model {
 
 #ifdef ASTERISM_WITH_CUDA
 
 namespace {
-
-namespace cuda = kernels::cuda;
 
 constexpr int all_threads[] = {32, 64, 128, 256, 512, 1024};
 constexpr int all_tiles_beside[] = {1, 2, 3, 4, 6, 8, 12, 16};
@@ -236,4 +234,4 @@ Probe<T>::~Probe() = default;
 template class Probe<float>;
 template class Probe<double>;
 
-}  // namespace asterism::tile_model
+}  // namespace asterism::wavefront::tile_model

@@ -8,7 +8,7 @@
 #include "../../runtime/runtime.hpp"
 #include "tile_search.hpp"
 
-namespace asterism::tile_model {
+namespace asterism::wavefront::tile_model {
 
 /// Measures in the thread of a GPU's worker, on that of the first one: GPUs of one machine are taken to be
 /// alike. While it does, no task should run.
@@ -46,4 +46,4 @@ class Probe {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace asterism::tile_model
+}  // namespace asterism::wavefront::tile_model

@@ -7,7 +7,7 @@
 
 #include "../../runtime/error.hpp"
 
-namespace asterism::tile_model {
+namespace asterism::wavefront::tile_model {
 namespace {
 
 /// 1, 2, 3, 4, 6, 8, 12, ... and `most`.
@@ -98,7 +98,7 @@ class Searching {
 
 Space space_of(const WavefrontArgs& args) {
   // Shared memory holds a box of more than the tile's points; 32 Ki numbers are more than there is.
-  constexpr Index most_points = Index{1} << 15, most_extent = kernels::cuda::most_tile_extent;
+  constexpr Index most_points = Index{1} << 15, most_extent = cuda::most_tile_extent;
   Space space;
   space.sweeps = steps_up_to(std::min(args.sweeps, args.dimensions == 1 ? most_extent : Index{256}));
   for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -173,4 +173,4 @@ std::vector<WavefrontLayout> random_layouts(const Costs& costs, const Gpu& gpu, 
   return layouts;
 }
 
-}  // namespace asterism::tile_model
+}  // namespace asterism::wavefront::tile_model

@@ -11,7 +11,7 @@
 
 #include "tile_model.hpp"
 
-namespace asterism::tile_model {
+namespace asterism::wavefront::tile_model {
 
 /// What the search has to know of a GPU and of the kernel there.
 struct Gpu {
@@ -47,4 +47,4 @@ Choice search(const Costs& costs, const Gpu& gpu, const WavefrontArgs& args, con
 std::vector<WavefrontLayout> random_layouts(const Costs& costs, const Gpu& gpu, const WavefrontArgs& args,
                                             const Space& space, std::size_t count, std::uint64_t seed);
 
-}  // namespace asterism::tile_model
+}  // namespace asterism::wavefront::tile_model

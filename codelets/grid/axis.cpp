@@ -9,7 +9,7 @@
 
 #include "../../runtime/error.hpp"
 
-namespace asterism::kernels {
+namespace asterism::grid {
 namespace {
 
 /// What the coordinates are those of, as an error says it: `wanted` of them.
@@ -95,4 +95,4 @@ double largest_link(const std::vector<AxisRow>& rows) {
   return largest;
 }
 
-}  // namespace asterism::kernels
+}  // namespace asterism::grid

@@ -26,7 +26,7 @@
 #include "../../runtime/ports.hpp"
 #include "../transforms/transform.hpp"
 
-namespace asterism::kernels {
+namespace asterism::grid {
 
 enum class Condition { dirichlet, neumann, periodic };
 enum class Centering { node, cell };
@@ -88,15 +88,17 @@ ASTERISM_HOST_DEVICE inline double relative_width(const Axis& axis, Index i) {
 }
 
 /// The real transform to the modes of an axis: its basis functions are the eigenvectors of (A1).
-inline Transform transform_to_modes(const Axis& axis) {
+inline transforms::Transform transform_to_modes(const Axis& axis) {
   using enum Condition;
-  if (axis.periodic()) return Transform::dft;
+  if (axis.periodic()) return transforms::Transform::dft;
   if (axis.centering == Centering::node) {
-    if (axis.lower == dirichlet) return axis.upper == dirichlet ? Transform::dst1 : Transform::dst3;
-    return axis.upper == dirichlet ? Transform::dct3 : Transform::dct1;
+    if (axis.lower == dirichlet)
+      return axis.upper == dirichlet ? transforms::Transform::dst1 : transforms::Transform::dst3;
+    return axis.upper == dirichlet ? transforms::Transform::dct3 : transforms::Transform::dct1;
   }
-  if (axis.lower == dirichlet) return axis.upper == dirichlet ? Transform::dst2 : Transform::dst4;
-  return axis.upper == dirichlet ? Transform::dct4 : Transform::dct2;
+  if (axis.lower == dirichlet)
+    return axis.upper == dirichlet ? transforms::Transform::dst2 : transforms::Transform::dst4;
+  return axis.upper == dirichlet ? transforms::Transform::dct4 : transforms::Transform::dct2;
 }
 
 /// The eigenvalue of -D, not negative, of mode k = 0 ... n-1: 4 sin^2(theta_k / 2) / h^2 where the mode's
@@ -105,15 +107,15 @@ inline double eigenvalue(const Axis& axis, Index k) {
   const double cells = static_cast<double>(axis.cells());
   double half_waves = 0;  // theta_k cells / pi
   switch (transform_to_modes(axis)) {
-    case Transform::dst1:
-    case Transform::dst2:
+    case transforms::Transform::dst1:
+    case transforms::Transform::dst2:
       half_waves = static_cast<double>(k + 1);
       break;
-    case Transform::dct1:
-    case Transform::dct2:
+    case transforms::Transform::dct1:
+    case transforms::Transform::dct2:
       half_waves = static_cast<double>(k);
       break;
-    case Transform::dft:
+    case transforms::Transform::dft:
       half_waves = 2 * static_cast<double>(std::min(k, axis.n - k));
       break;
     default:
@@ -160,4 +162,4 @@ std::vector<AxisRow> axis_rows(const Axis& axis, const std::vector<double>& coor
 /// The largest link of an axis, at least the one over a unit of length.
 double largest_link(const std::vector<AxisRow>& rows);
 
-}  // namespace asterism::kernels
+}  // namespace asterism::grid

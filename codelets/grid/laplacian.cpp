@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "../common/sums.hpp"
+#include "../sums/sums.hpp"
 
-namespace asterism::kernels {
+namespace asterism::grid {
 namespace {
 
 /// The sum of magnitudes in the line of (A1) at node i of n. A neighbour outside is no column; the only node of a
@@ -183,32 +183,34 @@ void model_rhs(const ModelProblem& problem, Index first_row, In<double> axis, Ou
 
 template <class T>
 void residual(const SlabProblem& slab, In<T> u, In<T> before, In<T> after, In<T> f, In<double> axis,
-              Out<SquareSum> sums) {
+              Out<sums::SquareSum> sums) {
   const ModelProblem& problem = slab.problem;
   const Operator& a = problem.a;
   const Index n = a.x.n;
   const bool sine = slab.known && problem.model == Model::sine;
   const SineSolution solution(sine ? problem : ModelProblem{});
   std::vector<double> applied(static_cast<std::size_t>(n)), known(applied);
-  std::fill_n(sums.data, Index{residual_sums}, SquareSum{});
+  std::fill_n(sums.data, Index{residual_sums}, sums::SquareSum{});
 
   for (Index i = 0; i < u.rows; ++i)
     for (Index y = 0; y < a.y.n; ++y) {
       apply_line(a, weights_between_planes(axis.row(i)), i > 0 ? u.row(i - 1) : before.data, u.row(i),
                  i + 1 < u.rows ? u.row(i + 1) : after.data, y, applied.data());
       const T *const rhs = f.row(i) + y * n, *const centre = u.row(i) + y * n;
-      sums.data[residual2] += sum_of_squares(
+      sums.data[residual2] += sums::cpu::sum_of_squares(
           n, [&](Index j) { return static_cast<double>(rhs[j]) - applied[static_cast<std::size_t>(j)]; });
-      sums.data[rhs2] += sum_of_squares(n, [&](Index j) { return static_cast<double>(rhs[j]); });
-      sums.data[solution2] += sum_of_squares(n, [&](Index j) { return static_cast<double>(centre[j]); });
+      sums.data[rhs2] += sums::cpu::sum_of_squares(n, [&](Index j) { return static_cast<double>(rhs[j]); });
+      sums.data[solution2] +=
+          sums::cpu::sum_of_squares(n, [&](Index j) { return static_cast<double>(centre[j]); });
       if (!slab.known) continue;
       if (sine)
         solution.write_line(axis.row(i)[position_column], y, 1.0, known.data());
       else
         random_line(problem, slab.first_row + i, y, known.data());
-      sums.data[error2] += sum_of_squares(
+      sums.data[error2] += sums::cpu::sum_of_squares(
           n, [&](Index j) { return static_cast<double>(centre[j]) - known[static_cast<std::size_t>(j)]; });
-      sums.data[known2] += sum_of_squares(n, [&](Index j) { return known[static_cast<std::size_t>(j)]; });
+      sums.data[known2] +=
+          sums::cpu::sum_of_squares(n, [&](Index j) { return known[static_cast<std::size_t>(j)]; });
     }
 }
 
@@ -253,8 +255,8 @@ void moments(const Operator& a, In<T> f, In<double> axis, Out<double> sums) {
       const auto weighted = [&](Index x) {
         return widths[static_cast<std::size_t>(x)] * static_cast<double>(line[x]);
       };
-      plane[first_moment] += width * sum_of(n, weighted);
-      plane[absolute_moment] += width * sum_of(n, [&](Index x) { return std::abs(weighted(x)); });
+      plane[first_moment] += width * sums::cpu::sum_of(n, weighted);
+      plane[absolute_moment] += width * sums::cpu::sum_of(n, [&](Index x) { return std::abs(weighted(x)); });
     }
   }
 }
@@ -262,13 +264,13 @@ void moments(const Operator& a, In<T> f, In<double> axis, Out<double> sums) {
 template void model_rhs(const ModelProblem&, Index, In<double>, Out<float>);
 template void model_rhs(const ModelProblem&, Index, In<double>, Out<double>);
 template void residual(const SlabProblem&, In<float>, In<float>, In<float>, In<float>, In<double>,
-                       Out<SquareSum>);
+                       Out<sums::SquareSum>);
 template void residual(const SlabProblem&, In<double>, In<double>, In<double>, In<double>, In<double>,
-                       Out<SquareSum>);
+                       Out<sums::SquareSum>);
 template void lift(const LiftedSlab&, InOut<float>, In<double>, In<double>, In<double>, In<double>);
 template void lift(const LiftedSlab&, InOut<double>, In<double>, In<double>, In<double>, In<double>);
 template void moments(const Operator&, In<float>, In<double>, Out<double>);
 template void moments(const Operator&, In<double>, In<double>, Out<double>);
 
 }  // namespace cpu
-}  // namespace asterism::kernels
+}  // namespace asterism::grid

@@ -1,10 +1,10 @@
 #include <algorithm>
 
-#include "laplacian.hpp"
 #include "../../runtime/cuda.hpp"
-#include "../common/block_sums.cuh"
+#include "../sums/block_sums.cuh"
+#include "laplacian.hpp"
 
-namespace asterism::kernels::cuda {
+namespace asterism::grid::cuda {
 
 using asterism::cuda::check_launch;
 using asterism::cuda::native;
@@ -109,9 +109,9 @@ struct ColumnOperator {
   /// @param at the value in the same plane, so many columns further
   template <class At>
   __device__ double apply(const Plane& plane, double centre, Sides z, At at) const {
-    return kernels::apply(weights, plane.between, centre, z,
-                          {y_before.value(centre, at), y_after.value(centre, at)},
-                          {x_before.value(centre, at), x_after.value(centre, at)});
+    return grid::apply(weights, plane.between, centre, z,
+                       {y_before.value(centre, at), y_after.value(centre, at)},
+                       {x_before.value(centre, at), x_after.value(centre, at)});
   }
 };
 
@@ -153,7 +153,7 @@ template <Index count, class Sum>
 __device__ void write_block_sums(const Sum (&own)[count], Sum* total) {
   const int t = thread_of_block();
   for (int s = 0; s < count; ++s) {
-    const Sum sum = sum_of_block<threads>(own[s], t);
+    const Sum sum = sums::cuda::sum_of_block<threads>(own[s], t);
     if (t == 0) total[s] = sum;
   }
 }
@@ -161,11 +161,11 @@ __device__ void write_block_sums(const Sum (&own)[count], Sum* total) {
 template <class T>
 __global__ void __launch_bounds__(threads, residual_blocks_at_once)
     residual_kernel(SlabProblem slab, Patches patches, In<T> u, In<T> before_slab, In<T> after_slab, In<T> f,
-                    In<double> axis, SquareSum* partial) {
+                    In<double> axis, sums::SquareSum* partial) {
   __shared__ Plane planes[planes_each];
   const ModelProblem& problem = slab.problem;
   const bool sine = slab.known && problem.model == Model::sine;
-  SquareSum sums[residual_sums] = {};
+  sums::SquareSum sums[residual_sums] = {};
   for (unsigned patch = blockIdx.x; patch < patches.count(); patch += gridDim.x) {
     const Walk walk(patches, patch, problem.a, u.rows);
     load_planes(walk, problem.slow, sine ? 1.0 : 0.0, axis, planes);
@@ -228,8 +228,8 @@ __global__ void __launch_bounds__(threads) add_moments_kernel(const double* part
 }
 
 __global__ void __launch_bounds__(threads)
-    add_partial_sums_kernel(const SquareSum* partial, Index blocks, SquareSum* total) {
-  SquareSum sums[residual_sums] = {};
+    add_partial_sums_kernel(const sums::SquareSum* partial, Index blocks, sums::SquareSum* total) {
+  sums::SquareSum sums[residual_sums] = {};
   for (Index b = threadIdx.x; b < blocks; b += threads)
     for (int s = 0; s < residual_sums; ++s) sums[s] += partial[b * residual_sums + s];
   write_block_sums(sums, total);
@@ -291,7 +291,7 @@ void model_rhs(Stream stream, const ModelProblem& problem, Index first_row, In<d
 
 template <class T>
 void residual(Stream stream, const SlabProblem& slab, In<T> u, In<T> before, In<T> after, In<T> f,
-              In<double> axis, Out<SquareSum> sums, Scratch<SquareSum> work) {
+              In<double> axis, Out<sums::SquareSum> sums, Scratch<sums::SquareSum> work) {
   const Operator& a = slab.problem.a;
   const Patches patches(a, u.rows);
   const Index blocks = summing_blocks_of(patches);
@@ -332,12 +332,12 @@ void moments(Stream stream, const Operator& a, In<T> f, In<double> axis, Out<dou
 template void model_rhs(Stream, const ModelProblem&, Index, In<double>, Out<float>);
 template void model_rhs(Stream, const ModelProblem&, Index, In<double>, Out<double>);
 template void residual(Stream, const SlabProblem&, In<float>, In<float>, In<float>, In<float>, In<double>,
-                       Out<SquareSum>, Scratch<SquareSum>);
+                       Out<sums::SquareSum>, Scratch<sums::SquareSum>);
 template void residual(Stream, const SlabProblem&, In<double>, In<double>, In<double>, In<double>, In<double>,
-                       Out<SquareSum>, Scratch<SquareSum>);
+                       Out<sums::SquareSum>, Scratch<sums::SquareSum>);
 template void lift(Stream, const LiftedSlab&, InOut<float>, In<double>, In<double>, In<double>, In<double>);
 template void lift(Stream, const LiftedSlab&, InOut<double>, In<double>, In<double>, In<double>, In<double>);
 template void moments(Stream, const Operator&, In<float>, In<double>, Out<double>, Scratch<double>);
 template void moments(Stream, const Operator&, In<double>, In<double>, Out<double>, Scratch<double>);
 
-}  // namespace asterism::kernels::cuda
+}  // namespace asterism::grid::cuda

@@ -24,10 +24,10 @@
 #include <vector>
 
 #include "../../runtime/codelet.hpp"
-#include "../common/sums.hpp"
+#include "../sums/sums.hpp"
 #include "axis.hpp"
 
-namespace asterism::kernels {
+namespace asterism::grid {
 
 /// (L1), but for its slowest axis.
 struct Operator {
@@ -266,7 +266,7 @@ void model_rhs(const ModelProblem& problem, Index first_row, In<double> axis, Ou
 /// `sums`: 1 x residual_sums. f has given boundary values lifted into it.
 template <class T>
 void residual(const SlabProblem& slab, In<T> u, In<T> before, In<T> after, In<T> f, In<double> axis,
-              Out<SquareSum> sums);
+              Out<sums::SquareSum> sums);
 
 /// Lifts given values at the ends of axes into f, so that A u = f with zero values: see lift_factor. What is
 /// given at a periodic end has no effect.
@@ -304,7 +304,7 @@ constexpr Index moments_scratch = plane_blocks * moments_count;
 /// As cpu::residual; the order of summation is fixed, so the result is the same every time.
 template <class T>
 void residual(Stream stream, const SlabProblem& slab, In<T> u, In<T> before, In<T> after, In<T> f,
-              In<double> axis, Out<SquareSum> sums, Scratch<SquareSum> work);
+              In<double> axis, Out<sums::SquareSum> sums, Scratch<sums::SquareSum> work);
 
 template <class T>
 void lift(Stream stream, const LiftedSlab& slab, InOut<T> f, In<double> x_sides, In<double> y_sides,
@@ -316,12 +316,12 @@ void moments(Stream stream, const Operator& a, In<T> f, In<double> axis, Out<dou
              Scratch<double> work);
 
 }  // namespace cuda
-}  // namespace asterism::kernels
+}  // namespace asterism::grid
 
-namespace asterism::codelets {
+namespace asterism::grid::codelets {
 
 struct ModelArgs {
-  kernels::ModelProblem problem;
+  ModelProblem problem;
   Index first_row;
 };
 
@@ -330,41 +330,40 @@ template <class T>
 inline const Codelet<ModelArgs, In<double>, Out<T>> model_rhs{
     typed_name<T>("model_rhs"),
     [](const ModelArgs& args, In<double> axis, Out<T> f) {
-      kernels::cpu::model_rhs(args.problem, args.first_row, axis, f);
+      cpu::model_rhs(args.problem, args.first_row, axis, f);
     },
     ASTERISM_CUDA_KERNEL([](Stream stream, const ModelArgs& args, In<double> axis, Out<T> f) {
-      kernels::cuda::model_rhs(stream, args.problem, args.first_row, axis, f);
+      cuda::model_rhs(stream, args.problem, args.first_row, axis, f);
     })};
 
 /// Ports: u, the planes of u before and after it, f, the slab's AxisRows, sums (1 x residual_sums), working
 /// memory (1 x residual_scratch).
 template <class T>
-inline const Codelet<kernels::SlabProblem, In<T>, In<T>, In<T>, In<T>, In<double>, Out<kernels::SquareSum>,
-                     Scratch<kernels::SquareSum>>
+inline const Codelet<SlabProblem, In<T>, In<T>, In<T>, In<T>, In<double>, Out<sums::SquareSum>,
+                     Scratch<sums::SquareSum>>
     residual{typed_name<T>("residual"),
-             [](const kernels::SlabProblem& slab, In<T> u, In<T> before, In<T> after, In<T> f,
-                In<double> axis, Out<kernels::SquareSum> sums,
-                Scratch<kernels::SquareSum>) { kernels::cpu::residual(slab, u, before, after, f, axis, sums); },
-             ASTERISM_CUDA_KERNEL([](Stream stream, const kernels::SlabProblem& slab, In<T> u, In<T> before,
-                                     In<T> after, In<T> f, In<double> axis, Out<kernels::SquareSum> sums,
-                                     Scratch<kernels::SquareSum> work) {
-               kernels::cuda::residual(stream, slab, u, before, after, f, axis, sums, work);
+             [](const SlabProblem& slab, In<T> u, In<T> before, In<T> after, In<T> f, In<double> axis,
+                Out<sums::SquareSum> sums,
+                Scratch<sums::SquareSum>) { cpu::residual(slab, u, before, after, f, axis, sums); },
+             ASTERISM_CUDA_KERNEL([](Stream stream, const SlabProblem& slab, In<T> u, In<T> before,
+                                     In<T> after, In<T> f, In<double> axis, Out<sums::SquareSum> sums,
+                                     Scratch<sums::SquareSum> work) {
+               cuda::residual(stream, slab, u, before, after, f, axis, sums, work);
              })};
 
 /// Ports: f, given values at the ends of x, of y and of the slowest axis (cpu::lift), the slab's AxisRows.
 template <class T>
-inline const Codelet<kernels::LiftedSlab, InOut<T>, In<double>, In<double>, In<double>, In<double>> lift{
-    typed_name<T>("lift"), kernels::cpu::lift<T>, ASTERISM_CUDA_KERNEL(kernels::cuda::lift<T>)};
+inline const Codelet<LiftedSlab, InOut<T>, In<double>, In<double>, In<double>, In<double>> lift{
+    typed_name<T>("lift"), cpu::lift<T>, ASTERISM_CUDA_KERNEL(cuda::lift<T>)};
 
 /// Ports: f, the slab's AxisRows, sums (rows x moments_count), working memory (1 x (rows moments_scratch)).
 template <class T>
-inline const Codelet<kernels::Operator, In<T>, In<double>, Out<double>, Scratch<double>> moments{
+inline const Codelet<Operator, In<T>, In<double>, Out<double>, Scratch<double>> moments{
     typed_name<T>("moments"),
-    [](const kernels::Operator& a, In<T> f, In<double> axis, Out<double> sums, Scratch<double>) {
-      kernels::cpu::moments(a, f, axis, sums);
+    [](const Operator& a, In<T> f, In<double> axis, Out<double> sums, Scratch<double>) {
+      cpu::moments(a, f, axis, sums);
     },
-    ASTERISM_CUDA_KERNEL(
-        [](Stream stream, const kernels::Operator& a, In<T> f, In<double> axis, Out<double> sums,
-           Scratch<double> work) { kernels::cuda::moments(stream, a, f, axis, sums, work); })};
+    ASTERISM_CUDA_KERNEL([](Stream stream, const Operator& a, In<T> f, In<double> axis, Out<double> sums,
+                            Scratch<double> work) { cuda::moments(stream, a, f, axis, sums, work); })};
 
-}  // namespace asterism::codelets
+}  // namespace asterism::grid::codelets

@@ -8,7 +8,7 @@
 #define EIGEN_DONT_PARALLELIZE  // the workers do
 #include <Eigen/Core>
 
-namespace asterism::kernels::cpu {
+namespace asterism::poisson::cpu {
 namespace {
 
 template <class T>
@@ -73,4 +73,4 @@ ASTERISM_INSTANTIATE(float)
 ASTERISM_INSTANTIATE(double)
 #undef ASTERISM_INSTANTIATE
 
-}  // namespace asterism::kernels::cpu
+}  // namespace asterism::poisson::cpu

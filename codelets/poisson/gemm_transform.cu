@@ -8,7 +8,7 @@
 #include "gemm_transform.hpp"
 #include "../../runtime/cuda.hpp"
 
-namespace asterism::kernels::cuda {
+namespace asterism::poisson::cuda {
 namespace {
 
 using asterism::cuda::check;
@@ -131,4 +131,4 @@ ASTERISM_INSTANTIATE(float)
 ASTERISM_INSTANTIATE(double)
 #undef ASTERISM_INSTANTIATE
 
-}  // namespace asterism::kernels::cuda
+}  // namespace asterism::poisson::cuda

@@ -25,7 +25,7 @@
 #include "../transforms/transform.hpp"
 #include "tridiagonal.hpp"
 
-namespace asterism::kernels {
+namespace asterism::poisson {
 
 /// cos(pi a / b) for 0 <= a, 0 < b, to rounding: whole periods, signs and halves are taken off in integers,
 /// so that what is left to round is one division, whose result is at most 1/4.
@@ -35,7 +35,7 @@ ASTERISM_HOST_DEVICE inline double cos_pi(Index a, Index b) {
   const double sign = 2 * a > b ? -1.0 : 1.0;
   if (2 * a > b) a = b - a;
   const auto ratio = [](Index p, Index q) { return static_cast<double>(p) / static_cast<double>(q); };
-  return sign * (4 * a <= b ? cos_pi(ratio(a, b)) : sin_pi(ratio(b - 2 * a, 2 * b)));
+  return sign * (4 * a <= b ? grid::cos_pi(ratio(a, b)) : grid::sin_pi(ratio(b - 2 * a, 2 * b)));
 }
 
 /// sin(pi a / b), likewise.
@@ -45,32 +45,32 @@ ASTERISM_HOST_DEVICE inline double sin_pi(Index a, Index b) {
   if (a > b) a = 2 * b - a;
   if (2 * a > b) a = b - a;
   const auto ratio = [](Index p, Index q) { return static_cast<double>(p) / static_cast<double>(q); };
-  return sign * (4 * a <= b ? sin_pi(ratio(a, b)) : cos_pi(ratio(b - 2 * a, 2 * b)));
+  return sign * (4 * a <= b ? grid::sin_pi(ratio(a, b)) : grid::cos_pi(ratio(b - 2 * a, 2 * b)));
 }
 
 /// t_{jk}: what point j of a line of n points adds to point k of its transform (T1), over itself.
-ASTERISM_HOST_DEVICE inline double transform_entry(Transform kind, Index n, Index j, Index k) {
+ASTERISM_HOST_DEVICE inline double transform_entry(transforms::Transform kind, Index n, Index j, Index k) {
   const double alternating = k % 2 == 0 ? 1.0 : -1.0;
   switch (kind) {
-    case Transform::dst1:
+    case transforms::Transform::dst1:
       return 2 * sin_pi((j + 1) * (k + 1), n + 1);
-    case Transform::dst2:
+    case transforms::Transform::dst2:
       return 2 * sin_pi((2 * j + 1) * (k + 1), 2 * n);
-    case Transform::dst3:
+    case transforms::Transform::dst3:
       return j == n - 1 ? alternating : 2 * sin_pi((j + 1) * (2 * k + 1), 2 * n);
-    case Transform::dst4:
+    case transforms::Transform::dst4:
       return 2 * sin_pi((2 * j + 1) * (2 * k + 1), 4 * n);
-    case Transform::dct1:
+    case transforms::Transform::dct1:
       return j == 0 ? 1.0 : j == n - 1 ? alternating : 2 * cos_pi(j * k, n - 1);
-    case Transform::dct2:
+    case transforms::Transform::dct2:
       return 2 * cos_pi((2 * j + 1) * k, 2 * n);
-    case Transform::dct3:
+    case transforms::Transform::dct3:
       return j == 0 ? 1.0 : 2 * cos_pi(j * (2 * k + 1), 2 * n);
-    case Transform::dct4:
+    case transforms::Transform::dct4:
       return 2 * cos_pi((2 * j + 1) * (2 * k + 1), 4 * n);
-    case Transform::dft:  // Im X_{n-k} = sum x_j sin(2 pi j k / n) comes after the real parts
+    case transforms::Transform::dft:  // Im X_{n-k} = sum x_j sin(2 pi j k / n) comes after the real parts
       return 2 * k <= n ? cos_pi(2 * j * k, n) : sin_pi(2 * j * k, n);
-    case Transform::idft:  // every X_j but the real ones stands for its conjugate X_{n-j} too
+    case transforms::Transform::idft:  // every X_j but the real ones stands for its conjugate X_{n-j} too
       return j == 0       ? 1.0
              : 2 * j == n ? alternating
                           : 2 * (2 * j < n ? cos_pi(2 * j * k, n) : sin_pi(2 * j * k, n));
@@ -81,7 +81,7 @@ ASTERISM_HOST_DEVICE inline double transform_entry(Transform kind, Index n, Inde
 /// A part of T: its rows from `first_row` on and its columns from `first_column` on, as many as there is room
 /// for.
 struct TransformPart {
-  Transform kind;
+  transforms::Transform kind;
   Index n;
   Index first_row, first_column;
 };
@@ -149,44 +149,44 @@ void reduce_columns(Stream stream, double scale, In<T> columns, In<double> axis,
                     Out<double> shown, double* work);
 
 }  // namespace cuda
-}  // namespace asterism::kernels
+}  // namespace asterism::poisson
 
-namespace asterism::codelets {
+namespace asterism::poisson::codelets {
 
 /// Port: the part of the matrix, made where it is to be used.
 template <class T>
-inline const Codelet<kernels::TransformPart, Out<T>> transform_matrix{
-    typed_name<T>("transform_matrix"), kernels::cpu::transform_matrix<T>,
-    ASTERISM_CUDA_KERNEL(kernels::cuda::transform_matrix<T>)};
+inline const Codelet<TransformPart, Out<T>> transform_matrix{typed_name<T>("transform_matrix"),
+                                                             cpu::transform_matrix<T>,
+                                                             ASTERISM_CUDA_KERNEL(cuda::transform_matrix<T>)};
 
 /// Ports: A, B, C, whose other rows stay as they are.
 template <class T>
-inline const Codelet<kernels::Product, In<T>, In<T>, InOut<T>> multiply{
-    typed_name<T>("multiply"), kernels::cpu::multiply<T>, ASTERISM_CUDA_KERNEL(kernels::cuda::multiply<T>)};
+inline const Codelet<Product, In<T>, In<T>, InOut<T>> multiply{typed_name<T>("multiply"), cpu::multiply<T>,
+                                                               ASTERISM_CUDA_KERNEL(cuda::multiply<T>)};
 
 /// The same where nothing in C matters any more.
 template <class T>
-inline const Codelet<kernels::Product, In<T>, In<T>, Out<T>> multiply_anew{
+inline const Codelet<Product, In<T>, In<T>, Out<T>> multiply_anew{
     typed_name<T>("multiply_anew"),
-    [](const kernels::Product& product, In<T> a, In<T> b, Out<T> c) {
-      kernels::cpu::multiply<T>(product, a, b, {c.data, c.rows, c.cols, c.ld});
+    [](const Product& product, In<T> a, In<T> b, Out<T> c) {
+      cpu::multiply<T>(product, a, b, {c.data, c.rows, c.cols, c.ld});
     },
-    ASTERISM_CUDA_KERNEL([](Stream stream, const kernels::Product& product, In<T> a, In<T> b, Out<T> c) {
-      kernels::cuda::multiply<T>(stream, product, a, b, {c.data, c.rows, c.cols, c.ld});
+    ASTERISM_CUDA_KERNEL([](Stream stream, const Product& product, In<T> a, In<T> b, Out<T> c) {
+      cuda::multiply<T>(stream, product, a, b, {c.data, c.rows, c.cols, c.ld});
     })};
 
 /// Ports: a matrix, a tile with as many columns for some of its rows. Argument: the first of them.
 template <class T>
-inline const Codelet<Index, In<T>, Out<T>> copy_rows{typed_name<T>("copy_rows"), kernels::cpu::copy_rows<T>,
-                                                     ASTERISM_CUDA_KERNEL(kernels::cuda::copy_rows<T>)};
+inline const Codelet<Index, In<T>, Out<T>> copy_rows{typed_name<T>("copy_rows"), cpu::copy_rows<T>,
+                                                     ASTERISM_CUDA_KERNEL(cuda::copy_rows<T>)};
 
 /// Ports: a column, the matrix.
 template <class T>
 inline const Codelet<NoArgs, In<T>, InOut<T>> set_first_column{
     typed_name<T>("set_first_column"),
-    [](const NoArgs&, In<T> column, InOut<T> matrix) { kernels::cpu::set_first_column(column, matrix); },
+    [](const NoArgs&, In<T> column, InOut<T> matrix) { cpu::set_first_column(column, matrix); },
     ASTERISM_CUDA_KERNEL([](Stream stream, const NoArgs&, In<T> column, InOut<T> matrix) {
-      kernels::cuda::set_first_column(stream, column, matrix);
+      cuda::set_first_column(stream, column, matrix);
     })};
 
 /// Ports: right-hand sides of whole columns (m x n), all AxisRows, mu (1 x n), what the columns show (2 x n),
@@ -195,10 +195,10 @@ template <class T>
 inline const Codelet<double, In<T>, In<double>, In<double>, Out<double>, Scratch<double>> reduce_columns{
     typed_name<T>("reduce_columns"),
     [](const double& scale, In<T> columns, In<double> axis, In<double> mu, Out<double> shown,
-       Scratch<double> work) { kernels::cpu::reduce_columns(scale, columns, axis, mu, shown, work.data); },
+       Scratch<double> work) { cpu::reduce_columns(scale, columns, axis, mu, shown, work.data); },
     ASTERISM_CUDA_KERNEL([](Stream stream, const double& scale, In<T> columns, In<double> axis, In<double> mu,
                             Out<double> shown, Scratch<double> work) {
-      kernels::cuda::reduce_columns(stream, scale, columns, axis, mu, shown, work.data);
+      cuda::reduce_columns(stream, scale, columns, axis, mu, shown, work.data);
     })};
 
 /// Ports: right-hand sides of whole columns (m x n), replaced by solutions, all AxisRows, mu (1 x n), the
@@ -209,16 +209,15 @@ inline const Codelet<double, InOut<T>, In<double>, In<double>, In<double>, In<do
     solve_columns{
         typed_name<T>("solve_columns"),
         [](const double& scale, InOut<T> columns, In<double> axis, In<double> mu, In<double> before,
-           In<double> after,
-           Scratch<double>) { kernels::cpu::solve(columns, axis, mu, scale, before, after); },
+           In<double> after, Scratch<double>) { cpu::solve(columns, axis, mu, scale, before, after); },
         ASTERISM_CUDA_KERNEL([](Stream stream, const double& scale, InOut<T> columns, In<double> axis,
                                 In<double> mu, In<double> before, In<double> after, Scratch<double> work) {
-          kernels::cuda::solve(stream, columns, axis, mu, scale, before, after, work.data);
+          cuda::solve(stream, columns, axis, mu, scale, before, after, work.data);
         })};
 
 /// Elements of working memory of the tasks on whole columns.
-constexpr Index columns_scratch(Where where, Index rows, Index n, const kernels::InterfaceRows& tiles) {
-  return where == Where::cuda ? kernels::cuda::blocks_scratch(rows, n, tiles) : tiles.state * n;
+constexpr Index columns_scratch(Where where, Index rows, Index n, const InterfaceRows& tiles) {
+  return where == Where::cuda ? cuda::blocks_scratch(rows, n, tiles) : tiles.state * n;
 }
 
-}  // namespace asterism::codelets
+}  // namespace asterism::poisson::codelets

@@ -4,7 +4,7 @@
 
 #include "../transforms/transform.hpp"
 
-namespace asterism::kernels::cpu {
+namespace asterism::poisson::cpu {
 namespace {
 
 template <class T>
@@ -14,21 +14,24 @@ In<T> read(const InOut<T>& tile) {
 
 /// Planes to modes or back, one after the other, so that a plane stays in the cache between its axes.
 template <class T>
-void transform_planes(const SlabArgs& args, InOut<T> planes, Transform (*direction)(const Axis&)) {
+void transform_planes(const SlabArgs& args, InOut<T> planes,
+                      transforms::Transform (*direction)(const grid::Axis&)) {
   for (Index i = 0; i < planes.rows; ++i)
-    for_each_transformed_axis(args, planes.row(i), 1, [&](const Axis& axis, const Lines<T>& lines) {
-      transform(direction(axis), lines);
-    });
+    for_each_transformed_axis(args, planes.row(i), 1,
+                              [&](const grid::Axis& axis, const transforms::Lines<T>& lines) {
+                                transforms::cpu::transform(direction(axis), lines);
+                              });
 }
 
 template <class T>
 void to_modes(const SlabArgs& args, InOut<T> planes) {
-  transform_planes(args, planes, transform_to_modes);
+  transform_planes(args, planes, grid::transform_to_modes);
 }
 
 template <class T>
 void from_modes(const SlabArgs& args, InOut<T> planes) {
-  transform_planes<T>(args, planes, [](const Axis& axis) { return inverse(transform_to_modes(axis)); });
+  transform_planes<T>(args, planes,
+                      [](const grid::Axis& axis) { return inverse(grid::transform_to_modes(axis)); });
 }
 
 /// Rows of a tile.
@@ -94,10 +97,11 @@ Index slab_scratch(const SlabArgs& args, Index rows) {
 
 template <class T>
 void plan_slabs(const SlabArgs& args) {
-  for_each_transformed_axis<T>(args, nullptr, 1, [](const Axis& axis, const Lines<T>& lines) {
-    plan_transform(transform_to_modes(axis), lines);
-    plan_transform(inverse(transform_to_modes(axis)), lines);
-  });
+  for_each_transformed_axis<T>(
+      args, nullptr, 1, [](const grid::Axis& axis, const transforms::Lines<T>& lines) {
+        transforms::cpu::plan_transform(grid::transform_to_modes(axis), lines);
+        transforms::cpu::plan_transform(inverse(grid::transform_to_modes(axis)), lines);
+      });
 }
 
 #define ASTERISM_INSTANTIATE(T)                                                                                    \
@@ -111,4 +115,4 @@ ASTERISM_INSTANTIATE(float)
 ASTERISM_INSTANTIATE(double)
 #undef ASTERISM_INSTANTIATE
 
-}  // namespace asterism::kernels::cpu
+}  // namespace asterism::poisson::cpu

@@ -4,7 +4,7 @@
 #include "../../runtime/cuda.hpp"
 #include "../transforms/transform.hpp"
 
-namespace asterism::kernels::cuda {
+namespace asterism::poisson::cuda {
 namespace {
 
 using asterism::cuda::check;
@@ -25,10 +25,12 @@ struct Workspace {
 
   static Index transform_size(const SlabArgs& args) {
     Index elements = 0;
-    for_each_transformed_axis<T>(args, nullptr, args.planes_at_once, [&](const Axis& axis, const Lines<T>& lines) {
-      const Transform kind = transform_to_modes(axis);
-      elements = std::max({elements, transform_scratch(kind, lines), transform_scratch(inverse(kind), lines)});
-    });
+    for_each_transformed_axis<T>(
+        args, nullptr, args.planes_at_once, [&](const grid::Axis& axis, const transforms::Lines<T>& lines) {
+          const transforms::Transform kind = grid::transform_to_modes(axis);
+          elements = std::max({elements, transforms::cuda::transform_scratch(kind, lines),
+                               transforms::cuda::transform_scratch(inverse(kind), lines)});
+        });
     return aligned(doubles(elements));
   }
 
@@ -47,13 +49,13 @@ template <class T>
 void to_modes(Stream stream, const SlabArgs& args, const T* from, T* to, Index planes, const Workspace<T>& w) {
   T* const work = reinterpret_cast<T*>(w.transform);
   if (is_transformed(args.x)) {
-    transform<T>(stream, transform_to_modes(args.x), lines_along_x(from, planes, args), lines_along_x(to, planes, args),
-                 work);
+    transforms::cuda::transform<T>(stream, grid::transform_to_modes(args.x),
+                                   lines_along_x(from, planes, args), lines_along_x(to, planes, args), work);
     from = to;
   }
   if (is_transformed(args.y)) {
-    transform<T>(stream, transform_to_modes(args.y), lines_along_y(from, planes, args), lines_along_y(to, planes, args),
-                 work);
+    transforms::cuda::transform<T>(stream, grid::transform_to_modes(args.y),
+                                   lines_along_y(from, planes, args), lines_along_y(to, planes, args), work);
     from = to;
   }
   if (from != to)
@@ -67,11 +69,13 @@ void from_modes(Stream stream, const SlabArgs& args, T* data, Index planes, cons
   T* const work = reinterpret_cast<T*>(w.transform);
   const T* const from = data;
   if (is_transformed(args.y))
-    transform<T>(stream, inverse(transform_to_modes(args.y)), lines_along_y(from, planes, args),
-                 lines_along_y(data, planes, args), work);
+    transforms::cuda::transform<T>(stream, inverse(grid::transform_to_modes(args.y)),
+                                   lines_along_y(from, planes, args), lines_along_y(data, planes, args),
+                                   work);
   if (is_transformed(args.x))
-    transform<T>(stream, inverse(transform_to_modes(args.x)), lines_along_x(from, planes, args),
-                 lines_along_x(data, planes, args), work);
+    transforms::cuda::transform<T>(stream, inverse(grid::transform_to_modes(args.x)),
+                                   lines_along_x(from, planes, args), lines_along_x(data, planes, args),
+                                   work);
 }
 
 In<double> part(const In<double>& tile, Index first, Index count) {
@@ -144,10 +148,11 @@ Index slab_scratch(const SlabArgs& args, Index rows) {
 
 template <class T>
 void plan_slabs(const SlabArgs& args) {
-  for_each_transformed_axis<T>(args, nullptr, args.planes_at_once, [](const Axis& axis, const Lines<T>& lines) {
-    plan_transform(transform_to_modes(axis), lines);
-    plan_transform(inverse(transform_to_modes(axis)), lines);
-  });
+  for_each_transformed_axis<T>(
+      args, nullptr, args.planes_at_once, [](const grid::Axis& axis, const transforms::Lines<T>& lines) {
+        transforms::cuda::plan_transform(grid::transform_to_modes(axis), lines);
+        transforms::cuda::plan_transform(inverse(grid::transform_to_modes(axis)), lines);
+      });
 }
 
 #define ASTERISM_INSTANTIATE(T)                                                                                    \
@@ -162,4 +167,4 @@ ASTERISM_INSTANTIATE(float)
 ASTERISM_INSTANTIATE(double)
 #undef ASTERISM_INSTANTIATE
 
-}  // namespace asterism::kernels::cuda
+}  // namespace asterism::poisson::cuda

@@ -12,7 +12,7 @@
 #include "../grid/axis.hpp"
 #include "tridiagonal.hpp"
 
-namespace asterism::kernels {
+namespace asterism::poisson {
 
 /// What a slab's tile holds when its task begins.
 enum class Content {
@@ -21,7 +21,7 @@ enum class Content {
 };
 
 struct SlabArgs {
-  Axis y, x;              ///< the transformed axes
+  grid::Axis y, x;        ///< the transformed axes
   double scale;           ///< undoes the factors of the transforms there and back
   Index planes_at_once;   ///< how many planes a kernel transforms together
   InterfaceRows interface = rows_without_waves;
@@ -33,16 +33,16 @@ struct SlabArgs {
 
 /// The lines of `planes` planes along x and along y.
 template <class T>
-Lines<T> lines_along_x(T* data, Index planes, const SlabArgs& args) {
+transforms::Lines<T> lines_along_x(T* data, Index planes, const SlabArgs& args) {
   return {data, planes * args.y.n, args.x.n, args.x.n, 1, 1};
 }
 template <class T>
-Lines<T> lines_along_y(T* data, Index planes, const SlabArgs& args) {
+transforms::Lines<T> lines_along_y(T* data, Index planes, const SlabArgs& args) {
   return {data, planes, args.columns(), args.y.n, args.x.n, args.x.n};
 }
 
 /// Whether an axis is transformed: a single node is its own mode.
-constexpr bool is_transformed(const Axis& axis) { return axis.n > 1; }
+constexpr bool is_transformed(const grid::Axis& axis) { return axis.n > 1; }
 
 /// Calls body(axis, its lines) for the transformed axes of `planes` planes: x, which then lies in the cache for y.
 template <class T, class Body>
@@ -61,8 +61,8 @@ void for_each_group(const SlabArgs& args, Index rows, Body body) {
 /// The factor by which the transforms of a plane, there and back, multiply it.
 inline double round_trip(const SlabArgs& args) {
   double factor = 1;
-  for (const Axis& axis : {args.y, args.x})
-    if (is_transformed(axis)) factor *= round_trip(transform_to_modes(axis), axis.n);
+  for (const grid::Axis& axis : {args.y, args.x})
+    if (is_transformed(axis)) factor *= round_trip(grid::transform_to_modes(axis), axis.n);
   return factor;
 }
 
@@ -113,73 +113,69 @@ template <class T>
 void plan_slabs(const SlabArgs& args);
 
 }  // namespace cuda
-}  // namespace asterism::kernels
+}  // namespace asterism::poisson
 
-namespace asterism::codelets {
-
-template <class T>
-inline const Codelet<kernels::SlabArgs, In<T>, In<double>, In<double>, Out<double>, Scratch<double>> reduce_slab{
-    typed_name<T>("reduce_slab"), kernels::cpu::reduce_slab<T>,
-    ASTERISM_CUDA_KERNEL(kernels::cuda::reduce_slab<T>)};
+namespace asterism::poisson::codelets {
 
 template <class T>
-inline const Codelet<kernels::SlabArgs, InOut<T>, In<double>, In<double>, Out<double>, Scratch<double>> transform_slab{
-    typed_name<T>("transform_slab"), kernels::cpu::transform_slab<T>,
-    ASTERISM_CUDA_KERNEL(kernels::cuda::transform_slab<T>)};
+inline const Codelet<SlabArgs, In<T>, In<double>, In<double>, Out<double>, Scratch<double>> reduce_slab{
+    typed_name<T>("reduce_slab"), cpu::reduce_slab<T>, ASTERISM_CUDA_KERNEL(cuda::reduce_slab<T>)};
 
 template <class T>
-inline const Codelet<kernels::SlabArgs, InOut<T>, In<double>, In<double>, In<double>, In<double>, In<double>, Out<T>,
+inline const Codelet<SlabArgs, InOut<T>, In<double>, In<double>, Out<double>, Scratch<double>> transform_slab{
+    typed_name<T>("transform_slab"), cpu::transform_slab<T>, ASTERISM_CUDA_KERNEL(cuda::transform_slab<T>)};
+
+template <class T>
+inline const Codelet<SlabArgs, InOut<T>, In<double>, In<double>, In<double>, In<double>, In<double>, Out<T>,
                      Out<T>, Scratch<double>>
-    solve_slab{typed_name<T>("solve_slab"), kernels::cpu::solve_slab<T>,
-               ASTERISM_CUDA_KERNEL(kernels::cuda::solve_slab<T>)};
+    solve_slab{typed_name<T>("solve_slab"), cpu::solve_slab<T>, ASTERISM_CUDA_KERNEL(cuda::solve_slab<T>)};
 
 /// Ports: the rows of the axis that a segment has, mu (1 x n), its response (6 x n).
 inline const Codelet<NoArgs, In<double>, In<double>, Out<double>> respond{
     "respond_f64",
     [](const NoArgs&, In<double> axis, In<double> mu, Out<double> response) {
-      kernels::cpu::respond(axis, mu, response);
+      cpu::respond(axis, mu, response);
     },
-    ASTERISM_CUDA_KERNEL([](Stream stream, const NoArgs&, In<double> axis, In<double> mu, Out<double> response) {
-      kernels::cuda::respond(stream, axis, mu, response);
-    })};
+    ASTERISM_CUDA_KERNEL([](Stream stream, const NoArgs&, In<double> axis, In<double> mu,
+                            Out<double> response) { cuda::respond(stream, axis, mu, response); })};
 
 /// Ports: what a segment shows (2 x n), its response (6 x n), the prefix before it and after it. One step of
-/// kernels::eliminate (prefixes of 3 rows) or kernels::join (8 rows: periodic axis) in every mode.
+/// poisson::eliminate (prefixes of 3 rows) or poisson::join (8 rows: periodic axis) in every mode.
 inline const Codelet<NoArgs, In<double>, In<double>, In<double>, Out<double>> eliminate{
     "eliminate_f64",
     [](const NoArgs&, In<double> shown, In<double> response, In<double> before, Out<double> after) {
-      kernels::cpu::eliminate(shown, response, before, after);
+      cpu::eliminate(shown, response, before, after);
     },
-    ASTERISM_CUDA_KERNEL([](Stream stream, const NoArgs&, In<double> shown, In<double> response, In<double> before,
-                            Out<double> after) {
-      kernels::cuda::eliminate(stream, shown, response, before, after);
-    })};
+    ASTERISM_CUDA_KERNEL([](Stream stream, const NoArgs&, In<double> shown, In<double> response,
+                            In<double> before,
+                            Out<double> after) { cuda::eliminate(stream, shown, response, before, after); })};
 
 /// Ports: the prefix after the last segment of a periodic axis (8 x n), the values before its first row and after its
 /// last (1 x n each).
 inline const Codelet<NoArgs, In<double>, Out<double>, Out<double>> close{
     "close_f64",
     [](const NoArgs&, In<double> joined, Out<double> before_start, Out<double> after_end) {
-      kernels::cpu::close(joined, before_start, after_end);
+      cpu::close(joined, before_start, after_end);
     },
-    ASTERISM_CUDA_KERNEL([](Stream stream, const NoArgs&, In<double> joined, Out<double> before_start,
-                            Out<double> after_end) {
-      kernels::cuda::close(stream, joined, before_start, after_end);
-    })};
+    ASTERISM_CUDA_KERNEL(
+        [](Stream stream, const NoArgs&, In<double> joined, Out<double> before_start, Out<double> after_end) {
+          cuda::close(stream, joined, before_start, after_end);
+        })};
 
 /// Ports: what a segment shows (2 x n), its response (6 x n), the prefix before it, the value before the first row of the
 /// axis, the value after the segment, its first unknown and the value before it (1 x n each). One step of
-/// kernels::substitute.
-inline const Codelet<NoArgs, In<double>, In<double>, In<double>, In<double>, In<double>, Out<double>, Out<double>>
+/// poisson::substitute.
+inline const Codelet<NoArgs, In<double>, In<double>, In<double>, In<double>, In<double>, Out<double>,
+                     Out<double>>
     substitute{"substitute_f64",
-               [](const NoArgs&, In<double> shown, In<double> response, In<double> prefix, In<double> before_start,
-                  In<double> after, Out<double> first, Out<double> before) {
-                 kernels::cpu::substitute(shown, response, prefix, before_start, after, first, before);
+               [](const NoArgs&, In<double> shown, In<double> response, In<double> prefix,
+                  In<double> before_start, In<double> after, Out<double> first, Out<double> before) {
+                 cpu::substitute(shown, response, prefix, before_start, after, first, before);
                },
                ASTERISM_CUDA_KERNEL([](Stream stream, const NoArgs&, In<double> shown, In<double> response,
                                        In<double> prefix, In<double> before_start, In<double> after,
                                        Out<double> first, Out<double> before) {
-                 kernels::cuda::substitute(stream, shown, response, prefix, before_start, after, first, before);
+                 cuda::substitute(stream, shown, response, prefix, before_start, after, first, before);
                })};
 
-}  // namespace asterism::codelets
+}  // namespace asterism::poisson::codelets

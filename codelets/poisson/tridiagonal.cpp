@@ -5,7 +5,7 @@
 
 #include "wave_columns.hpp"
 
-namespace asterism::kernels::cpu {
+namespace asterism::poisson::cpu {
 namespace {
 
 /// Columns that are eliminated together: their state stays in the first-level cache, and a row of a strip is
@@ -169,4 +169,4 @@ template void reduce(In<double>, In<double>, In<double>, double, InOut<double>, 
 template void solve(InOut<float>, In<double>, In<double>, double, In<double>, In<double>);
 template void solve(InOut<double>, In<double>, In<double>, double, In<double>, In<double>);
 
-}  // namespace asterism::kernels::cpu
+}  // namespace asterism::poisson::cpu

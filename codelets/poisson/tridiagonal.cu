@@ -1,7 +1,7 @@
 #include "../../runtime/cuda.hpp"
 #include "wave_columns.hpp"
 
-namespace asterism::kernels::cuda {
+namespace asterism::poisson::cuda {
 
 using asterism::cuda::check_launch;
 using asterism::cuda::native;
@@ -202,7 +202,7 @@ __device__ void solve_interface(const At& at, Index begin, Index end, const Arou
   double after = around.after;
 #pragma unroll 4
   for (Index b = end - 1; b >= begin; --b) {
-    const Neighbours neighbours = kernels::substitute({at(y_last_row, b), at(beta_row_here, b)},
+    const Neighbours neighbours = poisson::substitute({at(y_last_row, b), at(beta_row_here, b)},
                                                       {at(y_first_row, b), at(share_row, b)}, after);
     at(y_first_row, b) = after;
     at(y_last_row, b) = neighbours.before;
@@ -374,4 +374,4 @@ template void reduce_blocks(Stream, In<double>, Index, In<double>, In<double>, d
 template void solve(Stream, InOut<float>, In<double>, In<double>, double, In<double>, In<double>, double*);
 template void solve(Stream, InOut<double>, In<double>, In<double>, double, In<double>, In<double>, double*);
 
-}  // namespace asterism::kernels::cuda
+}  // namespace asterism::poisson::cuda

@@ -41,7 +41,7 @@
 #include "../grid/axis.hpp"
 #include "waves.hpp"
 
-namespace asterism::kernels {
+namespace asterism::poisson {
 
 /// The matrix of one row of (S1) but for mu.
 struct Row {
@@ -51,7 +51,7 @@ struct Row {
 /// Row i of a tile of AxisRows.
 ASTERISM_HOST_DEVICE inline Row row_at(const In<double>& axis, Index i) {
   const double* const row = axis.row(i);
-  return {row[link_before], row[link_after], row[width_column]};
+  return {row[grid::link_before], row[grid::link_after], row[grid::width_column]};
 }
 
 /// As a rung of waves.hpp, with the right-hand side width_j f_j.
@@ -452,4 +452,4 @@ void solve(Stream stream, InOut<T> lines, In<double> axis, In<double> mu, double
            In<double> after, double* work);
 
 }  // namespace cuda
-}  // namespace asterism::kernels
+}  // namespace asterism::poisson

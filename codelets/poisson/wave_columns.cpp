@@ -2,7 +2,7 @@
 
 #include <vector>
 
-namespace asterism::kernels::cpu {
+namespace asterism::poisson::cpu {
 namespace {
 
 /// Columns that are worked on together, so that loops over them vectorise and their state stays in the cache.
@@ -132,4 +132,4 @@ template void reduce_waves(In<double>, In<double>, In<double>, double, InOut<dou
 template void solve_waves(InOut<float>, In<double>, In<double>, double, In<double>, In<double>);
 template void solve_waves(InOut<double>, In<double>, In<double>, double, In<double>, In<double>);
 
-}  // namespace asterism::kernels::cpu
+}  // namespace asterism::poisson::cpu

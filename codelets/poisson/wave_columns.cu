@@ -1,7 +1,7 @@
 #include "wave_columns.hpp"
 #include "../../runtime/cuda.hpp"
 
-namespace asterism::kernels::cuda {
+namespace asterism::poisson::cuda {
 
 using asterism::cuda::check_launch;
 using asterism::cuda::native;
@@ -168,4 +168,4 @@ template void solve_wave_blocks(Stream, InOut<float>, In<double>, In<double>, do
 template void solve_wave_blocks(Stream, InOut<double>, In<double>, In<double>, double, In<double>, In<double>,
                                 const Blocks&);
 
-}  // namespace asterism::kernels::cuda
+}  // namespace asterism::poisson::cuda

@@ -5,7 +5,7 @@
 
 #include "tridiagonal.hpp"
 
-namespace asterism::kernels {
+namespace asterism::poisson {
 
 /// What the solutions of a column's homogeneous system do along the axis.
 enum class Regime { decay, waves };
@@ -54,4 +54,4 @@ void solve_wave_blocks(Stream stream, InOut<T> lines, In<double> axis, In<double
                        In<double> after, const Blocks& blocks);
 
 }  // namespace cuda
-}  // namespace asterism::kernels
+}  // namespace asterism::poisson

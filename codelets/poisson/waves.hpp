@@ -42,7 +42,7 @@
 
 #include "../../runtime/ports.hpp"
 
-namespace asterism::kernels {
+namespace asterism::poisson {
 
 /// A complex amplitude.
 struct Wave {
@@ -259,4 +259,4 @@ ASTERISM_HOST_DEVICE inline Emitter joined_waves_at(const In<double>& tile, Inde
   return {wave_at(tile, 0, k), wave_at(tile, 2, k), scattering_at(tile, wave_shown_rows, k)};
 }
 
-}  // namespace asterism::kernels
+}  // namespace asterism::poisson

@@ -8,7 +8,7 @@
 
 #include "../../runtime/cuda.hpp"
 
-namespace asterism::kernels::cuda {
+namespace asterism::relaxation::cuda {
 
 /// The first thing that a kernel of a chain does: all that was launched before is done when it returns.
 __device__ inline void wait_for_previous_kernel() {
@@ -42,4 +42,4 @@ void launch_chained(const char* name, Stream stream, unsigned blocks, unsigned t
   asterism::cuda::check(cudaLaunchKernelEx(&config, kernel, arguments...), name);
 }
 
-}  // namespace asterism::kernels::cuda
+}  // namespace asterism::relaxation::cuda

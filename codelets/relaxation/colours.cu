@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace asterism::kernels::cuda {
+namespace asterism::relaxation::cuda {
 
 using asterism::cuda::check_launch;
 using asterism::cuda::native;
@@ -139,4 +139,4 @@ ASTERISM_INSTANTIATE(float);
 ASTERISM_INSTANTIATE(double);
 #undef ASTERISM_INSTANTIATE
 
-}  // namespace asterism::kernels::cuda
+}  // namespace asterism::relaxation::cuda

@@ -8,7 +8,7 @@
 
 #include "pipeline.cuh"
 
-namespace asterism::kernels::cuda {
+namespace asterism::relaxation::cuda {
 
 // The figures are those of an H200, whose copies reach 4.30 TB/s, on 16384^2 nodes unless they say otherwise.
 
@@ -141,4 +141,4 @@ __global__ void __launch_bounds__(S::threads, S::blocks) colour_pass_kernel(Pass
     march_colours<S, has_source, false>(pass, part);
 }
 
-}  // namespace asterism::kernels::cuda
+}  // namespace asterism::relaxation::cuda

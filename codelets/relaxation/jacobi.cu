@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace asterism::kernels::cuda {
+namespace asterism::relaxation::cuda {
 
 using asterism::cuda::check;
 using asterism::cuda::check_launch;
@@ -100,7 +100,7 @@ void sweep_in_steps(Stream stream, const JacobiArgs& args, InOut<T> u, InOut<T> 
                  stripe.begin(sweep), stripe.end(sweep), weights<T>(args)});
     std::swap(u, other);
   }
-  copy_edges(stream, stripe, kernels::reading(u), with.top, with.bottom);
+  copy_edges(stream, stripe, relaxation::reading(u), with.top, with.bottom);
 }
 
 // ---- Several sweeps a launch -----------------------------------------------------------------------------
@@ -220,4 +220,4 @@ ASTERISM_INSTANTIATE(double);
 #undef ASTERISM_INSTANTIATE
 #undef ASTERISM_INSTANTIATE_KERNEL
 
-}  // namespace asterism::kernels::cuda
+}  // namespace asterism::relaxation::cuda

@@ -6,7 +6,7 @@
 
 #include "pipeline.cuh"
 
-namespace asterism::kernels::cuda {
+namespace asterism::relaxation::cuda {
 
 // The figures are those of an H200, whose copies reach 4.30 TB/s, on 16384^2 nodes unless they say otherwise.
 
@@ -143,4 +143,4 @@ __global__ void __launch_bounds__(S::threads, S::blocks) jacobi_pass_kernel(P pa
     march_jacobi<S, has_source, false>(pass, part);
 }
 
-}  // namespace asterism::kernels::cuda
+}  // namespace asterism::relaxation::cuda

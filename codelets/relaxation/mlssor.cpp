@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace asterism::kernels::cpu {
+namespace asterism::relaxation::cpu {
 namespace {
 
 /// Subdomains of a row of subdomains that are worked on together, node by node: each alone would wait for its
@@ -131,4 +131,4 @@ template void mlssor_receive(const HalfSweep&, InOut<double>, In<double>);
 template void mlssor_sweeps(const WholeSweeps&, InOut<float>, In<float>);
 template void mlssor_sweeps(const WholeSweeps&, InOut<double>, In<double>);
 
-}  // namespace asterism::kernels::cpu
+}  // namespace asterism::relaxation::cpu

@@ -5,7 +5,7 @@
 #include "mlssor.hpp"
 #include "../../runtime/cuda.hpp"
 
-namespace asterism::kernels::cuda {
+namespace asterism::relaxation::cuda {
 
 using asterism::cuda::check;
 using asterism::cuda::check_launch;
@@ -431,4 +431,4 @@ ASTERISM_INSTANTIATE(float);
 ASTERISM_INSTANTIATE(double);
 #undef ASTERISM_INSTANTIATE
 
-}  // namespace asterism::kernels::cuda
+}  // namespace asterism::relaxation::cuda

@@ -41,7 +41,7 @@
 
 #include "sweeps.hpp"
 
-namespace asterism::kernels {
+namespace asterism::relaxation {
 
 enum class Direction { forward, backward };
 
@@ -206,13 +206,13 @@ template <class T>
 void mlssor_receive(Stream stream, const HalfSweep& args, InOut<T> u, In<T> trail);
 
 }  // namespace cuda
-}  // namespace asterism::kernels
+}  // namespace asterism::relaxation
 
-namespace asterism::codelets {
+namespace asterism::relaxation::codelets {
 
 #ifdef ASTERISM_WITH_CUDA
 #define ASTERISM_MLSSOR_CUDA(half) \
-  { kernels::cuda::half##_whole<T>, kernels::cuda::half##_rows<T> }
+  { cuda::half##_whole<T>, cuda::half##_rows<T> }
 #else
 #define ASTERISM_MLSSOR_CUDA(half) \
   {}
@@ -220,25 +220,24 @@ namespace asterism::codelets {
 
 /// Ports: u, g, the trail of the stripe before, this stripe's lead.
 template <class T>
-inline const Codelet<kernels::HalfSweep, InOut<T>, In<T>, In<T>, Out<T>> mlssor_first{
-    typed_name<T>("mlssor_first"), {kernels::cpu::mlssor_first<T>}, ASTERISM_MLSSOR_CUDA(mlssor_first)};
+inline const Codelet<HalfSweep, InOut<T>, In<T>, In<T>, Out<T>> mlssor_first{
+    typed_name<T>("mlssor_first"), {cpu::mlssor_first<T>}, ASTERISM_MLSSOR_CUDA(mlssor_first)};
 
 /// Ports: u, g, the next stripe's lead, this stripe's trail.
 template <class T>
-inline const Codelet<kernels::HalfSweep, InOut<T>, In<T>, In<T>, Out<T>> mlssor_second{
-    typed_name<T>("mlssor_second"), {kernels::cpu::mlssor_second<T>}, ASTERISM_MLSSOR_CUDA(mlssor_second)};
+inline const Codelet<HalfSweep, InOut<T>, In<T>, In<T>, Out<T>> mlssor_second{
+    typed_name<T>("mlssor_second"), {cpu::mlssor_second<T>}, ASTERISM_MLSSOR_CUDA(mlssor_second)};
 
 /// Ports: u, g.
 template <class T>
-inline const Codelet<kernels::WholeSweeps, InOut<T>, In<T>> mlssor_sweeps{
-    typed_name<T>("mlssor_sweeps"), {kernels::cpu::mlssor_sweeps<T>}, ASTERISM_MLSSOR_CUDA(mlssor_sweeps)};
+inline const Codelet<WholeSweeps, InOut<T>, In<T>> mlssor_sweeps{
+    typed_name<T>("mlssor_sweeps"), {cpu::mlssor_sweeps<T>}, ASTERISM_MLSSOR_CUDA(mlssor_sweeps)};
 
 /// Ports: u, the trail of the stripe before.
 template <class T>
-inline const Codelet<kernels::HalfSweep, InOut<T>, In<T>> mlssor_receive{
-    typed_name<T>("mlssor_receive"), kernels::cpu::mlssor_receive<T>,
-    ASTERISM_CUDA_KERNEL(kernels::cuda::mlssor_receive<T>)};
+inline const Codelet<HalfSweep, InOut<T>, In<T>> mlssor_receive{
+    typed_name<T>("mlssor_receive"), cpu::mlssor_receive<T>, ASTERISM_CUDA_KERNEL(cuda::mlssor_receive<T>)};
 
 #undef ASTERISM_MLSSOR_CUDA
 
-}  // namespace asterism::codelets
+}  // namespace asterism::relaxation::codelets

@@ -35,7 +35,7 @@
 #include "chained_launch.cuh"
 #include "stripe.cuh"
 
-namespace asterism::kernels::cuda {
+namespace asterism::relaxation::cuda {
 
 constexpr int lanes = 32;
 constexpr unsigned all_lanes = 0xffffffffU;
@@ -369,4 +369,4 @@ void sweep_in_passes(Stream stream, const Stripe& stripe, Pass<T> pass, Index sw
   copy_edges(stream, stripe, reading(u), with.top, with.bottom);
 }
 
-}  // namespace asterism::kernels::cuda
+}  // namespace asterism::relaxation::cuda

@@ -3,10 +3,10 @@
 #include "stripe.cuh"
 
 #include "../../runtime/cuda.hpp"
-#include "../common/block_sums.cuh"
+#include "../sums/block_sums.cuh"
 #include "chained_launch.cuh"
 
-namespace asterism::kernels::cuda {
+namespace asterism::relaxation::cuda {
 
 using asterism::cuda::check_launch;
 using asterism::cuda::native;
@@ -67,10 +67,10 @@ __global__ void __launch_bounds__(element_threads)
 // ---- The residual ----------------------------------------------------------------------------------------
 
 /// Adds the sums of all threads of the block and writes the totals.
-__device__ void write_block_sums(const SquareSum (&own)[residual_parts], SquareSum* total) {
+__device__ void write_block_sums(const sums::SquareSum (&own)[residual_parts], sums::SquareSum* total) {
   const int t = static_cast<int>(threadIdx.x);
   for (int s = 0; s < residual_parts; ++s) {
-    const SquareSum sum = sum_of_block<element_threads>(own[s], t);
+    const sums::SquareSum sum = sums::cuda::sum_of_block<element_threads>(own[s], t);
     if (t == 0) total[s] = sum;
   }
 }
@@ -78,14 +78,14 @@ __device__ void write_block_sums(const SquareSum (&own)[residual_parts], SquareS
 /// Every block has some consecutive rows.
 template <class T>
 __global__ void __launch_bounds__(element_threads)
-    residual_kernel(ResidualArgs args, In<T> u, In<T> g, In<T> above, In<T> below, SquareSum* partial) {
+    residual_kernel(ResidualArgs args, In<T> u, In<T> g, In<T> above, In<T> below, sums::SquareSum* partial) {
   const Stripe& stripe = args.stripe;
   const FivePoint<double> a{args.along_y, args.along_x};
   const bool natural = stripe.arrangement == Arrangement::natural;
   const Index half = stripe.half(), columns = stripe.tile_cols();
   const Index each = parts(stripe.rows, gridDim.x), first_row = min(blockIdx.x * each, stripe.rows);
   const Index end_row = min(first_row + each, stripe.rows);
-  SquareSum sums[residual_parts] = {};
+  sums::SquareSum sums[residual_parts] = {};
   for (Index i = first_row; i < end_row; ++i) {
     const Index r = stripe.halo + i;
     const T* const row = u.row(r);
@@ -112,8 +112,8 @@ __global__ void __launch_bounds__(element_threads)
 }
 
 __global__ void __launch_bounds__(element_threads)
-    add_partial_sums_kernel(const SquareSum* partial, Index blocks, SquareSum* total) {
-  SquareSum sums[residual_parts] = {};
+    add_partial_sums_kernel(const sums::SquareSum* partial, Index blocks, sums::SquareSum* total) {
+  sums::SquareSum sums[residual_parts] = {};
   for (Index b = threadIdx.x; b < blocks; b += element_threads)
     for (int s = 0; s < residual_parts; ++s) sums[s] += partial[b * residual_parts + s];
   write_block_sums(sums, total);
@@ -159,7 +159,7 @@ void store_stripe(Stream stream, const Stripe& stripe, In<T> u, Out<T> result) {
 
 template <class T>
 void stripe_residual(Stream stream, const ResidualArgs& args, In<T> u, In<T> g, In<T> above, In<T> below,
-                     Out<SquareSum> sums, Scratch<SquareSum> work) {
+                     Out<sums::SquareSum> sums, Scratch<sums::SquareSum> work) {
   const Index blocks = std::min(args.stripe.rows, residual_blocks);
   residual_kernel<<<static_cast<unsigned>(blocks), element_threads, 0, native(stream)>>>(args, u, g, above,
                                                                                          below, work.data);
@@ -174,10 +174,10 @@ void stripe_residual(Stream stream, const ResidualArgs& args, In<T> u, In<T> g, 
   template void copy_edges(Stream, const Stripe&, In<T>, Out<T>, Out<T>);                                 \
   template void fill_ghosts(Stream, const Stripe&, InOut<T>, In<T>, In<T>);                               \
   template void store_stripe(Stream, const Stripe&, In<T>, Out<T>);                                       \
-  template void stripe_residual(Stream, const ResidualArgs&, In<T>, In<T>, In<T>, In<T>, Out<SquareSum>,  \
-                                Scratch<SquareSum>)
+  template void stripe_residual(Stream, const ResidualArgs&, In<T>, In<T>, In<T>, In<T>,                  \
+                                Out<sums::SquareSum>, Scratch<sums::SquareSum>)
 ASTERISM_INSTANTIATE(float);
 ASTERISM_INSTANTIATE(double);
 #undef ASTERISM_INSTANTIATE
 
-}  // namespace asterism::kernels::cuda
+}  // namespace asterism::relaxation::cuda

@@ -7,7 +7,7 @@
 
 #include "stripe.hpp"
 
-namespace asterism::kernels::cuda {
+namespace asterism::relaxation::cuda {
 
 constexpr int element_threads = 256;  ///< of a block that goes over elements
 
@@ -78,4 +78,4 @@ void relax_border(Stream stream, Sweeps<T, Args> sweep, const Args& args, In<T> 
             work.data + border_scratch(args.stripe) / 2);
 }
 
-}  // namespace asterism::kernels::cuda
+}  // namespace asterism::relaxation::cuda

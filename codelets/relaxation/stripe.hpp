@@ -5,7 +5,7 @@
 
 #include "sweeps.hpp"
 
-namespace asterism::kernels {
+namespace asterism::relaxation {
 
 /// A tile that is only read.
 template <class T>
@@ -71,4 +71,4 @@ struct End {
   }
 };
 
-}  // namespace asterism::kernels
+}  // namespace asterism::relaxation

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "../common/sums.hpp"
+#include "../sums/sums.hpp"
 
-namespace asterism::kernels {
+namespace asterism::relaxation {
 
 Discretisation discretise_five_point(Index m, Index n, double ly, double lx) {
   const auto square = [](double x) { return x * x; };
@@ -299,13 +299,13 @@ void relax_colours_border(const ColourArgs& args, In<T> u, In<T> g, In<T> above,
 
 // In float64 whatever T, because r comes from the difference of numbers that are nearly the same.
 template <class T>
-void stripe_residual(const ResidualArgs& args, In<T> u, In<T> g, In<T> above, In<T> below, Out<SquareSum> sums,
-                     Scratch<SquareSum> /*work*/) {
+void stripe_residual(const ResidualArgs& args, In<T> u, In<T> g, In<T> above, In<T> below,
+                     Out<sums::SquareSum> sums, Scratch<sums::SquareSum> /*work*/) {
   const Stripe& stripe = args.stripe;
   const FivePoint<double> a{args.along_y, args.along_x};
   const Index begin = stripe.halo, end = stripe.halo + stripe.rows;
   const auto real = [](T value) { return static_cast<double>(value); };
-  SquareSum r2{}, v2{}, g2{};
+  sums::SquareSum r2{}, v2{}, g2{};
   const auto add = [&](const Nodes& nodes, Index r) {
     const T* const up =
         (r > begin || stripe.first ? u.row(r - 1) : above.row(stripe.halo - 1)) + nodes.first.across;
@@ -316,12 +316,12 @@ void stripe_residual(const ResidualArgs& args, In<T> u, In<T> g, In<T> above, In
     const auto imbalance = [&](Index j) {
       return balance(a, real(up[j]), real(down[j]), real(left[j]), real(right[j])) - real(own[j]);
     };
-    v2 += sum_of_squares(nodes.count, [&](Index k) { return real(own[k]); });
+    v2 += sums::cpu::sum_of_squares(nodes.count, [&](Index k) { return real(own[k]); });
     if (args.has_source) {
-      r2 += sum_of_squares(nodes.count, [&](Index k) { return imbalance(k) + real(source[k]); });
-      g2 += sum_of_squares(nodes.count, [&](Index k) { return real(source[k]); });
+      r2 += sums::cpu::sum_of_squares(nodes.count, [&](Index k) { return imbalance(k) + real(source[k]); });
+      g2 += sums::cpu::sum_of_squares(nodes.count, [&](Index k) { return real(source[k]); });
     } else {
-      r2 += sum_of_squares(nodes.count, [&](Index k) { return imbalance(k); });
+      r2 += sums::cpu::sum_of_squares(nodes.count, [&](Index k) { return imbalance(k); });
     }
   };
   for (Index r = begin; r < end; ++r)
@@ -348,11 +348,11 @@ void stripe_residual(const ResidualArgs& args, In<T> u, In<T> g, In<T> above, In
                                      Scratch<T>);                                                          \
   template void jacobi_interior(const JacobiArgs&, InOut<T>, InOut<T>, In<T>, In<T>, In<T>);               \
   template void relax_colours_interior(const ColourArgs&, InOut<T>, InOut<T>, In<T>, In<T>, In<T>);        \
-  template void stripe_residual(const ResidualArgs&, In<T>, In<T>, In<T>, In<T>, Out<SquareSum>,           \
-                                Scratch<SquareSum>)
+  template void stripe_residual(const ResidualArgs&, In<T>, In<T>, In<T>, In<T>, Out<sums::SquareSum>,     \
+                                Scratch<sums::SquareSum>)
 ASTERISM_INSTANTIATE(float);
 ASTERISM_INSTANTIATE(double);
 #undef ASTERISM_INSTANTIATE
 
 }  // namespace cpu
-}  // namespace asterism::kernels
+}  // namespace asterism::relaxation

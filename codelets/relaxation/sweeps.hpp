@@ -24,9 +24,9 @@
 #pragma once
 
 #include "../../runtime/codelet.hpp"
-#include "../common/sums.hpp"
+#include "../sums/sums.hpp"
 
-namespace asterism::kernels {
+namespace asterism::relaxation {
 
 /// The weights of (R1).
 template <class T>
@@ -261,8 +261,8 @@ void relax_colours_interior(const ColourArgs& args, InOut<T> u, InOut<T> other, 
 /// r / d = (f - A v) / d, of v, and of f / d (0 without a source). `above` and `below` as the next sweep would
 /// get them. `work`: residual_scratch.
 template <class T>
-void stripe_residual(const ResidualArgs& args, In<T> u, In<T> g, In<T> above, In<T> below, Out<SquareSum> sums,
-                     Scratch<SquareSum> work);
+void stripe_residual(const ResidualArgs& args, In<T> u, In<T> g, In<T> above, In<T> below,
+                     Out<sums::SquareSum> sums, Scratch<sums::SquareSum> work);
 
 }  // namespace cpu
 
@@ -315,79 +315,71 @@ void relax_colours_interior(Stream stream, const ColourArgs& args, InOut<T> u, I
 /// As cpu::stripe_residual; the order of summation is fixed, so the result is the same every time.
 template <class T>
 void stripe_residual(Stream stream, const ResidualArgs& args, In<T> u, In<T> g, In<T> above, In<T> below,
-                     Out<SquareSum> sums, Scratch<SquareSum> work);
+                     Out<sums::SquareSum> sums, Scratch<sums::SquareSum> work);
 
 }  // namespace cuda
-}  // namespace asterism::kernels
+}  // namespace asterism::relaxation
 
-namespace asterism::codelets {
+namespace asterism::relaxation::codelets {
 
 /// Ports: f, the first guess, the frame's rows, its columns, u, other, g.
 template <class T>
-inline const Codelet<kernels::FillArgs, In<T>, In<T>, In<T>, In<T>, Out<T>, Out<T>, Out<T>> fill_stripe{
-    typed_name<T>("fill_stripe"), kernels::cpu::fill_stripe<T>,
-    ASTERISM_CUDA_KERNEL(kernels::cuda::fill_stripe<T>)};
+inline const Codelet<FillArgs, In<T>, In<T>, In<T>, In<T>, Out<T>, Out<T>, Out<T>> fill_stripe{
+    typed_name<T>("fill_stripe"), cpu::fill_stripe<T>, ASTERISM_CUDA_KERNEL(cuda::fill_stripe<T>)};
 
 /// Ports: the tile, top, bottom.
 template <class T>
-inline const Codelet<kernels::Stripe, In<T>, Out<T>, Out<T>> copy_edges{
-    typed_name<T>("copy_edges"), kernels::cpu::copy_edges<T>,
-    ASTERISM_CUDA_KERNEL(kernels::cuda::copy_edges<T>)};
+inline const Codelet<Stripe, In<T>, Out<T>, Out<T>> copy_edges{
+    typed_name<T>("copy_edges"), cpu::copy_edges<T>, ASTERISM_CUDA_KERNEL(cuda::copy_edges<T>)};
 
 /// Ports: the tile, above, below.
 template <class T>
-inline const Codelet<kernels::Stripe, InOut<T>, In<T>, In<T>> fill_ghosts{
-    typed_name<T>("fill_ghosts"), kernels::cpu::fill_ghosts<T>,
-    ASTERISM_CUDA_KERNEL(kernels::cuda::fill_ghosts<T>)};
+inline const Codelet<Stripe, InOut<T>, In<T>, In<T>> fill_ghosts{
+    typed_name<T>("fill_ghosts"), cpu::fill_ghosts<T>, ASTERISM_CUDA_KERNEL(cuda::fill_ghosts<T>)};
 
 /// Ports: u, the result.
 template <class T>
-inline const Codelet<kernels::Stripe, In<T>, Out<T>> store_stripe{
-    typed_name<T>("store_stripe"), kernels::cpu::store_stripe<T>,
-    ASTERISM_CUDA_KERNEL(kernels::cuda::store_stripe<T>)};
+inline const Codelet<Stripe, In<T>, Out<T>> store_stripe{typed_name<T>("store_stripe"), cpu::store_stripe<T>,
+                                                         ASTERISM_CUDA_KERNEL(cuda::store_stripe<T>)};
 
 /// Ports: u, other, g, above, below, top, bottom.
 template <class T>
-inline const Codelet<kernels::JacobiArgs, InOut<T>, InOut<T>, In<T>, In<T>, In<T>, Out<T>, Out<T>> jacobi{
+inline const Codelet<JacobiArgs, InOut<T>, InOut<T>, In<T>, In<T>, In<T>, Out<T>, Out<T>> jacobi{
     typed_name<T>("jacobi"),
-    {kernels::cpu::jacobi<T>},
+    {cpu::jacobi<T>},
 #ifdef ASTERISM_WITH_CUDA
-    {kernels::cuda::jacobi_blocked<T>, kernels::cuda::jacobi_global<T>, kernels::cuda::jacobi_readonly<T>,
-     kernels::cuda::jacobi_shared<T>}
+    {cuda::jacobi_blocked<T>, cuda::jacobi_global<T>, cuda::jacobi_readonly<T>, cuda::jacobi_shared<T>}
 #else
     {}
 #endif
 };
 template <class T>
-inline const Codelet<kernels::ColourArgs, InOut<T>, InOut<T>, In<T>, In<T>, In<T>, Out<T>, Out<T>>
-    relax_colours{typed_name<T>("relax_colours"), kernels::cpu::relax_colours<T>,
-                  ASTERISM_CUDA_KERNEL(kernels::cuda::relax_colours<T>)};
+inline const Codelet<ColourArgs, InOut<T>, InOut<T>, In<T>, In<T>, In<T>, Out<T>, Out<T>> relax_colours{
+    typed_name<T>("relax_colours"), cpu::relax_colours<T>, ASTERISM_CUDA_KERNEL(cuda::relax_colours<T>)};
 
 /// Ports: u, g, above, below, top, bottom, working memory (1 x border_scratch).
 template <class T>
-inline const Codelet<kernels::JacobiArgs, In<T>, In<T>, In<T>, In<T>, Out<T>, Out<T>, Scratch<T>>
-    jacobi_border{typed_name<T>("jacobi_border"), kernels::cpu::jacobi_border<T>,
-                  ASTERISM_CUDA_KERNEL(kernels::cuda::jacobi_border<T>)};
+inline const Codelet<JacobiArgs, In<T>, In<T>, In<T>, In<T>, Out<T>, Out<T>, Scratch<T>> jacobi_border{
+    typed_name<T>("jacobi_border"), cpu::jacobi_border<T>, ASTERISM_CUDA_KERNEL(cuda::jacobi_border<T>)};
 template <class T>
-inline const Codelet<kernels::ColourArgs, In<T>, In<T>, In<T>, In<T>, Out<T>, Out<T>, Scratch<T>>
-    relax_colours_border{typed_name<T>("relax_colours_border"), kernels::cpu::relax_colours_border<T>,
-                         ASTERISM_CUDA_KERNEL(kernels::cuda::relax_colours_border<T>)};
+inline const Codelet<ColourArgs, In<T>, In<T>, In<T>, In<T>, Out<T>, Out<T>, Scratch<T>> relax_colours_border{
+    typed_name<T>("relax_colours_border"), cpu::relax_colours_border<T>,
+    ASTERISM_CUDA_KERNEL(cuda::relax_colours_border<T>)};
 
 /// Ports: u, other, g, above, below.
 template <class T>
-inline const Codelet<kernels::JacobiArgs, InOut<T>, InOut<T>, In<T>, In<T>, In<T>> jacobi_interior{
-    typed_name<T>("jacobi_interior"), kernels::cpu::jacobi_interior<T>,
-    ASTERISM_CUDA_KERNEL(kernels::cuda::jacobi_interior<T>)};
+inline const Codelet<JacobiArgs, InOut<T>, InOut<T>, In<T>, In<T>, In<T>> jacobi_interior{
+    typed_name<T>("jacobi_interior"), cpu::jacobi_interior<T>,
+    ASTERISM_CUDA_KERNEL(cuda::jacobi_interior<T>)};
 template <class T>
-inline const Codelet<kernels::ColourArgs, InOut<T>, InOut<T>, In<T>, In<T>, In<T>> relax_colours_interior{
-    typed_name<T>("relax_colours_interior"), kernels::cpu::relax_colours_interior<T>,
-    ASTERISM_CUDA_KERNEL(kernels::cuda::relax_colours_interior<T>)};
+inline const Codelet<ColourArgs, InOut<T>, InOut<T>, In<T>, In<T>, In<T>> relax_colours_interior{
+    typed_name<T>("relax_colours_interior"), cpu::relax_colours_interior<T>,
+    ASTERISM_CUDA_KERNEL(cuda::relax_colours_interior<T>)};
 
 /// Ports: u, g, above, below, sums (1 x residual_parts), working memory (1 x residual_scratch).
 template <class T>
-inline const Codelet<kernels::ResidualArgs, In<T>, In<T>, In<T>, In<T>, Out<kernels::SquareSum>,
-                     Scratch<kernels::SquareSum>>
-    stripe_residual{typed_name<T>("stripe_residual"), kernels::cpu::stripe_residual<T>,
-                    ASTERISM_CUDA_KERNEL(kernels::cuda::stripe_residual<T>)};
+inline const Codelet<ResidualArgs, In<T>, In<T>, In<T>, In<T>, Out<sums::SquareSum>, Scratch<sums::SquareSum>>
+    stripe_residual{typed_name<T>("stripe_residual"), cpu::stripe_residual<T>,
+                    ASTERISM_CUDA_KERNEL(cuda::stripe_residual<T>)};
 
-}  // namespace asterism::codelets
+}  // namespace asterism::relaxation::codelets

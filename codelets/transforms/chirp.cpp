@@ -5,7 +5,7 @@
 
 #include "fftw.hpp"
 
-namespace asterism::kernels {
+namespace asterism::transforms {
 namespace {
 
 /// sin(pi p / q) for p >= 0, from an argument of at most pi/2.
@@ -113,4 +113,4 @@ void ChirpConvolution::operator()(Lines lines) const {
 const ChirpConvolution& chirp_convolution(Index N) { return planned<ChirpConvolution>(N); }
 
 }  // namespace cpu
-}  // namespace asterism::kernels
+}  // namespace asterism::transforms

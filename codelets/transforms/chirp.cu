@@ -3,7 +3,7 @@
 
 #include "rounds.hpp"
 
-namespace asterism::kernels::cuda {
+namespace asterism::transforms::cuda {
 namespace {
 
 /// The largest biased exponent of each line's numbers, over 0. A warp has places of one line: hard lines are
@@ -151,4 +151,4 @@ void Chirped::transform_rows(cudaStream_t stream, const double* from, Index from
   asterism::cuda::check_launch("unfold lines of a sine transform with a chirp");
 }
 
-}  // namespace asterism::kernels::cuda
+}  // namespace asterism::transforms::cuda

@@ -38,7 +38,7 @@
 
 struct fftw_plan_s;
 
-namespace asterism::kernels {
+namespace asterism::transforms {
 
 /// The M of (C1): 2^p times 1, 3, 5, 7, 9 or 15.
 Index convolution_length(Index N);
@@ -151,4 +151,4 @@ class ChirpConvolution {
 const ChirpConvolution& chirp_convolution(Index N);
 
 }  // namespace cpu
-}  // namespace asterism::kernels
+}  // namespace asterism::transforms

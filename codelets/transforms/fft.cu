@@ -5,7 +5,7 @@
 
 #include "rounds.hpp"
 
-namespace asterism::kernels::cuda {
+namespace asterism::transforms::cuda {
 namespace {
 
 void check(cufftResult status, const char* what) {
@@ -95,4 +95,4 @@ void Fft<U>::execute(cudaStream_t stream, Complex<U>* rows, void* work_area, int
 template class Fft<float>;
 template class Fft<double>;
 
-}  // namespace asterism::kernels::cuda
+}  // namespace asterism::transforms::cuda

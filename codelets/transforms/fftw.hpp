@@ -16,7 +16,7 @@
 #include "../../runtime/error.hpp"
 #include "fold.hpp"
 
-namespace asterism::kernels::cpu {
+namespace asterism::transforms::cpu {
 
 /// FFTW's names in one precision.
 template <class T>
@@ -170,4 +170,4 @@ const Planned& planned(Key... key) {
   return *one;
 }
 
-}  // namespace asterism::kernels::cpu
+}  // namespace asterism::transforms::cpu

@@ -2,7 +2,7 @@
 
 #include "rounds.hpp"
 
-namespace asterism::kernels::cuda {
+namespace asterism::transforms::cuda {
 namespace {
 
 template <class E>
@@ -280,4 +280,4 @@ template void unfold_lines(cudaStream_t, Transform, Rows<double>, const Complex<
 template void unfold_lines(cudaStream_t, Transform, Rows<double>, const Complex<double>*,
                            const Lines<double>&, Round);
 
-}  // namespace asterism::kernels::cuda
+}  // namespace asterism::transforms::cuda

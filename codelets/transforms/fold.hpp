@@ -12,7 +12,7 @@
 #include "../../runtime/ports.hpp"
 #include "transform.hpp"
 
-namespace asterism::kernels {
+namespace asterism::transforms {
 
 /// Whether N has a prime factor from which on FFTs of length N (FFTW's: 37, cuFFT's own code for primes ends
 /// at 127) round noticeably more than those of powers of two: by the factor 1.4 for N = 37, 1.9 for 1021, 2.3
@@ -266,4 +266,4 @@ ASTERISM_HOST_DEVICE inline Pair<T> unfold(Number u, Number v, Complex<T> r, Com
   }
 }
 
-}  // namespace asterism::kernels
+}  // namespace asterism::transforms

@@ -14,7 +14,7 @@
 #include "../../runtime/cuda.hpp"
 #include "shared_transform.cuh"
 
-namespace asterism::kernels::cuda {
+namespace asterism::transforms::cuda {
 namespace {
 
 using asterism::cuda::check;
@@ -219,4 +219,4 @@ void line_transform(Stream stream, Transform kind, const Lines<const T>& from, c
 ASTERISM_INSTANTIATE(double)
 ASTERISM_INSTANTIATE(float)
 
-}  // namespace asterism::kernels::cuda
+}  // namespace asterism::transforms::cuda

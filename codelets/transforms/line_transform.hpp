@@ -7,7 +7,7 @@
 
 #include "transform.hpp"
 
-namespace asterism::kernels::cuda {
+namespace asterism::transforms::cuda {
 
 /// Whether `line_transform` does lines of this kind and length, `width` side by side, on the calling thread's
 /// current device: dst1 of 2^p - 1 points, dct1 of 2^p + 1, the others of 2^p, p >= 2, as long as shared
@@ -28,4 +28,4 @@ bool line_transform_fits(Transform kind, Index length, Index width);
 template <class T>
 void line_transform(Stream stream, Transform kind, const Lines<const T>& from, const Lines<T>& to);
 
-}  // namespace asterism::kernels::cuda
+}  // namespace asterism::transforms::cuda

@@ -16,7 +16,7 @@
 #include "chirp.hpp"
 #include "fold.hpp"
 
-namespace asterism::kernels::cuda {
+namespace asterism::transforms::cuda {
 
 /// A multiple of cuFFT's alignment: whatever lies behind so many bytes is aligned too.
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
@@ -212,4 +212,4 @@ class Chirped : public Method<double> {
   Fft<double> fft_;
 };
 
-}  // namespace asterism::kernels::cuda
+}  // namespace asterism::transforms::cuda

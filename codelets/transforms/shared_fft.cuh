@@ -26,7 +26,7 @@
 #define ASTERISM_UNROLL
 #endif
 
-namespace asterism::kernels::cuda {
+namespace asterism::transforms::cuda {
 
 template <class T>
 ASTERISM_HOST_DEVICE inline Complex<T> operator+(Complex<T> a, Complex<T> b) {
@@ -238,4 +238,4 @@ ASTERISM_HOST_DEVICE inline void fft_butterfly(Complex<T>* z, int t, const Compl
   for (int q = 0; q < R; ++q) z[first ^ slot<T>(q << stride)] = a[q];
 }
 
-}  // namespace asterism::kernels::cuda
+}  // namespace asterism::transforms::cuda

@@ -35,7 +35,7 @@
 
 #include "shared_fft.cuh"
 
-namespace asterism::kernels::cuda {
+namespace asterism::transforms::cuda {
 
 /// The lines of a block, a power of two of them in shared memory, `present` of them in the array: so far
 /// apart, and with points so far apart.
@@ -516,4 +516,4 @@ struct FirstKinds {
   }
 };
 
-}  // namespace asterism::kernels::cuda
+}  // namespace asterism::transforms::cuda

@@ -9,7 +9,7 @@
 #include "fftw.hpp"
 #include "fold.hpp"
 
-namespace asterism::kernels {
+namespace asterism::transforms {
 namespace {
 
 /// exp(i pi (first + p step) / denominator) for p = 0 ... count-1, in the first half of the circle
@@ -309,4 +309,4 @@ template void transform(Transform, const Lines<float>&);
 template void transform(Transform, const Lines<double>&);
 
 }  // namespace cpu
-}  // namespace asterism::kernels
+}  // namespace asterism::transforms

@@ -15,7 +15,7 @@
 #include "line_transform.hpp"
 #include "rounds.hpp"
 
-namespace asterism::kernels::cuda {
+namespace asterism::transforms::cuda {
 namespace {
 
 using asterism::cuda::check;
@@ -289,4 +289,4 @@ template void plan_transform(Transform, const Lines<double>&);
 template void transform(Stream, Transform, const Lines<const float>&, const Lines<float>&, float*);
 template void transform(Stream, Transform, const Lines<const double>&, const Lines<double>&, double*);
 
-}  // namespace asterism::kernels::cuda
+}  // namespace asterism::transforms::cuda

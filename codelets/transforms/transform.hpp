@@ -67,7 +67,7 @@
 
 #include "../../runtime/ports.hpp"
 
-namespace asterism::kernels {
+namespace asterism::transforms {
 
 enum class Transform { dst1, dst2, dst3, dst4, dct1, dct2, dct3, dct4, dft, idft };
 
@@ -159,4 +159,4 @@ template <class T>
 void transform(Stream stream, Transform kind, const Lines<const T>& from, const Lines<T>& to, T* work);
 
 }  // namespace cuda
-}  // namespace asterism::kernels
+}  // namespace asterism::transforms

@@ -7,7 +7,7 @@
 
 #include "tile.cuh"
 
-namespace asterism::kernels::cuda {
+namespace asterism::wavefront::cuda {
 
 using asterism::cuda::check;
 
@@ -255,4 +255,4 @@ double WavefrontProbe<T>::seconds_of_run(const WavefrontArgs& args, int repeats)
 template class WavefrontProbe<float>;
 template class WavefrontProbe<double>;
 
-}  // namespace asterism::kernels::cuda
+}  // namespace asterism::wavefront::cuda

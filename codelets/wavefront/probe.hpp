@@ -9,7 +9,7 @@
 
 #include "sweeps.hpp"
 
-namespace asterism::kernels::cuda {
+namespace asterism::wavefront::cuda {
 
 /// "NVIDIA H200": the current device.
 std::string device_name();
@@ -46,4 +46,4 @@ class WavefrontProbe {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace asterism::kernels::cuda
+}  // namespace asterism::wavefront::cuda

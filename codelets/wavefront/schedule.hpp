@@ -18,7 +18,7 @@
 
 #include "sweeps.hpp"
 
-namespace asterism::kernels {
+namespace asterism::wavefront {
 
 /// Calls body with the number of dimensions as a constant.
 template <class Body>
@@ -365,4 +365,4 @@ inline SweptGrid swept_grid(const WavefrontArgs& args, Index ld) {
   return {z * plane + y * row + args.nodes[2], -plane, -row, -1};
 }
 
-}  // namespace asterism::kernels
+}  // namespace asterism::wavefront

@@ -4,7 +4,7 @@
 
 #include "schedule.hpp"
 
-namespace asterism::kernels {
+namespace asterism::wavefront {
 
 BoxAccesses accesses_of_tile(int dimensions, const WavefrontTile& tile, bool has_source) {
   return with_dimensions(dimensions, [&](auto dims) {
@@ -217,7 +217,7 @@ void wavefront_slab(const WavefrontSlab& slab, InOut<T> before, InOut<T> block, 
 
 template <class T>
 void wavefront_residual(const WavefrontSlab& slab, In<T> before, In<T> block, In<T> after, In<T> g,
-                        Out<SquareSum> sums) {
+                        Out<sums::SquareSum> sums) {
   const WavefrontArgs& grid = slab.grid;
   const Neighbourhood<In<T>> v(slab, before, block, after);
   const Neighbourhood<In<T>> source(slab, g, g, g);
@@ -225,7 +225,7 @@ void wavefront_residual(const WavefrontSlab& slab, In<T> before, In<T> block, In
   const Index n = wavefront_slices(grid) - 2, nx = dims > 1 ? grid.nodes[2] : 1,
               rows = dims > 2 ? grid.nodes[1] : 1;
   const double slow = grid.along[static_cast<std::size_t>(3 - dims)];
-  SquareSum squares[wavefront_sums] = {};
+  sums::SquareSum squares[wavefront_sums] = {};
   // The neighbours' sum, and the part of it that is given and belongs to the right-hand side.
   double balance = 0, given = 0;
   const auto add = [&](double weight, const T* neighbour, bool in_frame) {
@@ -266,10 +266,10 @@ void wavefront_residual(const WavefrontSlab& slab, In<T> before, In<T> block, In
 #define ASTERISM_INSTANTIATE(T)                                                                   \
   template void wavefront_sequential<T>(const WavefrontArgs&, InOut<T>, In<T>);                   \
   template void wavefront_slab<T>(const WavefrontSlab&, InOut<T>, InOut<T>, In<T>, In<T>, In<T>); \
-  template void wavefront_residual<T>(const WavefrontSlab&, In<T>, In<T>, In<T>, In<T>, Out<SquareSum>);
+  template void wavefront_residual<T>(const WavefrontSlab&, In<T>, In<T>, In<T>, In<T>, Out<sums::SquareSum>);
 ASTERISM_INSTANTIATE(float)
 ASTERISM_INSTANTIATE(double)
 #undef ASTERISM_INSTANTIATE
 
 }  // namespace cpu
-}  // namespace asterism::kernels
+}  // namespace asterism::wavefront

@@ -6,11 +6,11 @@
 #include <string>
 
 #include "../../runtime/cuda.hpp"
-#include "../common/block_sums.cuh"
+#include "../sums/block_sums.cuh"
 #include "schedule.hpp"
 #include "tile.cuh"
 
-namespace asterism::kernels::cuda {
+namespace asterism::wavefront::cuda {
 
 using asterism::cuda::check;
 using asterism::cuda::check_launch;
@@ -131,8 +131,8 @@ struct ResidualGrid {
 
 template <class T>
 __global__ void __launch_bounds__(summing_threads)
-    residual_kernel(const ResidualGrid grid, const T* u, const T* g, SquareSum* work) {
-  SquareSum squares[wavefront_sums] = {};
+    residual_kernel(const ResidualGrid grid, const T* u, const T* g, sums::SquareSum* work) {
+  sums::SquareSum squares[wavefront_sums] = {};
   for (Index k = Index{blockIdx.x} * summing_threads + threadIdx.x; k < grid.count;
        k += Index{gridDim.x} * summing_threads) {
     const Index x = k % grid.nodes[2], row = k / grid.nodes[2], y = row % grid.nodes[1],
@@ -160,17 +160,20 @@ __global__ void __launch_bounds__(summing_threads)
     squares[wavefront_source_squares].add(s + given);
   }
   for (int which = 0; which < wavefront_sums; ++which) {
-    const SquareSum sum = sum_of_block<summing_threads>(squares[which], static_cast<int>(threadIdx.x));
+    const sums::SquareSum sum =
+        sums::cuda::sum_of_block<summing_threads>(squares[which], static_cast<int>(threadIdx.x));
     if (threadIdx.x == 0) work[blockIdx.x * wavefront_sums + static_cast<unsigned>(which)] = sum;
   }
 }
 
-__global__ void __launch_bounds__(summing_threads) add_kernel(const SquareSum* work, SquareSum* sums) {
+__global__ void __launch_bounds__(summing_threads)
+    add_kernel(const sums::SquareSum* work, sums::SquareSum* sums) {
   for (int which = 0; which < wavefront_sums; ++which) {
-    SquareSum mine{};
+    sums::SquareSum mine{};
     for (Index k = threadIdx.x; k < wavefront_residual_blocks; k += summing_threads)
       mine += work[k * wavefront_sums + which];
-    const SquareSum sum = sum_of_block<summing_threads>(mine, static_cast<int>(threadIdx.x));
+    const sums::SquareSum sum =
+        sums::cuda::sum_of_block<summing_threads>(mine, static_cast<int>(threadIdx.x));
     if (threadIdx.x == 0) sums[which] = sum;
   }
 }
@@ -242,8 +245,8 @@ void wavefront(Stream stream, const WavefrontArgs& args, InOut<T> u, In<T> g, Sc
 }
 
 template <class T>
-void wavefront_residual(Stream stream, const WavefrontArgs& args, In<T> u, In<T> g, Out<SquareSum> sums,
-                        Scratch<SquareSum> work) {
+void wavefront_residual(Stream stream, const WavefrontArgs& args, In<T> u, In<T> g, Out<sums::SquareSum> sums,
+                        Scratch<sums::SquareSum> work) {
   ResidualGrid grid{args.dimensions, {1, 1, args.nodes[2]}, args.nodes[2], {}, {}, {}, args.has_source};
   WavefrontArgs forward = args;
   forward.backward = false;
@@ -261,17 +264,17 @@ void wavefront_residual(Stream stream, const WavefrontArgs& args, In<T> u, In<T>
   check_launch("wavefront_residual: sums");
 }
 
-#define ASTERISM_INSTANTIATE(T)                                                                    \
-  template void launch_wavefront<1, T>(Stream, Sweeps<1, T>, const WavefrontLayout&, std::size_t); \
-  template void launch_wavefront<2, T>(Stream, Sweeps<2, T>, const WavefrontLayout&, std::size_t); \
-  template void launch_wavefront<3, T>(Stream, Sweeps<3, T>, const WavefrontLayout&, std::size_t); \
-  template void wavefront<T>(Stream, const WavefrontArgs&, InOut<T>, In<T>, Scratch<unsigned>);    \
-  template std::size_t wavefront_shared_bytes<T>(int, const WavefrontTile&, bool);                 \
-  template int wavefront_blocks_per_sm<T>(int, int, std::size_t);                                  \
-  template void wavefront_residual<T>(Stream, const WavefrontArgs&, In<T>, In<T>, Out<SquareSum>,  \
-                                      Scratch<SquareSum>);
+#define ASTERISM_INSTANTIATE(T)                                                                         \
+  template void launch_wavefront<1, T>(Stream, Sweeps<1, T>, const WavefrontLayout&, std::size_t);      \
+  template void launch_wavefront<2, T>(Stream, Sweeps<2, T>, const WavefrontLayout&, std::size_t);      \
+  template void launch_wavefront<3, T>(Stream, Sweeps<3, T>, const WavefrontLayout&, std::size_t);      \
+  template void wavefront<T>(Stream, const WavefrontArgs&, InOut<T>, In<T>, Scratch<unsigned>);         \
+  template std::size_t wavefront_shared_bytes<T>(int, const WavefrontTile&, bool);                      \
+  template int wavefront_blocks_per_sm<T>(int, int, std::size_t);                                       \
+  template void wavefront_residual<T>(Stream, const WavefrontArgs&, In<T>, In<T>, Out<sums::SquareSum>, \
+                                      Scratch<sums::SquareSum>);
 ASTERISM_INSTANTIATE(float)
 ASTERISM_INSTANTIATE(double)
 #undef ASTERISM_INSTANTIATE
 
-}  // namespace asterism::kernels::cuda
+}  // namespace asterism::wavefront::cuda

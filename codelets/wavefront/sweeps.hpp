@@ -29,9 +29,9 @@
 #include <cstdint>
 
 #include "../../runtime/codelet.hpp"
-#include "../common/sums.hpp"
+#include "../sums/sums.hpp"
 
-namespace asterism::kernels {
+namespace asterism::wavefront {
 
 /// A tile: sweeps, then points along z, y, x, of which only the last `dimensions` are meant.
 struct WavefrontTile {
@@ -151,7 +151,7 @@ void wavefront_slab(const WavefrontSlab& slab, InOut<T> before, InOut<T> block, 
 /// beside it. The grid's sweeps are to be forward.
 template <class T>
 void wavefront_residual(const WavefrontSlab& slab, In<T> before, In<T> block, In<T> after, In<T> g,
-                        Out<SquareSum> sums);
+                        Out<sums::SquareSum> sums);
 
 }  // namespace cpu
 
@@ -183,8 +183,8 @@ void wavefront(Stream stream, const WavefrontArgs& args, InOut<T> u, In<T> g, Sc
 constexpr Index wavefront_residual_blocks = 512;
 constexpr Index wavefront_residual_scratch = wavefront_residual_blocks * wavefront_sums;
 template <class T>
-void wavefront_residual(Stream stream, const WavefrontArgs& args, In<T> u, In<T> g, Out<SquareSum> sums,
-                        Scratch<SquareSum> work);
+void wavefront_residual(Stream stream, const WavefrontArgs& args, In<T> u, In<T> g, Out<sums::SquareSum> sums,
+                        Scratch<sums::SquareSum> work);
 
 /// Shared memory of a block, S_TB.
 template <class T>
@@ -200,38 +200,38 @@ int multiprocessors();
 std::size_t most_shared_bytes();
 
 }  // namespace cuda
-}  // namespace asterism::kernels
+}  // namespace asterism::wavefront
 
-namespace asterism::codelets {
+namespace asterism::wavefront::codelets {
 
 /// Ports: the grid, g, what the kernel's blocks meet by (1 x cuda::wavefront_scratch).
 template <class T>
-inline const Codelet<kernels::WavefrontArgs, InOut<T>, In<T>, Scratch<unsigned>> wavefront{
+inline const Codelet<WavefrontArgs, InOut<T>, In<T>, Scratch<unsigned>> wavefront{
     typed_name<T>("wavefront"),
-    [](const kernels::WavefrontArgs& args, InOut<T> u, In<T> g, Scratch<unsigned>) {
-      kernels::cpu::wavefront_sequential(args, u, g);
+    [](const WavefrontArgs& args, InOut<T> u, In<T> g, Scratch<unsigned>) {
+      cpu::wavefront_sequential(args, u, g);
     },
-    ASTERISM_CUDA_KERNEL(kernels::cuda::wavefront<T>)};
+    ASTERISM_CUDA_KERNEL(cuda::wavefront<T>)};
 
 /// Ports: blocks number - 1, number and number + 1 of the grid, blocks number - 1 and number of g.
 template <class T>
-inline const Codelet<kernels::cpu::WavefrontSlab, InOut<T>, InOut<T>, In<T>, In<T>, In<T>> wavefront_slab{
-    typed_name<T>("wavefront_slab"), kernels::cpu::wavefront_slab<T>};
+inline const Codelet<cpu::WavefrontSlab, InOut<T>, InOut<T>, In<T>, In<T>, In<T>> wavefront_slab{
+    typed_name<T>("wavefront_slab"), cpu::wavefront_slab<T>};
 
 /// Ports: blocks number - 1, number and number + 1 of the grid, block number of g, sums.
 template <class T>
-inline const Codelet<kernels::cpu::WavefrontSlab, In<T>, In<T>, In<T>, In<T>, Out<kernels::SquareSum>>
-    wavefront_residual_slab{typed_name<T>("wavefront_residual_slab"), kernels::cpu::wavefront_residual<T>};
+inline const Codelet<cpu::WavefrontSlab, In<T>, In<T>, In<T>, In<T>, Out<sums::SquareSum>>
+    wavefront_residual_slab{typed_name<T>("wavefront_residual_slab"), cpu::wavefront_residual<T>};
 
 /// Ports: the grid, g, sums, working memory (1 x cuda::wavefront_residual_scratch).
 template <class T>
-inline const Codelet<kernels::WavefrontArgs, In<T>, In<T>, Out<kernels::SquareSum>, Scratch<kernels::SquareSum>>
-    wavefront_residual{typed_name<T>("wavefront_residual"),
-                       [](const kernels::WavefrontArgs& args, In<T> u, In<T> g, Out<kernels::SquareSum> sums,
-                          Scratch<kernels::SquareSum>) {
-                         const kernels::cpu::WavefrontSlab whole{args, kernels::cpu::wavefront_slices(args), 0};
-                         kernels::cpu::wavefront_residual<T>(whole, {}, u, {}, g, sums);
-                       },
-                       ASTERISM_CUDA_KERNEL(kernels::cuda::wavefront_residual<T>)};
+inline const Codelet<WavefrontArgs, In<T>, In<T>, Out<sums::SquareSum>, Scratch<sums::SquareSum>>
+    wavefront_residual{
+        typed_name<T>("wavefront_residual"),
+        [](const WavefrontArgs& args, In<T> u, In<T> g, Out<sums::SquareSum> sums, Scratch<sums::SquareSum>) {
+          const cpu::WavefrontSlab whole{args, cpu::wavefront_slices(args), 0};
+          cpu::wavefront_residual<T>(whole, {}, u, {}, g, sums);
+        },
+        ASTERISM_CUDA_KERNEL(cuda::wavefront_residual<T>)};
 
-}  // namespace asterism::codelets
+}  // namespace asterism::wavefront::codelets

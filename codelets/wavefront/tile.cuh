@@ -8,7 +8,7 @@
 #include "../../runtime/cuda.hpp"
 #include "schedule.hpp"
 
-namespace asterism::kernels::cuda {
+namespace asterism::wavefront::cuda {
 
 constexpr int most_threads = 1024;  ///< of a block
 constexpr unsigned everyone = 0xffffffffu;
@@ -247,4 +247,4 @@ inline __device__ int number_of_block(unsigned* meeting, unsigned* shared) {
   return static_cast<int>(before);
 }
 
-}  // namespace asterism::kernels::cuda
+}  // namespace asterism::wavefront::cuda

@@ -1,7 +1,7 @@
 // Sums of squares of numbers from one end of the range of double to the other, and norms that lie beyond it,
 // against long double.
 
-#include "codelets/common/sums.hpp"
+#include "codelets/sums/sums.hpp"
 
 #include <doctest/doctest.h>
 
@@ -11,9 +11,9 @@
 #include <vector>
 
 using namespace asterism;
-using kernels::ratio;
-using kernels::Scaled;
-using kernels::SquareSum;
+using sums::ratio;
+using sums::Scaled;
+using sums::SquareSum;
 
 namespace {
 
@@ -42,8 +42,8 @@ SquareSum one_by_one(const std::vector<double>& numbers) {
 }
 
 SquareSum together(const std::vector<double>& numbers) {
-  return kernels::cpu::sum_of_squares(static_cast<Index>(numbers.size()),
-                                      [&](Index j) { return numbers[static_cast<std::size_t>(j)]; });
+  return sums::cpu::sum_of_squares(static_cast<Index>(numbers.size()),
+                                   [&](Index j) { return numbers[static_cast<std::size_t>(j)]; });
 }
 
 /// a / b of numbers that need not be doubles.

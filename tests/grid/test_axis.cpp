@@ -14,7 +14,7 @@
 #include "runtime/error.hpp"
 
 using namespace asterism;
-using namespace asterism::kernels;
+using namespace asterism::grid;
 using namespace asterism::test;
 
 namespace {

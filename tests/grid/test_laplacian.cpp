@@ -19,7 +19,7 @@
 #endif
 
 using namespace asterism;
-using namespace asterism::kernels;
+using namespace asterism::grid;
 using namespace asterism::test;
 
 namespace {
@@ -465,7 +465,7 @@ TEST_CASE_TEMPLATE("gpu: right-hand sides", T, float, double) {
       for (const auto& [first, planes] : gpu_slabs(grid)) {
         const Tile<T> f(runtime, planes, grid.plane());
         const Tile<double> axis = upload(runtime, planes_of(grid.rows, first, planes));
-        codelets::model_rhs<T>({grid.problem(model), first}, axis, f, on_gpu);
+        grid::codelets::model_rhs<T>({grid.problem(model), first}, axis, f, on_gpu);
         runtime.wait();
         const Matrix<T> expected = rhs_of<T>(grid, model, grid.m());
         const double worst = compare(download(f), planes_of(expected, first, planes)).first;
@@ -480,7 +480,7 @@ TEST_CASE_TEMPLATE("gpu: residual sums", T, float, double) {
   for_gpu_grids([&](const Grid& grid) {
     const Matrix<T> u = Matrix<T>(grid.m(), grid.plane()).fill_random(1),
                     f = Matrix<T>(grid.m(), grid.plane()).fill_random(2);
-    const Tile<SquareSum> work(runtime, 1, cuda::residual_scratch);
+    const Tile<sums::SquareSum> work(runtime, 1, cuda::residual_scratch);
     for (const auto& [first, planes] : gpu_slabs(grid)) {
       const Tile<T> u_tile = upload(runtime, planes_of(u, first, planes)),
                     f_tile = upload(runtime, planes_of(f, first, planes)),
@@ -490,13 +490,13 @@ TEST_CASE_TEMPLATE("gpu: residual sums", T, float, double) {
       for (const Model model : {Model::sine, Model::random})
         for (const bool known : {true, false}) {
           const SlabProblem slab = slab_of(grid, model, first, known);
-          const Tile<SquareSum> sums(runtime, 1, residual_sums), again(runtime, 1, residual_sums);
-          codelets::residual<T>(slab, u_tile, before, after, f_tile, axis, sums, work, on_gpu);
-          codelets::residual<T>(slab, u_tile, before, after, f_tile, axis, again, work, on_gpu);
+          const Tile<sums::SquareSum> sums(runtime, 1, residual_sums), again(runtime, 1, residual_sums);
+          grid::codelets::residual<T>(slab, u_tile, before, after, f_tile, axis, sums, work, on_gpu);
+          grid::codelets::residual<T>(slab, u_tile, before, after, f_tile, axis, again, work, on_gpu);
           runtime.wait();
           const Sums expected = residual_of(grid, slab, u, f, planes);
-          const HostView<SquareSum> made(sums, HostView<SquareSum>::Access::read),
-              repeated(again, HostView<SquareSum>::Access::read);
+          const HostView<sums::SquareSum> made(sums, HostView<sums::SquareSum>::Access::read),
+              repeated(again, HostView<sums::SquareSum>::Access::read);
           for (Index s = 0; s < residual_sums; ++s) {
             CAPTURE(s);
             const double value = expected[static_cast<std::size_t>(s)];
@@ -517,8 +517,8 @@ TEST_CASE_TEMPLATE("gpu: moments", T, float, double) {
       const Tile<T> f_tile = upload(runtime, planes_of(f, first, planes));
       const Tile<double> axis = upload(runtime, planes_of(grid.rows, first, planes)),
                          sums(runtime, planes, moments_count), again(runtime, planes, moments_count);
-      codelets::moments<T>(grid.a, f_tile, axis, sums, work, on_gpu);
-      codelets::moments<T>(grid.a, f_tile, axis, again, work, on_gpu);
+      grid::codelets::moments<T>(grid.a, f_tile, axis, sums, work, on_gpu);
+      grid::codelets::moments<T>(grid.a, f_tile, axis, again, work, on_gpu);
       runtime.wait();
       Matrix<double> expected(planes, moments_count);
       cpu::moments<T>(grid.a, f.in(first, planes), grid.rows.in(first, planes), expected.out());

@@ -74,7 +74,7 @@ Solved<T> solve_from(Runtime& runtime, const poisson::Problem& problem, const po
 }
 
 template <class T, template <class> class Solver = poisson::Solver>
-Solved<T> solve_model(Runtime& runtime, const poisson::Problem& problem, kernels::Model model,
+Solved<T> solve_model(Runtime& runtime, const poisson::Problem& problem, grid::Model model,
                       const poisson::Settings& settings = {}) {
   const Known<T> known{model, 7};
   return solve_from<T, Solver>(
@@ -210,7 +210,7 @@ void check_judgement() {
   Solver<T> solver(runtime, {.shape = {40, 30}}, {.slab_planes = 8});
   std::vector<T> u(static_cast<std::size_t>(solver.plane_count() * solver.grid().columns()));
   Tiles<T> slabs = solver.borrow(u.data());
-  const auto fill = [&](Index c, Tile<T>& f) { solver.fill(c, f, {kernels::Model::random, 3}); };
+  const auto fill = [&](Index c, Tile<T>& f) { solver.fill(c, f, {grid::Model::random, 3}); };
   each_slab(runtime, solver, slabs, [&](Index c, Tile<T>& slab, Index) { fill(c, slab); });
   solver.solve(slabs);
   CHECK(solver.check(slabs, fill).reason == Reason::solved);

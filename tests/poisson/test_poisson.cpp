@@ -14,8 +14,8 @@
 
 using namespace asterism;
 using namespace asterism::test;
-using kernels::Axis;
-using kernels::Model;
+using grid::Axis;
+using grid::Model;
 using poisson::Centering;
 using poisson::Condition;
 using poisson::Ends;
@@ -223,7 +223,8 @@ TEST_CASE("given values as constants: linear functions are exact") {
         for (double& z : problem.coordinates) z -= 0.5;
       }
       const poisson::Grid grid = poisson::discretise(problem);
-      for (const kernels::AxisRow& row : grid.rows) problem.ends[1].upper.values.push_back(3 + 2 * row.position - 1);
+      for (const grid::AxisRow& row : grid.rows)
+        problem.ends[1].upper.values.push_back(3 + 2 * row.position - 1);
       CAPTURE(description(problem));
       const Solved<double> solved =
           solve_from<double>(runtime, problem, {.slab_planes = 4}, from_values<double>([](Index, Index) { return 0.0; }));
@@ -372,7 +373,7 @@ TEST_CASE("ranks with unlike cores and memories agree on the slabs" * doctest::s
   }
   Runtime runtime(options);
   const poisson::Problem problem{.shape = {Index{1100} * runtime.ranks(), 2000}};
-  const auto solved = solve_model<double>(runtime, problem, kernels::Model::random);
+  const auto solved = solve_model<double>(runtime, problem, grid::Model::random);
   CHECK(solved.layout.mode == poisson::Mode::streaming);  // the last rank has to, so all do
   CHECK(solved.check.scaled_residual < 4 * eps<double>);
   double scratch = static_cast<double>(solved.layout.scratch), sum = scratch;
@@ -421,8 +422,8 @@ TEST_CASE_TEMPLATE("no end held: the mean of f must vanish, that of u does", T, 
         const Index columns = grid.columns();
         const auto weight = [&](Index node) {
           const Index plane = node / columns, y = node % columns / 12, x = node % 12;
-          return grid.rows[static_cast<std::size_t>(plane)].width * kernels::relative_width(grid.a.y, y) *
-                 kernels::relative_width(grid.a.x, x);
+          return grid.rows[static_cast<std::size_t>(plane)].width * grid::relative_width(grid.a.y, y) *
+                 grid::relative_width(grid.a.x, x);
         };
         double sum = 0, measure = 0;
         const auto wave = [](Index node) { return std::cos(static_cast<double>(node * node % 97)); };
@@ -477,7 +478,7 @@ TEST_CASE("lambda of either sign, but no eigenvalue") {
         if (const auto condition = poisson::discretise(problem).condition())
           CHECK(*solved.check.error <= 100 * eps<double> * *condition);
       }
-      problem.lambda = kernels::eigenvalue(grid.slow, 3) + kernels::eigenvalue(grid.a.x, 2);
+      problem.lambda = grid::eigenvalue(grid.slow, 3) + grid::eigenvalue(grid.a.x, 2);
       CHECK_THROWS_WITH_AS(poisson::Solver<double>(runtime, problem), doctest::Contains("is an eigenvalue"), Error);
     }
 }
@@ -547,7 +548,7 @@ TEST_CASE("float32 keeps the smooth modes of very long lines" * doctest::skip(sh
   Runtime runtime;
   const Problem problem{.shape = {500, 49151}};
   const poisson::Grid grid = poisson::discretise(problem);
-  const double eigenvalue = -kernels::eigenvalue(grid.slow, 0) - kernels::eigenvalue(grid.a.x, 0);
+  const double eigenvalue = -grid::eigenvalue(grid.slow, 0) - grid::eigenvalue(grid.a.x, 0);
   const auto exact = [&](Index i, Index j) {
     return std::sin(pi * grid.slow.fraction(i)) * std::sin(pi * grid.a.x.fraction(j));
   };
@@ -590,7 +591,7 @@ TEST_CASE("solve in the caller's own memory") {
   }
   const poisson::Grid grid = poisson::discretise(problem);
   const auto exact = [&](Index i, Index j) { return grid.slow.fraction(i) * (1 - grid.slow.fraction(i)) * std::sin(pi * grid.a.x.fraction(j)); };
-  const double x_part = kernels::eigenvalue(grid.a.x, 0);
+  const double x_part = grid::eigenvalue(grid.a.x, 0);
   for (Index i = 0; i < 33; ++i)  // second differences of a parabola are exact
     for (Index j = 0; j < 65; ++j)
       u[static_cast<std::size_t>(i * 65 + j)] = -2 * std::sin(pi * grid.a.x.fraction(j)) - x_part * exact(i, j);

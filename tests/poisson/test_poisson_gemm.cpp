@@ -22,14 +22,14 @@
 
 using namespace asterism;
 using namespace asterism::test;
-using kernels::Model;
-using kernels::Product;
-using kernels::Result;
-using kernels::Transform;
+using grid::Model;
 using poisson::Centering;
 using poisson::Condition;
 using poisson::Ends;
 using poisson::Problem;
+using poisson::Product;
+using poisson::Result;
+using transforms::Transform;
 
 namespace {
 
@@ -88,13 +88,13 @@ TEST_CASE("entries of all transforms are those of their definitions, to the last
       for (Index j = 0; j < n; ++j)
         for (Index k = 0; k < n; ++k) {
           const long double expected = by_definition(kind, n, j, k), magnitude = std::abs(expected);
-          const double entry = kernels::transform_entry(kind, n, j, k);
+          const double entry = poisson::transform_entry(kind, n, j, k);
           if (magnitude < 1e-17)  // the zeros, which long double misses
             CHECK(entry == 0);
           else
             worst.take_in((entry - expected) / magnitude);
         }
-      CAPTURE(std::string(kernels::name(kind)));
+      CAPTURE(std::string(transforms::name(kind)));
       CAPTURE(n);
       CHECK(worst.value() <= 3 * eps<double>);
     }
@@ -108,7 +108,7 @@ TEST_CASE("entries of long transforms keep all digits") {
       for (Index j = n - 40; j < n; ++j)
         for (Index k = n - 40; k < n; ++k) {
           const auto error = static_cast<double>(
-              std::abs(kernels::transform_entry(kind, n, j, k) - by_definition(kind, n, j, k)));
+              std::abs(poisson::transform_entry(kind, n, j, k) - by_definition(kind, n, j, k)));
           REQUIRE(error <= 4 * eps<double>);
         }
 }
@@ -116,12 +116,12 @@ TEST_CASE("entries of long transforms keep all digits") {
 TEST_CASE("entries at the exact places are exact") {
   for (const Index n : {4, 8, 20}) {
     for (Index k = 0; k < n; ++k) {
-      CHECK(kernels::transform_entry(Transform::dft, n, 0, k) == (2 * k <= n ? 1 : 0));
-      CHECK(kernels::transform_entry(Transform::dft, n, k, n / 2) == (k % 2 == 0 ? 1 : -1));
+      CHECK(poisson::transform_entry(Transform::dft, n, 0, k) == (2 * k <= n ? 1 : 0));
+      CHECK(poisson::transform_entry(Transform::dft, n, k, n / 2) == (k % 2 == 0 ? 1 : -1));
     }
-    CHECK(kernels::transform_entry(Transform::dft, n, 1, n / 4) == 0);
-    CHECK(kernels::transform_entry(Transform::dst1, n - 1, n / 2 - 1, 0) == 2);
-    CHECK(kernels::transform_entry(Transform::dst1, n - 1, n / 2 - 1, 1) == 0);
+    CHECK(poisson::transform_entry(Transform::dft, n, 1, n / 4) == 0);
+    CHECK(poisson::transform_entry(Transform::dst1, n - 1, n / 2 - 1, 0) == 2);
+    CHECK(poisson::transform_entry(Transform::dst1, n - 1, n / 2 - 1, 1) == 0);
   }
 }
 
@@ -130,7 +130,7 @@ namespace {
 template <class T>
 Matrix<T> part_of(Transform kind, Index n, Index first_row, Index first_column, Index rows, Index cols) {
   Matrix<T> matrix(rows, cols);
-  kernels::cpu::transform_matrix<T>({kind, n, first_row, first_column}, matrix.out());
+  poisson::cpu::transform_matrix<T>({kind, n, first_row, first_column}, matrix.out());
   CHECK(matrix.guarded());
   return matrix;
 }
@@ -181,7 +181,7 @@ TEST_CASE_TEMPLATE("parts of transforms' matrices", T, float, double) {
     const Matrix<T> part = part_of<T>(kind, 11, 3, 5, 7, 4);
     for (Index i = 0; i < 7; ++i)
       for (Index j = 0; j < 4; ++j)
-        CHECK(part(i, j) == static_cast<T>(kernels::transform_entry(kind, 11, 3 + i, 5 + j)));
+        CHECK(part(i, j) == static_cast<T>(poisson::transform_entry(kind, 11, 3 + i, 5 + j)));
   }
 }
 
@@ -199,7 +199,7 @@ TEST_CASE_TEMPLATE("products of dense matrices: strided, of some rows, replacing
       if (result == Result::adds) c.fill_random(3);
       const Matrix<T> before = c;
       const Product product{rows, 4, 2, result};
-      kernels::cpu::multiply<T>(product, a.in(), b.in(), c.inout());
+      poisson::cpu::multiply<T>(product, a.in(), b.in(), c.inout());
       CHECK(product_error(product, a, b, before, c) <= 1);
       CHECK(c.guarded());
       CHECK(a == a_before);
@@ -213,17 +213,17 @@ TEST_CASE_TEMPLATE("the matrices are those of the fast transforms", T, float, do
       if (kind == Transform::dct1 && n == 1) continue;
       const Matrix<T> x = Matrix<T>(3, n).fill_random(5);
       Matrix<T> fast = x, dense(3, n);
-      const kernels::Lines<T> lines{&fast(0, 0), 3, n + 3, n, 1, 1};
-      kernels::cpu::plan_transform(kind, lines);
-      kernels::cpu::transform(kind, lines);
-      kernels::cpu::multiply<T>({3}, x.in(), part_of<T>(kind, n, 0, 0, n, n).in(), dense.inout());
+      const transforms::Lines<T> lines{&fast(0, 0), 3, n + 3, n, 1, 1};
+      transforms::cpu::plan_transform(kind, lines);
+      transforms::cpu::transform(kind, lines);
+      poisson::cpu::multiply<T>({3}, x.in(), part_of<T>(kind, n, 0, 0, n, n).in(), dense.inout());
       double error = 0, norm = 0;
       for (Index i = 0; i < 3; ++i)
         for (Index k = 0; k < n; ++k) {
           error += std::pow(static_cast<double>(dense(i, k)) - static_cast<double>(fast(i, k)), 2);
           norm += std::pow(static_cast<double>(fast(i, k)), 2);
         }
-      CAPTURE(std::string(kernels::name(kind)));
+      CAPTURE(std::string(transforms::name(kind)));
       CAPTURE(n);
       CHECK(std::sqrt(error / norm) <= (4 + 2 * std::sqrt(static_cast<double>(n))) * eps<T>);
     }
@@ -236,16 +236,16 @@ TEST_CASE_TEMPLATE("there and back in blocks is the round trip's factor", T, flo
       Matrix<T> sum(n, n);
       for (Index p = 0; p < blocks; ++p) {
         const Index first = n * p / blocks, modes = n * (p + 1) / blocks - first;
-        kernels::cpu::multiply<T>(
+        poisson::cpu::multiply<T>(
             {n, 0, 0, p == 0 ? Result::replaces : Result::adds}, part_of<T>(kind, n, 0, first, n, modes).in(),
-            part_of<T>(kernels::inverse(kind), n, first, 0, modes, n).in(), sum.inout());
+            part_of<T>(transforms::inverse(kind), n, first, 0, modes, n).in(), sum.inout());
       }
-      const double factor = kernels::round_trip(kind, n);
+      const double factor = transforms::round_trip(kind, n);
       Worst worst;
       for (Index i = 0; i < n; ++i)
         for (Index j = 0; j < n; ++j)
           worst.take_in(static_cast<double>(sum(i, j)) / factor - (i == j ? 1 : 0));
-      CAPTURE(std::string(kernels::name(kind)));
+      CAPTURE(std::string(transforms::name(kind)));
       CAPTURE(n);
       CHECK(worst.value() <= (2 + std::sqrt(static_cast<double>(n))) * eps<T>);
     }
@@ -254,8 +254,8 @@ TEST_CASE_TEMPLATE("there and back in blocks is the round trip's factor", T, flo
 TEST_CASE_TEMPLATE("rows and first columns", T, float, double) {
   const Matrix<T> from = Matrix<T>(9, 5).fill_random(1), column = Matrix<T>(9, 1, 2).fill_random(2);
   Matrix<T> rows(4, 5, 1), whole = from;
-  kernels::cpu::copy_rows<T>(3, from.in(), rows.out());
-  kernels::cpu::set_first_column<T>(column.in(), whole.inout());
+  poisson::cpu::copy_rows<T>(3, from.in(), rows.out());
+  poisson::cpu::set_first_column<T>(column.in(), whole.inout());
   for (Index i = 0; i < 9; ++i)
     for (Index j = 0; j < 5; ++j) {
       if (i < 4) CHECK(rows(i, j) == from(3 + i, j));
@@ -298,10 +298,10 @@ double difference_bound(const Problem& problem) {
   const Index m = grid.slow.n, n = grid.a.x.n;
   const double norm = grid.operator_norm();
   std::vector<double> along_x;
-  for (Index k = 0; k < n; ++k) along_x.push_back(kernels::eigenvalue(grid.a.x, k));
+  for (Index k = 0; k < n; ++k) along_x.push_back(grid::eigenvalue(grid.a.x, k));
   double smallest = norm;
   for (Index j = 0; j < m; ++j) {
-    const double along_y = kernels::eigenvalue(grid.slow, j);
+    const double along_y = grid::eigenvalue(grid.slow, j);
     for (const double x : along_x) {
       const double value = std::abs(along_y + x - grid.a.lambda);
       if (value > 1e-9 * norm) smallest = std::min(smallest, value);  // the mean is found alone
@@ -492,10 +492,10 @@ TEST_CASE_TEMPLATE("gpu: parts of transforms' matrices are the CPU's", T, float,
     for (const Index n : {1, 5, 300, 1000}) {
       const Index rows = std::min<Index>(n, 257), cols = std::max<Index>(1, n / 2);
       const Tile<T> tile(runtime, rows, cols);
-      codelets::transform_matrix<T>({kind, n, n - rows, n - cols}, tile, {.where = Where::cuda});
+      poisson::codelets::transform_matrix<T>({kind, n, n - rows, n - cols}, tile, {.where = Where::cuda});
       runtime.wait();
       const Matrix<T> made = download(tile), expected = part_of<T>(kind, n, n - rows, n - cols, rows, cols);
-      CAPTURE(std::string(kernels::name(kind)));
+      CAPTURE(std::string(transforms::name(kind)));
       CAPTURE(n);
       CHECK(largest_difference(made, expected) <= 4 * eps<T>);
     }
@@ -515,10 +515,10 @@ TEST_CASE_TEMPLATE("gpu: products of dense matrices", T, float, double) {
       const Tile<T> a_tile = upload(runtime, a), b_tile = upload(runtime, b),
                     c_tile = upload(runtime, before);
       const Product product{rows, 4, 2, result};
-      codelets::multiply<T>(product, a_tile, b_tile, c_tile, {.where = Where::cuda});
+      poisson::codelets::multiply<T>(product, a_tile, b_tile, c_tile, {.where = Where::cuda});
       const Product whole{rows + 5, 0, 0, Result::replaces};
       const Tile<T> new_tile(runtime, rows + 5, cols);
-      codelets::multiply_anew<T>(whole, a_tile, b_tile, new_tile, {.where = Where::cuda});
+      poisson::codelets::multiply_anew<T>(whole, a_tile, b_tile, new_tile, {.where = Where::cuda});
       runtime.wait();
       CHECK(product_error(product, a, b, before, download(c_tile)) <= 1);
       CHECK(product_error(whole, a, b, before, download(new_tile)) <= 1);
@@ -530,8 +530,8 @@ TEST_CASE_TEMPLATE("gpu: rows and first columns", T, float, double) {
   const Matrix<T> from = Matrix<T>(900, 50).fill_random(1), column = Matrix<T>(900, 1).fill_random(2);
   const Tile<T> from_tile = upload(runtime, from), column_tile = upload(runtime, column),
                 rows(runtime, 400, 50);
-  codelets::copy_rows<T>(300, from_tile, rows, {.where = Where::cuda});
-  codelets::set_first_column<T>({}, column_tile, from_tile, {.where = Where::cuda});
+  poisson::codelets::copy_rows<T>(300, from_tile, rows, {.where = Where::cuda});
+  poisson::codelets::set_first_column<T>({}, column_tile, from_tile, {.where = Where::cuda});
   runtime.wait();
   const Matrix<T> copied = download(rows), whole = download(from_tile);
   for (Index i = 0; i < 900; ++i)

@@ -16,7 +16,7 @@
 #endif
 
 using namespace asterism;
-using namespace asterism::kernels;
+using namespace asterism::poisson;
 using namespace asterism::test;
 
 TEST_CASE("pivots keep 1 - m where nothing is lost for 100,000 rows") {
@@ -37,10 +37,10 @@ TEST_CASE("pivots keep 1 - m where nothing is lost for 100,000 rows") {
 TEST_CASE_TEMPLATE("solve by hand: one row, three rows", T, float, double) {
   Matrix<T> one(1, 1);
   one.fill([](Index, Index) { return 6; });
-  Matrix<double> axis = zeros(1, axis_columns), mode(1, 1), before(1, 1), after(1, 1);
-  axis(0, link_before) = 2;
-  axis(0, link_after) = 3;
-  axis(0, width_column) = 0.5;
+  Matrix<double> axis = zeros(1, grid::axis_columns), mode(1, 1), before(1, 1), after(1, 1);
+  axis(0, grid::link_before) = 2;
+  axis(0, grid::link_after) = 3;
+  axis(0, grid::width_column) = 0.5;
   mode(0, 0) = 4;
   before(0, 0) = 4;
   after(0, 0) = 5;
@@ -49,7 +49,8 @@ TEST_CASE_TEMPLATE("solve by hand: one row, three rows", T, float, double) {
 
   Matrix<T> three(3, 1);
   three.fill([](Index i, Index) { return i == 1 ? 2 : 0; });
-  const Line line = make_line(3, Condition::dirichlet, Condition::dirichlet, Centering::node, Spacing::equal);
+  const Line line = make_line(3, grid::Condition::dirichlet, grid::Condition::dirichlet,
+                              grid::Centering::node, Spacing::equal);
   cpu::solve<T>(three.inout(), line.tile().in(), zeros(1, 1).in(), 1.0, zeros(1, 1).in(), zeros(1, 1).in());
   CHECK(three(0, 0) == doctest::Approx(-1.0));
   CHECK(three(1, 0) == doctest::Approx(-2.0));
@@ -156,7 +157,8 @@ TEST_CASE_TEMPLATE("reduce gives the first and last unknown between zeros, in on
 }
 
 TEST_CASE_TEMPLATE("a NaN stays in its column", T, float, double) {
-  const Line line = make_line(40, Condition::neumann, Condition::dirichlet, Centering::cell, Spacing::equal);
+  const Line line = make_line(40, grid::Condition::neumann, grid::Condition::dirichlet, grid::Centering::cell,
+                              Spacing::equal);
   Matrix<T> v = Matrix<T>(40, columns).fill_random(9);
   v(20, 5) = std::numeric_limits<T>::quiet_NaN();
   Matrix<double> state(state_rows, columns);
@@ -201,10 +203,10 @@ void gpu_respond(Stream stream, const int&, In<double> axis, In<double> mu, Out<
 constexpr Index gpu_heights[] = {1, 2, 31, 32, 33, 64, 97, 519, 1000, 3000};
 
 std::vector<Line> gpu_lines(Index n) {
-  using enum Condition;
-  return {make_line(n, dirichlet, dirichlet, Centering::node, Spacing::equal),
-          make_line(n, neumann, dirichlet, Centering::cell, Spacing::stretched),
-          make_line(n, neumann, neumann, Centering::cell, Spacing::equal)};
+  using enum grid::Condition;
+  return {make_line(n, dirichlet, dirichlet, grid::Centering::node, Spacing::equal),
+          make_line(n, neumann, dirichlet, grid::Centering::cell, Spacing::stretched),
+          make_line(n, neumann, neumann, grid::Centering::cell, Spacing::equal)};
 }
 
 }  // namespace

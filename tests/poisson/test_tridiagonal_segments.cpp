@@ -15,7 +15,7 @@
 #endif
 
 using namespace asterism;
-using namespace asterism::kernels;
+using namespace asterism::poisson;
 using namespace asterism::test;
 
 namespace {
@@ -23,7 +23,7 @@ namespace {
 Boundary boundary_of(const Line& line, Index first, Index rows, double mu, const Column& f) {
   Boundary b;
   for (Index i = first; i < first + rows; ++i) {
-    const AxisRow& row = line.rows[at(i)];
+    const grid::AxisRow& row = line.rows[at(i)];
     b.append({row.before, row.after, row.width}, mu, row.width * static_cast<double>(f[at(i)]));
   }
   return b;
@@ -124,7 +124,8 @@ TEST_CASE("indefinite systems are solved as long as no pivot vanishes") {
 
 TEST_CASE("the smoothest modes of 49,151 rows of float32 in slabs are solved to float32 accuracy") {
   constexpr Index s = 49'151, slab = 512;
-  const Line line = make_line(s, Condition::dirichlet, Condition::dirichlet, Centering::node, Spacing::equal);
+  const Line line = make_line(s, grid::Condition::dirichlet, grid::Condition::dirichlet,
+                              grid::Centering::node, Spacing::equal);
   const Matrix<double> mu = Matrix<double>(1, 3).fill([](Index, Index k) { return k == 0 ? 0.0 : 4e-9; });
   Matrix<float> f(s, 3);
   f.fill_random(8);

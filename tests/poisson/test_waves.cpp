@@ -15,7 +15,7 @@
 #endif
 
 using namespace asterism;
-using namespace asterism::kernels;
+using namespace asterism::poisson;
 using namespace asterism::test;
 
 namespace {
@@ -38,7 +38,9 @@ Matrix<double> waves(Index n) {
 /// @param detuned what the impedance is larger by than (W4)
 Systems systems_of(const Line& line, const Matrix<double>& modes, double detuned = 1) {
   const Index n = modes.cols(), carried = line.periodic ? wave_joined_rows : beyond_rows;
-  const auto impedance = [&](Index k) { return detuned * kernels::impedance(modes(0, k), largest_link(line.rows)); };
+  const auto impedance = [&](Index k) {
+    return detuned * poisson::impedance(modes(0, k), grid::largest_link(line.rows));
+  };
   Systems systems{rows_with_waves, Matrix<double>(wave_mu_rows, n), Matrix<double>(carried, n),
                   Matrix<double>(beyond_rows, n)};
   systems.mu.fill([&](Index row, Index k) { return row == mu_row ? modes(0, k) : impedance(k); });
@@ -73,7 +75,7 @@ void check_waves(const Matrix<T>& solved, const Line& line, const Matrix<T>& f, 
     Column v, terms;
     for (Index i = 0; i < line.size(); ++i) v.push_back(static_cast<Real>(solved(i, k)));
     for (Index i = 0; i < line.size(); ++i) {
-      const AxisRow& row = line.rows[at(i)];
+      const grid::AxisRow& row = line.rows[at(i)];
       terms.push_back((2 * (row.before + row.after) + row.width * std::abs(modes(0, k))) * largest(v) + std::abs(rhs[at(i)]));
     }
     const Real allowed = Real{rounding} * largest(terms);
@@ -155,7 +157,7 @@ TEST_CASE("what a segment scatters neither gains nor loses") {
       CAPTURE(mu);
       Emitter e;
       for (Index i = 1; i + 1 < line.size(); ++i) {
-        const AxisRow& row = line.rows[at(i)];
+        const grid::AxisRow& row = line.rows[at(i)];
         e.append(rung({row.before, row.after, row.width}, mu, std::sqrt(-mu), 0.0));
       }
       const auto norm2 = [](const Wave& a) { return a.re * a.re + a.im * a.im; };
@@ -167,7 +169,8 @@ TEST_CASE("what a segment scatters neither gains nor loses") {
 }
 
 TEST_CASE("rows that are appended in several calls make the same segment") {
-  const Line line = make_line(40, Condition::dirichlet, Condition::neumann, Centering::cell, Spacing::stretched);
+  const Line line = make_line(40, grid::Condition::dirichlet, grid::Condition::neumann, grid::Centering::cell,
+                              Spacing::stretched);
   const Systems systems = systems_of(line, waves(33));
   const Matrix<double> axis = line.tile();
   const Matrix<double> f = random(40, 33, 8);

@@ -20,7 +20,7 @@
 
 namespace asterism::test {
 
-using namespace asterism::kernels;
+using namespace asterism::poisson;
 
 using Real = long double;
 using Column = std::vector<Real>;
@@ -38,52 +38,53 @@ enum class Spacing { equal, stretched };
 /// The rows of an axis, to be solved along.
 struct Line {
   std::string name;
-  std::vector<AxisRow> rows;
+  std::vector<grid::AxisRow> rows;
   bool periodic, singular;  ///< for mu = 0
 
   [[nodiscard]] Index size() const { return static_cast<Index>(rows.size()); }
   [[nodiscard]] Matrix<double> tile() const {
-    return Matrix<double>(size(), axis_columns).fill([&](Index i, Index j) {
-      const AxisRow& row = rows[at(i)];
-      return j == link_before    ? row.before
-             : j == link_after   ? row.after
-             : j == width_column ? row.width
-                                 : row.position;
+    return Matrix<double>(size(), grid::axis_columns).fill([&](Index i, Index j) {
+      const grid::AxisRow& row = rows[at(i)];
+      return j == grid::link_before    ? row.before
+             : j == grid::link_after   ? row.after
+             : j == grid::width_column ? row.width
+                                       : row.position;
     });
   }
 };
 
-inline Line make_line(Index n, Condition lower, Condition upper, Centering centering, Spacing spacing) {
-  Axis axis{n, 1.0, lower, upper, centering};
-  const auto name = [](Condition c) {
-    return std::string(c == Condition::dirichlet ? "D" : c == Condition::neumann ? "N" : "P");
+inline Line make_line(Index n, grid::Condition lower, grid::Condition upper, grid::Centering centering,
+                      Spacing spacing) {
+  grid::Axis axis{n, 1.0, lower, upper, centering};
+  const auto name = [](grid::Condition c) {
+    return std::string(c == grid::Condition::dirichlet ? "D" : c == grid::Condition::neumann ? "N" : "P");
   };
-  Line line{name(lower) + name(upper) + (centering == Centering::node ? " nodes" : " cells"),
+  Line line{name(lower) + name(upper) + (centering == grid::Centering::node ? " nodes" : " cells"),
             {},
             axis.periodic(),
-            axis.periodic() || (lower == Condition::neumann && upper == Condition::neumann)};
+            axis.periodic() || (lower == grid::Condition::neumann && upper == grid::Condition::neumann)};
   axis.length = static_cast<double>(axis.cells());
   if (spacing == Spacing::equal) {
-    line.rows = axis_rows(axis);
+    line.rows = grid::axis_rows(axis);
   } else {
     std::vector<double> x{0};
     for (Index i = 0; i < axis.cells(); ++i)
       x.push_back(x.back() + std::pow(1.1, static_cast<double>(std::abs(i % 97 - 48))));
-    line.rows = axis_rows(axis, x);
+    line.rows = grid::axis_rows(axis, x);
     line.name += " stretched";
   }
   return line;
 }
 
 inline std::vector<Line> all_lines(Index n) {
-  using enum Condition;
+  using enum grid::Condition;
   std::vector<Line> lines;
   for (const Spacing spacing : {Spacing::equal, Spacing::stretched})
-    for (const Centering centering : {Centering::node, Centering::cell}) {
+    for (const grid::Centering centering : {grid::Centering::node, grid::Centering::cell}) {
       lines.push_back(make_line(n, periodic, periodic, centering, spacing));
-      for (const Condition lower : {dirichlet, neumann})
-        for (const Condition upper : {dirichlet, neumann})
-          if (Axis{n, 1.0, lower, upper, centering}.cells() > 0)
+      for (const grid::Condition lower : {dirichlet, neumann})
+        for (const grid::Condition upper : {dirichlet, neumann})
+          if (grid::Axis{n, 1.0, lower, upper, centering}.cells() > 0)
             lines.push_back(make_line(n, lower, upper, centering, spacing));
     }
   return lines;
@@ -100,7 +101,7 @@ struct System {
   const Line& line;
   Real mu;
 
-  [[nodiscard]] const AxisRow& row(Index i) const { return line.rows[at(i)]; }
+  [[nodiscard]] const grid::AxisRow& row(Index i) const { return line.rows[at(i)]; }
   [[nodiscard]] Real diagonal(Index i) const {
     return -(Real{row(i).before} + Real{row(i).after} + Real{row(i).width} * mu);
   }

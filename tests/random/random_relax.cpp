@@ -34,7 +34,7 @@ struct Relaxation {
   std::vector<std::pair<Side, Side>> sides;  // of every axis; constants for wavefronts
   bool f32 = false, has_source = false;
   relaxation::Settings stripes;
-  mlssor::Settings layers;
+  relaxation::mlssor::Settings layers;
   wavefront::Settings tiles;
   std::vector<double> f, guess;  // numbers that the precision holds
 
@@ -100,23 +100,22 @@ void draw_settings(Draw& draw, Relaxation& r) {
     r.tiles.check_every = check_every;
     if (draw.chance(0.3)) r.tiles.direction = wavefront::Direction::symmetric;
     if (draw.chance(0.5)) {
-      kernels::WavefrontTile& tile = r.tiles.layout.emplace().tile;
+      wavefront::WavefrontTile& tile = r.tiles.layout.emplace().tile;
       tile.sweeps = draw.integer(1, 8);
       tile.points[3 - r.shape.size()] = tile.sweeps + draw.integer(0, 20);
     }
     return;
   }
-  r.stripes = {
-      .method = static_cast<relaxation::Method>(r.method),
-      .sweeps = sweeps,
-      .tolerance = tolerance,
-      .check_every = check_every,
-      .sweeps_per_task = draw.chance(0.3) ? 0 : draw.integer(1, 12),
-      .arrangement =
-          draw.pick<kernels::Arrangement>({kernels::Arrangement::natural, kernels::Arrangement::separated}),
-      .exchange =
-          draw.pick<relaxation::Exchange>({relaxation::Exchange::overlapped, relaxation::Exchange::blocking}),
-      .balance = relaxation::Balance::equal};
+  r.stripes = {.method = static_cast<relaxation::Method>(r.method),
+               .sweeps = sweeps,
+               .tolerance = tolerance,
+               .check_every = check_every,
+               .sweeps_per_task = draw.chance(0.3) ? 0 : draw.integer(1, 12),
+               .arrangement = draw.pick<relaxation::Arrangement>(
+                   {relaxation::Arrangement::natural, relaxation::Arrangement::separated}),
+               .exchange = draw.pick<relaxation::Exchange>(
+                   {relaxation::Exchange::overlapped, relaxation::Exchange::blocking}),
+               .balance = relaxation::Balance::equal};
   if (r.method == Method::sor || r.method == Method::ssor) r.stripes.omega = draw_omega(draw);
   const Index least = 2 * relaxation::ghost_rows(r.stripes.method, 1);
   if (draw.chance(0.7)) r.stripes.stripes = draw.integer(1, std::max<Index>(1, rows / least));
@@ -158,11 +157,12 @@ std::string words(const Relaxation& r) {
                                           : "",
                            r.tiles.check_every);
   else
-    settings = fmt::format("{}{} sweeps a task, {}, {}, {} stripes, a residual every {}",
-                           omega(r.stripes.omega), r.stripes.sweeps_per_task,
-                           r.stripes.arrangement == kernels::Arrangement::natural ? "natural" : "separated",
-                           r.stripes.exchange == relaxation::Exchange::overlapped ? "overlapped" : "blocking",
-                           r.stripes.stripes, r.stripes.check_every);
+    settings =
+        fmt::format("{}{} sweeps a task, {}, {}, {} stripes, a residual every {}", omega(r.stripes.omega),
+                    r.stripes.sweeps_per_task,
+                    r.stripes.arrangement == relaxation::Arrangement::natural ? "natural" : "separated",
+                    r.stripes.exchange == relaxation::Exchange::overlapped ? "overlapped" : "blocking",
+                    r.stripes.stripes, r.stripes.check_every);
   return fmt::format("{}, {} on {}, {}, {}{} sweeps, tolerance {}; {} (0: chosen)",
                      names[static_cast<int>(r.method)], fmt::join(r.shape, " x "),
                      fmt::join(r.lengths, " x "), r.f32 ? "f32" : "f64", r.has_source ? "" : "f = 0, ",
@@ -209,7 +209,8 @@ class SlowGrid {
   void relax(std::size_t i, Real omega) {
     v_[i] += omega * ((neighbours(v_, i) - f_[i]) / diagonal_ - v_[i]);
   }
-  void sweep_layers(const mlssor::Settings& settings, Real omega, kernels::Direction direction);
+  void sweep_layers(const relaxation::mlssor::Settings& settings, Real omega,
+                    relaxation::Direction direction);
 
   std::array<Index, 3> n_{1, 1, 1};
   std::array<Real, 3> weight_{};  // 1 / h^2; 0 where there is no axis
@@ -250,7 +251,8 @@ SlowGrid::SlowGrid(const Relaxation& r) {
   for (const Real f : f_) largest_.take_in(f / diagonal_);
 }
 
-void SlowGrid::sweep_layers(const mlssor::Settings& settings, Real omega, kernels::Direction direction) {
+void SlowGrid::sweep_layers(const relaxation::mlssor::Settings& settings, Real omega,
+                            relaxation::Direction direction) {
   Grid<Real> grid(n_[1], n_[2]);
   const auto offset = static_cast<std::ptrdiff_t>(stride(0));  // the plane of the two axes
   std::copy_n(v_.begin() + offset, offset, grid.v.begin());
@@ -283,9 +285,9 @@ void SlowGrid::sweep(const Relaxation& r, Real omega, Index number) {
       for (const Index which : {0, 1, 1, 0}) colour(which);
       break;
     case Method::mlssor:
-      sweep_layers(
-          r.layers, omega,
-          r.layers.alternate && number % 2 == 1 ? kernels::Direction::backward : kernels::Direction::forward);
+      sweep_layers(r.layers, omega,
+                   r.layers.alternate && number % 2 == 1 ? relaxation::Direction::backward
+                                                         : relaxation::Direction::forward);
       break;
     case Method::wavefront: {
       std::vector<std::size_t> nodes;
@@ -368,7 +370,7 @@ Result relax_by(Runtime& runtime, const Relaxation& r) {
     return relax_rows<T>(runtime, r, solver, solver.first_row() * r.shape[1],
                          solver.row_count() * r.shape[1]);
   };
-  if (r.method == Method::mlssor) return run(mlssor::Solver<T>(runtime, problem, r.layers));
+  if (r.method == Method::mlssor) return run(relaxation::mlssor::Solver<T>(runtime, problem, r.layers));
   return run(relaxation::Solver<T>(runtime, problem, r.stripes));
 }
 

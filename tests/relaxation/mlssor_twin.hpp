@@ -13,9 +13,9 @@
 
 namespace asterism::test {
 
-using kernels::Direction;
-using kernels::FivePoint;
-using kernels::Part;
+using relaxation::Direction;
+using relaxation::FivePoint;
+using relaxation::Part;
 
 constexpr std::array<std::pair<Part, Part>, 4> kinds{{{Part::first, Part::first},
                                                       {Part::first, Part::second},
@@ -107,10 +107,10 @@ class MultiLayerTwin {
   void relax(Index i, Index j) {
     const auto& v = grid_->v;
     T& x = grid_->v[grid_->place(i, j)];
-    const T sum = kernels::balance(a_, v[grid_->place(i - 1, j)], v[grid_->place(i + 1, j)],
-                                   v[grid_->place(i, j - 1)], v[grid_->place(i, j + 1)]) +
+    const T sum = relaxation::balance(a_, v[grid_->place(i - 1, j)], v[grid_->place(i + 1, j)],
+                                      v[grid_->place(i, j - 1)], v[grid_->place(i, j + 1)]) +
                   grid_->g[grid_->place(i, j)];
-    x = kernels::relaxed(omega_, x, sum);
+    x = relaxation::relaxed(omega_, x, sum);
     ++relaxed_[grid_->place(i, j)];
   }
 

@@ -17,7 +17,7 @@
 
 namespace asterism::test {
 
-using kernels::Arrangement;
+using relaxation::Arrangement;
 using relaxation::Balance;
 using relaxation::Exchange;
 using relaxation::Method;

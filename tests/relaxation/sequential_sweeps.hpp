@@ -12,7 +12,7 @@
 
 namespace asterism::test {
 
-using kernels::WavefrontArgs;
+using wavefront::WavefrontArgs;
 
 inline WavefrontArgs problem(const std::vector<Index>& shape, Index sweeps, bool has_source, bool backward) {
   WavefrontArgs args;
@@ -69,7 +69,7 @@ struct Data {
 template <class T>
 Matrix<T> swept(const WavefrontArgs& args, const Data<T>& data) {
   Matrix<T> u = data.u;
-  kernels::cpu::wavefront_sequential<T>(args, u.inout(), data.g.in());
+  wavefront::cpu::wavefront_sequential<T>(args, u.inout(), data.g.in());
   return u;
 }
 

@@ -22,7 +22,7 @@
 
 namespace asterism::test {
 
-using namespace asterism::kernels;
+using namespace asterism::relaxation;
 
 using Real = long double;
 

@@ -14,7 +14,7 @@
 #include "mlssor_twin.hpp"
 
 using namespace asterism;
-using namespace asterism::kernels;
+using namespace asterism::relaxation;
 using namespace asterism::test;
 
 namespace {

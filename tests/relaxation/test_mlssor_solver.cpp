@@ -14,18 +14,20 @@
 #include "relaxation_solves.hpp"
 
 using namespace asterism;
-using namespace asterism::kernels;
+using namespace asterism::relaxation;
 using namespace asterism::test;
 
 namespace {
 
 template <class T>
-using MultiLayerRun = Run<T, mlssor::Settings>;
+using MultiLayerRun = Run<T, relaxation::mlssor::Settings>;
 
 template <class T>
-MultiLayerRun<T> run_multi_layer(Runtime& runtime, const Problem& problem, const mlssor::Settings& settings,
-                                 const std::vector<T>& f, const std::vector<T>& guess) {
-  return test::run<T, mlssor::Solver, mlssor::Settings>(runtime, problem, settings, f, guess);
+MultiLayerRun<T> run_multi_layer(Runtime& runtime, const Problem& problem,
+                                 const relaxation::mlssor::Settings& settings, const std::vector<T>& f,
+                                 const std::vector<T>& guess) {
+  return test::run<T, relaxation::mlssor::Solver, relaxation::mlssor::Settings>(runtime, problem, settings, f,
+                                                                                guess);
 }
 
 /// Sides of all sorts.
@@ -40,7 +42,7 @@ Problem some_problem(Index m, Index n) {
 
 /// The iterate after some sweeps by definition.
 template <class T>
-std::vector<T> twin_solution(const Problem& p, const mlssor::Settings& s, const std::vector<T>& f,
+std::vector<T> twin_solution(const Problem& p, const relaxation::mlssor::Settings& s, const std::vector<T>& f,
                              const std::vector<T>& guess) {
   const Index m = p.shape[0], n = p.shape[1];
   const Discretisation a = discretise_five_point(m, n, p.lengths[0], p.lengths[1]);
@@ -103,7 +105,8 @@ TEST_CASE_TEMPLATE("the solver's iterates do not depend on stripes, workers and 
       std::vector<T> f;
       if (has_source) f = random_numbers<T>(c.m * c.n, 32);
       for (T& number : f) number *= 100;
-      mlssor::Settings settings{.subdomain = c.subdomain, .layers = c.layers, .alternate = alternate};
+      relaxation::mlssor::Settings settings{
+          .subdomain = c.subdomain, .layers = c.layers, .alternate = alternate};
       settings.omega = 1.5;
       const Index layers = c.layers > 0 ? c.layers : most_layers(c.subdomain);
       for (const Index times : {2, 5}) {
@@ -130,7 +133,8 @@ TEST_CASE("residuals are [Czapinski 2014] (4.13), and the tolerance ends the swe
   const Problem problem = some_problem(m, n);
   const std::vector<double> f = random_numbers<double>(m * n, 1), guess = random_numbers<double>(m * n, 2);
   for (const Index stripes : {1, 3}) {
-    mlssor::Settings settings{.subdomain = 8, .tolerance = 1e-9, .check_every = 8, .stripes = stripes};
+    relaxation::mlssor::Settings settings{
+        .subdomain = 8, .tolerance = 1e-9, .check_every = 8, .stripes = stripes};
     const MultiLayerRun<double> found = run_multi_layer(runtime, problem, settings, f, guess);
     CHECK(found.report.reason == Reason::solved);
     CHECK(found.report.residual_history.back() <= 1e-9);
@@ -180,7 +184,7 @@ TEST_CASE("ends other than the tolerance") {
   Runtime runtime;
   const Problem problem{.shape = {40, 40}, .lengths = {1, 1}};
   const std::vector<double> f(1600, 1.0), guess(1600, 0.0);
-  mlssor::Settings settings{.subdomain = 8, .sweeps = 10, .tolerance = 1e-10};
+  relaxation::mlssor::Settings settings{.subdomain = 8, .sweeps = 10, .tolerance = 1e-10};
   MultiLayerRun<double> found = run_multi_layer(runtime, problem, settings, f, guess);
   CHECK(found.report.reason == Reason::iteration_limit);
   CHECK(found.report.iterations == 12);  // whole sweeps of 4 layers
@@ -204,9 +208,9 @@ TEST_CASE("ends other than the tolerance") {
 TEST_CASE("what cannot be is refused") {
   Runtime runtime;
   const Problem problem{.shape = {40, 40}};
-  const auto refused = [&](mlssor::Settings settings, const char* message) {
+  const auto refused = [&](relaxation::mlssor::Settings settings, const char* message) {
     if (settings.sweeps == 0) settings.sweeps = 10;
-    CHECK_THROWS_WITH_AS((mlssor::Solver<double>(runtime, problem, settings)), message, Error);
+    CHECK_THROWS_WITH_AS((relaxation::mlssor::Solver<double>(runtime, problem, settings)), message, Error);
   };
   refused({.subdomain = 1}, "a subdomain of 1 x 1 nodes (--subdomain): it must have at least 2 x 2");
   refused({.subdomain = 8, .layers = 5},
@@ -214,50 +218,50 @@ TEST_CASE("what cannot be is refused") {
   refused({.subdomain = 8, .stripes = 6},
           "6 stripes: 40 rows are 5 whole rows of subdomains of 8, and a stripe needs one; ask for at most 5 (--stripes)");
   refused({.omega = 2.0}, "omega is 2: SOR converges for 0 < omega < 2 only");
-  CHECK_THROWS_AS((mlssor::Solver<double>(runtime, problem, {})), Error);
-  CHECK_THROWS_AS((mlssor::Solver<double>(runtime, {.shape = {0, 4}}, {.sweeps = 1})), Error);
+  CHECK_THROWS_AS((relaxation::mlssor::Solver<double>(runtime, problem, {})), Error);
+  CHECK_THROWS_AS((relaxation::mlssor::Solver<double>(runtime, {.shape = {0, 4}}, {.sweeps = 1})), Error);
 }
 
 namespace {
 
 /// A rank's workers, of unknown speed.
-std::vector<mlssor::Candidate> workers_of(int rank, int gpus, int cores) {
-  std::vector<mlssor::Candidate> workers;
+std::vector<relaxation::mlssor::Candidate> workers_of(int rank, int gpus, int cores) {
+  std::vector<relaxation::mlssor::Candidate> workers;
   for (int k = 0; k < gpus; ++k)
     workers.push_back({.rank = rank, .where = Where::cuda, .worker = k, .memory = 141e9});
   for (int k = 0; k < cores; ++k) workers.push_back({.rank = rank, .where = Where::cpu, .worker = k});
   return workers;
 }
 
-Index count(const std::vector<mlssor::Share>& shares, Where where) {
+Index count(const std::vector<relaxation::mlssor::Share>& shares, Where where) {
   return std::count_if(shares.begin(), shares.end(),
-                       [&](const mlssor::Share& share) { return share.where == where; });
+                       [&](const relaxation::mlssor::Share& share) { return share.where == where; });
 }
 
 }  // namespace
 
 TEST_CASE("who takes part: GPUs, the cores of ranks without; and a rank that has nobody is named") {
-  std::vector<mlssor::Candidate> all = workers_of(0, 2, 4);
-  for (const mlssor::Candidate& worker : workers_of(1, 0, 3)) all.push_back(worker);
-  const std::vector<mlssor::Candidate> some = mlssor::choose_workers(all, 2, 16);
+  std::vector<relaxation::mlssor::Candidate> all = workers_of(0, 2, 4);
+  for (const relaxation::mlssor::Candidate& worker : workers_of(1, 0, 3)) all.push_back(worker);
+  const std::vector<relaxation::mlssor::Candidate> some = relaxation::mlssor::choose_workers(all, 2, 16);
   REQUIRE(some.size() == 5);
   CHECK(some[1].where == Where::cuda);
   CHECK(some[2].where == Where::cpu);
   CHECK(some[2].rank == 1);
   const Index large = 2 * cuda::largest_subdomain;
-  CHECK(mlssor::choose_workers(all, 2, large).size() == 7);  // on cores
+  CHECK(relaxation::mlssor::choose_workers(all, 2, large).size() == 7);  // on cores
   // Every rank knows of all workers, and refuses.
   all = workers_of(0, 0, 4);
-  for (const mlssor::Candidate& worker : workers_of(1, 2, 0)) all.push_back(worker);
-  CHECK(mlssor::choose_workers(all, 2, 16).size() == 6);
-  CHECK_THROWS_AS(mlssor::choose_workers(all, 2, large), Error);
+  for (const relaxation::mlssor::Candidate& worker : workers_of(1, 2, 0)) all.push_back(worker);
+  CHECK(relaxation::mlssor::choose_workers(all, 2, 16).size() == 6);
+  CHECK_THROWS_AS(relaxation::mlssor::choose_workers(all, 2, large), Error);
 }
 
 TEST_CASE("the stripes: whole subdomains, in proportion, of some size and not beyond memory") {
-  const auto cut = [](const std::vector<mlssor::Candidate>& workers, Index rows, Index columns,
+  const auto cut = [](const std::vector<relaxation::mlssor::Candidate>& workers, Index rows, Index columns,
                       Index stripes = 0) {
-    return mlssor::cut_rows<double>(workers, {.shape = {rows, columns}},
-                                    {.subdomain = 16, .layers = 8, .stripes = stripes});
+    return relaxation::mlssor::cut_rows<double>(workers, {.shape = {rows, columns}},
+                                                {.subdomain = 16, .layers = 8, .stripes = stripes});
   };
   // Two GPUs share a grid that is worth it.
   CHECK(cut(workers_of(0, 2, 0), 512, 512).size() == 1);
@@ -266,13 +270,13 @@ TEST_CASE("the stripes: whole subdomains, in proportion, of some size and not be
   CHECK(cut(workers_of(0, 0, 4), 1024, 1024).size() == 4);
   CHECK(cut(workers_of(0, 0, 4), 64, 64, 4).size() == 4);
   // 16 cores of a rank without GPUs beside a GPU.
-  std::vector<mlssor::Candidate> ranks = workers_of(0, 1, 0);
-  for (const mlssor::Candidate& worker : workers_of(1, 0, 16)) ranks.push_back(worker);
+  std::vector<relaxation::mlssor::Candidate> ranks = workers_of(0, 1, 0);
+  for (const relaxation::mlssor::Candidate& worker : workers_of(1, 0, 16)) ranks.push_back(worker);
   const auto unequal = cut(ranks, 32768 + 5, 1024);
   REQUIRE(unequal.size() == 17);
   CHECK(unequal[0].rows == doctest::Approx(32768 * 200.0 / 216).epsilon(0.01));
   Index next = 0;
-  for (const mlssor::Share& share : unequal) {
+  for (const relaxation::mlssor::Share& share : unequal) {
     CHECK(share.first_row == next);
     CHECK(share.first_row % 16 == 0);
     next += share.rows;
@@ -283,7 +287,7 @@ TEST_CASE("the stripes: whole subdomains, in proportion, of some size and not be
   CHECK(large.size() == 2);
   CHECK(count(large, Where::cuda) == 2);
   CHECK(cut(workers_of(0, 0, 1), 65536, 65536).size() == 2);
-  std::vector<mlssor::Candidate> little = workers_of(0, 1, 0);
+  std::vector<relaxation::mlssor::Candidate> little = workers_of(0, 1, 0);
   little[0].memory = 1e6;
   CHECK_THROWS_AS(cut(little, 65536, 65536), Error);
 }
@@ -296,7 +300,7 @@ TEST_CASE("fewer sweeps with alternation than without, fewer with larger subdoma
   const double best = discretise_five_point(n, n, 1, 1).optimal_omega();
   const std::vector<double> f(at(n * n), -1.0), guess(at(n * n), 0.0);
   const auto sweeps = [&](Index subdomain, Index layers, bool alternate) {
-    mlssor::Settings settings{.subdomain = subdomain, .layers = layers, .alternate = alternate};
+    relaxation::mlssor::Settings settings{.subdomain = subdomain, .layers = layers, .alternate = alternate};
     settings.omega = 2 - 2 * (2 - best);
     settings.tolerance = 1e-6;
     settings.sweeps = 3000;

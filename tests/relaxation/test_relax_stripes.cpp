@@ -14,7 +14,7 @@
 #include "stripes.hpp"
 
 using namespace asterism;
-using namespace asterism::kernels;
+using namespace asterism::relaxation;
 using namespace asterism::test;
 
 TEST_CASE("weights, diagonal, radius and omega") {
@@ -173,12 +173,13 @@ TEST_CASE_TEMPLATE("gpu: stripes are filled, shown to neighbours and stored", T,
         const Part<T> expected = filled(grid, stripe, has_source);
         const PartTiles<T> tiles(runtime, Part<T>(stripe, has_source));
         const Given<T> given(grid, stripe, has_source);
-        codelets::fill_stripe<T>({stripe, grid.a.diagonal, has_source}, upload(runtime, given.f),
-                                 upload(runtime, given.initial), upload(runtime, given.frame_rows),
-                                 upload(runtime, given.frame_columns), tiles.u, tiles.other, tiles.g, on_gpu);
-        codelets::copy_edges<T>(stripe, tiles.u, tiles.top, tiles.bottom, on_gpu);
+        relaxation::codelets::fill_stripe<T>(
+            {stripe, grid.a.diagonal, has_source}, upload(runtime, given.f), upload(runtime, given.initial),
+            upload(runtime, given.frame_rows), upload(runtime, given.frame_columns), tiles.u, tiles.other,
+            tiles.g, on_gpu);
+        relaxation::codelets::copy_edges<T>(stripe, tiles.u, tiles.top, tiles.bottom, on_gpu);
         const Tile<T> stored(runtime, stripe.rows, stripe.nodes);
-        codelets::store_stripe<T>(stripe, tiles.u, stored, on_gpu);
+        relaxation::codelets::store_stripe<T>(stripe, tiles.u, stored, on_gpu);
         runtime.wait();
         CHECK(download(tiles.u) == expected.u);
         CHECK(download(tiles.other) == expected.u);
@@ -198,7 +199,7 @@ TEST_CASE_TEMPLATE("gpu: stripes are filled, shown to neighbours and stored", T,
         CHECK(download(stored) == block(grid.v, stripe.first_row + 1, 1, stripe.rows, grid.n));
 
         const Tile<T> above = upload(runtime, part.above), below = upload(runtime, part.below);
-        codelets::fill_ghosts<T>(stripe, tiles.u, above, below, on_gpu);
+        relaxation::codelets::fill_ghosts<T>(stripe, tiles.u, above, below, on_gpu);
         runtime.wait();
         cpu::fill_ghosts<T>(stripe, shown.u.inout(), part.above.in(), part.below.in());
         CHECK(download(tiles.u) == shown.u);
@@ -215,20 +216,20 @@ TEST_CASE_TEMPLATE("gpu: sums of squares", T, float, double) {
       Work task;
       task.arrangement = arrangement;
       task.has_source = has_source;
-      const Tile<SquareSum> memory(runtime, 1, residual_scratch);
+      const Tile<sums::SquareSum> memory(runtime, 1, residual_scratch);
       for_parts<T>(task, [&](const FramedGrid<T>& grid, const Work&, const Part<T>& part) {
         const ResidualArgs args{part.stripe, grid.a.along_y, grid.a.along_x, has_source};
         const PartTiles<T> tiles(runtime, part);
-        const Tile<SquareSum> sums(runtime, 1, residual_parts), again(runtime, 1, residual_parts);
-        for (const Tile<SquareSum>* result : {&sums, &again})
-          codelets::stripe_residual<T>(args, tiles.u, tiles.g, tiles.above, tiles.below, *result, memory,
-                                       on_gpu);
+        const Tile<sums::SquareSum> sums(runtime, 1, residual_parts), again(runtime, 1, residual_parts);
+        for (const Tile<sums::SquareSum>* result : {&sums, &again})
+          relaxation::codelets::stripe_residual<T>(args, tiles.u, tiles.g, tiles.above, tiles.below, *result,
+                                                   memory, on_gpu);
         runtime.wait();
         SquareSums<residual_parts> expected;
         cpu::stripe_residual<T>(args, part.u.in(), part.g.in(), part.above.in(), part.below.in(),
                                 expected.out(), {nullptr, 1, 0, 0});
-        const HostView<SquareSum> made(sums, HostView<SquareSum>::Access::read),
-            repeated(again, HostView<SquareSum>::Access::read);
+        const HostView<sums::SquareSum> made(sums, HostView<sums::SquareSum>::Access::read),
+            repeated(again, HostView<sums::SquareSum>::Access::read);
         for (Index s = 0; s < residual_parts; ++s) {
           CAPTURE(s);
           CHECK(std::abs(static_cast<double>(made(0, s).total()) - expected[s]) <= 1e-12 * expected[s]);

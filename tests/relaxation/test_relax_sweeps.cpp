@@ -13,7 +13,7 @@
 #include "stripes.hpp"
 
 using namespace asterism;
-using namespace asterism::kernels;
+using namespace asterism::relaxation;
 using namespace asterism::test;
 
 TEST_CASE_TEMPLATE("sweeps are the papers' plain loops", T, float, double) {
@@ -203,11 +203,12 @@ TEST_CASE_TEMPLATE("gpu: sweeps", T, float, double) {
       relax_whole(work, grid.a, expected);
       const PartTiles<T> tiles(runtime, part);
       if (work.jacobi)
-        codelets::jacobi<T>(work.jacobi_args(part.stripe, grid.a), tiles.u, tiles.other, tiles.g, tiles.above,
-                            tiles.below, tiles.top, tiles.bottom, on_gpu);
+        relaxation::codelets::jacobi<T>(work.jacobi_args(part.stripe, grid.a), tiles.u, tiles.other, tiles.g,
+                                        tiles.above, tiles.below, tiles.top, tiles.bottom, on_gpu);
       else
-        codelets::relax_colours<T>(work.colour_args(part.stripe, grid.a), tiles.u, tiles.other, tiles.g,
-                                   tiles.above, tiles.below, tiles.top, tiles.bottom, on_gpu);
+        relaxation::codelets::relax_colours<T>(work.colour_args(part.stripe, grid.a), tiles.u, tiles.other,
+                                               tiles.g, tiles.above, tiles.below, tiles.top, tiles.bottom,
+                                               on_gpu);
       runtime.wait();
       check_part(work, expected, tiles);
     });
@@ -226,15 +227,16 @@ TEST_CASE_TEMPLATE("gpu: the border, then the interior", T, float, double) {
       const Tile<T> memory(runtime, 1, border_scratch(stripe));
       if (work.jacobi) {
         const JacobiArgs args = work.jacobi_args(stripe, grid.a);
-        codelets::jacobi_border<T>(args, tiles.u, tiles.g, tiles.above, tiles.below, tiles.top, tiles.bottom,
-                                   memory, on_gpu);
-        codelets::jacobi_interior<T>(args, tiles.u, tiles.other, tiles.g, tiles.above, tiles.below, on_gpu);
+        relaxation::codelets::jacobi_border<T>(args, tiles.u, tiles.g, tiles.above, tiles.below, tiles.top,
+                                               tiles.bottom, memory, on_gpu);
+        relaxation::codelets::jacobi_interior<T>(args, tiles.u, tiles.other, tiles.g, tiles.above,
+                                                 tiles.below, on_gpu);
       } else {
         const ColourArgs args = work.colour_args(stripe, grid.a);
-        codelets::relax_colours_border<T>(args, tiles.u, tiles.g, tiles.above, tiles.below, tiles.top,
-                                          tiles.bottom, memory, on_gpu);
-        codelets::relax_colours_interior<T>(args, tiles.u, tiles.other, tiles.g, tiles.above, tiles.below,
-                                            on_gpu);
+        relaxation::codelets::relax_colours_border<T>(args, tiles.u, tiles.g, tiles.above, tiles.below,
+                                                      tiles.top, tiles.bottom, memory, on_gpu);
+        relaxation::codelets::relax_colours_interior<T>(args, tiles.u, tiles.other, tiles.g, tiles.above,
+                                                        tiles.below, on_gpu);
       }
       runtime.wait();
       check_part(work, expected, tiles);
@@ -254,8 +256,9 @@ TEST_CASE_TEMPLATE("gpu: stale ghost rows", T, float, double) {
         Part<T> expected = part;
         relax_whole(work, grid.a, expected);
         const PartTiles<T> tiles(runtime, part);
-        codelets::relax_colours<T>(work.colour_args(part.stripe, grid.a), tiles.u, tiles.other, tiles.g,
-                                   tiles.above, tiles.below, tiles.top, tiles.bottom, on_gpu);
+        relaxation::codelets::relax_colours<T>(work.colour_args(part.stripe, grid.a), tiles.u, tiles.other,
+                                               tiles.g, tiles.above, tiles.below, tiles.top, tiles.bottom,
+                                               on_gpu);
         runtime.wait();
         check_part(work, expected, tiles);
       });

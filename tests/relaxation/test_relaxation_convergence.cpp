@@ -55,7 +55,7 @@ TEST_CASE("n = 128: the error falls by the spectral radius every sweep" * doctes
   Runtime runtime;
   const Index n = 128;
   const double h = 1.0 / static_cast<double>(n + 1), c = std::cos(pi * h);
-  const kernels::Discretisation grid = kernels::discretise_five_point(n, n, 1, 1);
+  const relaxation::Discretisation grid = relaxation::discretise_five_point(n, n, 1, 1);
 
   SUBCASE("Jacobi: cos(pi h)") {
     // The slowest mode is left after some thousand sweeps, with its counterpart of eigenvalue -cos(pi h): an
@@ -89,7 +89,7 @@ TEST_CASE("other omegas: spectral_radius is what is observed, and symmetric SOR 
           doctest::skip(shape_is("mpi"))) {
   Runtime runtime;
   const Index n = 32;
-  const double radius = kernels::discretise_five_point(n, n, 1, 1).jacobi_radius;
+  const double radius = relaxation::discretise_five_point(n, n, 1, 1).jacobi_radius;
   const auto observed = [&](Method method, double omega) {
     ErrorNorms error(runtime, n, {.method = method, .omega = omega});
     const double before = error.after(1200);
@@ -364,7 +364,7 @@ TEST_CASE("sweeps end soon after a task has failed, on all ranks") {
   const relaxation::ResidualSums sums(runtime, shares);
   const Tile<double> tile(runtime, 1, 1, runtime.ranks() - 1);
   const auto set_sums = [&](Index number) {
-    relaxation::set(runtime, sums.sums(0, number), [](Index, Index) { return kernels::SquareSum{1, {}}; });
+    relaxation::set(runtime, sums.sums(0, number), [](Index, Index) { return sums::SquareSum{1, {}}; });
   };
   Index calls = 0;
   const relaxation::Steps steps{.load = [] {},

@@ -120,7 +120,7 @@ TEST_CASE("cores with a disk behind little memory: all tiles of a task, for all 
   const Cut cut = relaxation::cut_rows<double>(cores, problem, {.sweeps = 4, .check_every = 4});
   CHECK(cut.shares.size() >= 12);
   for (const relaxation::Share& share : cut.shares) {
-    const kernels::Stripe stripe{.rows = share.rows, .nodes = 3000, .halo = cut.halo};
+    const relaxation::Stripe stripe{.rows = share.rows, .nodes = 3000, .halo = cut.halo};
     CHECK(8 * (3 * stripe.tile_rows() * stripe.tile_cols() + 4 * cut.halo * stripe.tile_cols()) < 64e6 / 3);
   }
   const auto refuses = [&](const std::vector<Candidate>& workers, Index stripes, const char* what) {
@@ -156,7 +156,7 @@ TEST_CASE("little memory: no more stripes than it asks for, of fewer sweeps; or 
 }
 
 TEST_CASE("no stripe is higher than its worker's memory allows, nor a tile larger than StarPU counts") {
-  const kernels::Stripe plain{.nodes = 4096, .halo = 1, .arrangement = Arrangement::natural};
+  const relaxation::Stripe plain{.nodes = 4096, .halo = 1, .arrangement = Arrangement::natural};
   const Candidate small{.where = Where::cuda, .memory = 256e6}, core{.where = Where::cpu};
   const Index rows = relaxation::most_rows(small, plain, 8);
   CHECK(5 * rows * 4096 * 8 <= 0.9 * 256e6);
@@ -179,7 +179,7 @@ TEST_CASE("no stripe is higher than its worker's memory allows, nor a tile large
       const Cut cut = relaxation::cut_rows<double>(
           unequal, {.shape = {n, n}},
           {.sweeps = 1000, .check_every = 1000, .sweeps_per_task = per_task, .stripes = 0});
-      const kernels::Stripe stripe{.nodes = n, .halo = cut.halo};
+      const relaxation::Stripe stripe{.nodes = n, .halo = cut.halo};
       Index next = 0;
       for (const relaxation::Share& share : cut.shares) {
         CHECK(share.first_row == next);

@@ -14,7 +14,7 @@
 
 namespace asterism::test {
 
-using namespace asterism::kernels;
+using namespace asterism::grid;
 
 using Real = long double;
 using Reals = std::vector<Real>;

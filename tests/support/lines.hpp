@@ -16,7 +16,7 @@
 
 namespace asterism::test {
 
-using kernels::Transform;
+using transforms::Transform;
 
 inline const std::initializer_list<Transform> kinds = {
     Transform::dst1, Transform::dst2, Transform::dst3, Transform::dst4, Transform::dct1,
@@ -60,8 +60,8 @@ struct LineArray {
       for (Index j = 0; j < layout.length; ++j) use(line, j, (*this)(line, j));
   }
 
-  kernels::Lines<T> view() { return shape(data.data() + margin); }
-  [[nodiscard]] kernels::Lines<T> shape(T* first = nullptr) const {
+  transforms::Lines<T> view() { return shape(data.data() + margin); }
+  [[nodiscard]] transforms::Lines<T> shape(T* first = nullptr) const {
     return {first, layout.count, layout.distance(), layout.length, layout.stride(), layout.width};
   }
 
@@ -90,7 +90,7 @@ LineArray<T> random_rows(Index count, Index n, Index margin = 0) {
 
 template <class T>
 void transform(Transform kind, LineArray<T>& lines) {
-  kernels::cpu::transform(kind, lines.view());
+  transforms::cpu::transform(kind, lines.view());
 }
 
 template <class T>

@@ -5,7 +5,7 @@
 #include <array>
 #include <limits>
 
-#include "codelets/common/sums.hpp"
+#include "codelets/sums/sums.hpp"
 
 namespace asterism::test {
 
@@ -17,13 +17,13 @@ class SquareSums {
     const double nan = std::numeric_limits<double>::quiet_NaN();
     sums_.fill({nan, {nan, nan}});
   }
-  [[nodiscard]] Out<kernels::SquareSum> out() { return {sums_.data(), 1, count, count}; }
+  [[nodiscard]] Out<sums::SquareSum> out() { return {sums_.data(), 1, count, count}; }
   [[nodiscard]] double operator[](Index s) const {
     return static_cast<double>(sums_[static_cast<std::size_t>(s)].total());
   }
 
  private:
-  std::array<kernels::SquareSum, static_cast<std::size_t>(count)> sums_;
+  std::array<sums::SquareSum, static_cast<std::size_t>(count)> sums_;
 };
 
 }  // namespace asterism::test

@@ -25,7 +25,7 @@
 #endif
 
 using namespace asterism;
-using kernels::Transform;
+using transforms::Transform;
 
 namespace {
 
@@ -44,7 +44,7 @@ Index length(Transform kind, int bits) {
 /// (T1), as it stands.
 class Definition {
  public:
-  Definition(Transform kind, Index n) : kind_(kind), n_(n), quarter_(2 * kernels::fft_length(kind, n)) {
+  Definition(Transform kind, Index n) : kind_(kind), n_(n), quarter_(2 * transforms::fft_length(kind, n)) {
     for (Index i = 0; i < 4 * quarter_; ++i)
       cosines_.push_back(std::cos(std::numbers::pi_v<long double> * static_cast<long double>(i) /
                                   static_cast<long double>(2 * quarter_)));
@@ -150,12 +150,12 @@ double tolerance(int bits) { return 1 + 0.5 * bits; }  // measured: up to 3
 
 /// What a kernel's block does, phase after phase and thread after thread.
 template <class Kinds, class T, int... phase>
-void run_block(const kernels::cuda::BlockLines<T>& lines, Transform kind, int threads,
+void run_block(const transforms::cuda::BlockLines<T>& lines, Transform kind, int threads,
                std::integer_sequence<int, phase...>) {
-  static const auto tables = kernels::cuda::LineTables::make<T>();
+  static const auto tables = transforms::cuda::LineTables::make<T>();
   constexpr T poison = std::numeric_limits<T>::quiet_NaN();
-  std::vector<kernels::Complex<T>> shared(static_cast<std::size_t>(lines.pitch) << lines.log_lines,
-                                          {poison, poison});
+  std::vector<transforms::Complex<T>> shared(static_cast<std::size_t>(lines.pitch) << lines.log_lines,
+                                             {poison, poison});
   const auto run = [&](auto p) {
     for (int thread = 0; thread < threads; ++thread)
       Kinds::template run<decltype(p)::value>(lines, kind, shared.data(), tables.data(), thread, threads);
@@ -165,8 +165,8 @@ void run_block(const kernels::cuda::BlockLines<T>& lines, Transform kind, int th
 
 template <class T, int bits>
 void check_phases() {
-  using Even = kernels::cuda::EvenKinds<T, bits>;
-  using First = kernels::cuda::FirstKinds<T, bits>;
+  using Even = transforms::cuda::EvenKinds<T, bits>;
+  using First = transforms::cuda::FirstKinds<T, bits>;
   struct Shape {
     Index lines;
     int log_lines, threads, gap;
@@ -174,7 +174,7 @@ void check_phases() {
   for (const Transform kind : kinds)
     for (const bool side_by_side : {false, true})
       for (const auto& [lines, log_lines, threads, gap] : {Shape{1, 0, 64, 0}, Shape{3, 2, 37, 2}}) {
-        CAPTURE(kernels::name(kind));
+        CAPTURE(transforms::name(kind));
         CAPTURE(bits);
         CAPTURE(side_by_side);
         CAPTURE(lines);
@@ -184,16 +184,16 @@ void check_phases() {
         auto y = std::vector<T>(x.size(), std::numeric_limits<T>::quiet_NaN());
         const auto before = y;
         const Index apart = side_by_side ? 1 : layout.distance();
-        kernels::cuda::BlockLines<T> block{x.data() + layout.first(),
-                                           y.data() + layout.first(),
-                                           apart,
-                                           apart,
-                                           static_cast<int>(layout.stride()),
-                                           static_cast<int>(layout.stride()),
-                                           static_cast<int>(lines),
-                                           log_lines,
-                                           side_by_side,
-                                           (is_first(kind) ? First::numbers : Even::numbers) + gap};
+        transforms::cuda::BlockLines<T> block{x.data() + layout.first(),
+                                              y.data() + layout.first(),
+                                              apart,
+                                              apart,
+                                              static_cast<int>(layout.stride()),
+                                              static_cast<int>(layout.stride()),
+                                              static_cast<int>(lines),
+                                              log_lines,
+                                              side_by_side,
+                                              (is_first(kind) ? First::numbers : Even::numbers) + gap};
         if (is_first(kind))
           run_block<First>(block, kind, threads, std::make_integer_sequence<int, First::phases>{});
         else
@@ -214,29 +214,29 @@ TEST_CASE_TEMPLATE("line transform: what the threads do equals the sum that defi
 }
 
 TEST_CASE_TEMPLATE("line transform: threads that go together meet in no bank", T, float, double) {
-  constexpr int together = 128 / static_cast<int>(sizeof(kernels::Complex<T>));
+  constexpr int together = 128 / static_cast<int>(sizeof(transforms::Complex<T>));
   constexpr int bits = sizeof(T) == 8 ? 11 : 12;  // float32's other lengths meet once in some passes
   const auto check = [](auto place) {
     for (int thread = 0; thread < together; ++thread)
       for (int other = 0; other < thread; ++other)
-        CHECK(kernels::cuda::slot<T>(place(thread)) % together !=
-              kernels::cuda::slot<T>(place(other)) % together);
+        CHECK(transforms::cuda::slot<T>(place(thread)) % together !=
+              transforms::cuda::slot<T>(place(other)) % together);
   };
-  for (int pass = 0; pass < kernels::cuda::pass_count(bits, 4); ++pass) {
+  for (int pass = 0; pass < transforms::cuda::pass_count(bits, 4); ++pass) {
     CAPTURE(pass);
-    const int radix = kernels::cuda::pass_radix(bits, 4, pass),
-              stride = kernels::cuda::pass_stride(bits, 4, pass);
+    const int radix = transforms::cuda::pass_radix(bits, 4, pass),
+              stride = transforms::cuda::pass_stride(bits, 4, pass);
     check([=](int t) { return t >> stride << (stride + radix) | (t & ((1 << stride) - 1)); });
   }
-  check([](int k) { return kernels::cuda::fft_place<bits, 4>(k); });
+  check([](int k) { return transforms::cuda::fft_place<bits, 4>(k); });
 }
 
 #ifdef ASTERISM_WITH_CUDA
 
 TEST_CASE("line transform: which lines fit") {
-  using kernels::cuda::line_transform_fits;
+  using transforms::cuda::line_transform_fits;
   for (const Transform kind : kinds) {
-    CAPTURE(kernels::name(kind));
+    CAPTURE(transforms::name(kind));
     for (int bits = 3; bits <= 10; ++bits)
       for (const Index width : {1, 2, 3, 511}) {
         const Index n = length(kind, bits);
@@ -263,18 +263,18 @@ template <class T>
 void gpu_in_place(Stream stream, const Call& call, InOut<T> memory) {
   const Layout& l = call.layout;
   T* const first = memory.data + l.first();
-  kernels::cuda::line_transform<T>(stream, call.kind,
-                                   {first, l.count, l.distance(), l.n, l.stride(), l.width},
-                                   {first, l.count, l.distance(), l.n, l.stride(), l.width});
+  transforms::cuda::line_transform<T>(stream, call.kind,
+                                      {first, l.count, l.distance(), l.n, l.stride(), l.width},
+                                      {first, l.count, l.distance(), l.n, l.stride(), l.width});
 }
 
 /// From lines without gaps between them.
 template <class T>
 void gpu_out_of_place(Stream stream, const Call& call, In<T> from, InOut<T> to) {
   const Layout& l = call.layout;
-  kernels::cuda::line_transform<T>(stream, call.kind,
-                                   {from.data, l.count, l.n * l.width, l.n, l.width, l.width},
-                                   {to.data + l.first(), l.count, l.distance(), l.n, l.stride(), l.width});
+  transforms::cuda::line_transform<T>(stream, call.kind,
+                                      {from.data, l.count, l.n * l.width, l.n, l.width, l.width},
+                                      {to.data + l.first(), l.count, l.distance(), l.n, l.stride(), l.width});
 }
 
 template <class T>
@@ -322,10 +322,10 @@ TEST_CASE_TEMPLATE("gpu: line transform equals the sum that defines it", T, floa
       for (const auto& [count, width] :
            {std::pair<Index, Index>{bits < 9 ? 35 : 3, 1}, std::pair<Index, Index>{1, 3},
             std::pair<Index, Index>{2, bits < 9 ? 37 : 17}}) {
-        CAPTURE(kernels::name(kind));
+        CAPTURE(transforms::name(kind));
         CAPTURE(n);
         CAPTURE(width);
-        if (!kernels::cuda::line_transform_fits<T>(kind, n, width)) continue;  // the longest
+        if (!transforms::cuda::line_transform_fits<T>(kind, n, width)) continue;  // the longest
         const Layout layout{count, width, n};
         const Index step = n < 200 ? 1 : n / 20;
         const auto x = noise<T>(layout.size(), n);
@@ -355,19 +355,19 @@ TEST_CASE_TEMPLATE("gpu: line transform and its inverse, many lines", T, float, 
     for (const auto& [bits, count, width] :
          {std::tuple{3, Index{100'001}, Index{1}}, std::tuple{9, Index{1001}, Index{1}},
           std::tuple{7, Index{3}, Index{1001}}, std::tuple{13, Index{150}, Index{1}}}) {
-      CAPTURE(kernels::name(kind));
+      CAPTURE(transforms::name(kind));
       const Layout layout{count, width, length(kind, bits)};
       const auto x = noise<T>(layout.size(), bits);
       auto y = x;
       gpu.in_place(kind, layout, y);
-      gpu.in_place(kernels::inverse(kind), layout, y);
+      gpu.in_place(transforms::inverse(kind), layout, y);
       double difference = 0, norm = 0;
       for (Index g = 0; g < count; ++g)
         for (Index line = 0; line < width; ++line)
           for (Index j = 0; j < layout.n; ++j) {
             const auto v = static_cast<double>(x[layout.at(g, line, j)]),
                        d = static_cast<double>(y[layout.at(g, line, j)]) /
-                               kernels::round_trip(kind, layout.n) -
+                               transforms::round_trip(kind, layout.n) -
                            v;
             difference += d * d;
             norm += v * v;

@@ -82,7 +82,7 @@ TEST_CASE_TEMPLATE("transforms: by hand", T, float, double) {
 TEST_CASE_TEMPLATE("transforms: equal the sums that define them", T, float, double) {
   Worst worst;  // over the tolerance
   for (const Transform kind : kinds) {
-    CAPTURE(std::string(kernels::name(kind)));
+    CAPTURE(std::string(transforms::name(kind)));
     for (const Index n : lengths)
       for (const LineLayout& layout : layouts(n)) {
         CAPTURE(n);
@@ -101,19 +101,19 @@ TEST_CASE_TEMPLATE("transforms: equal the sums that define them", T, float, doub
 
 TEST_CASE_TEMPLATE("transforms: there and back is a multiple of the identity", T, float, double) {
   for (const Transform kind : kinds) {
-    CAPTURE(std::string(kernels::name(kind)));
+    CAPTURE(std::string(transforms::name(kind)));
     for (const Index n : lengths) {
       CAPTURE(n);
       const auto x = random_lines<T>({.count = 2, .length = n, .width = 2});
       auto y = x;
-      kernels::cpu::plan_transform(kind, y.shape());
+      transforms::cpu::plan_transform(kind, y.shape());
       transform(kind, y);
-      transform(kernels::inverse(kind), y);
+      transform(transforms::inverse(kind), y);
       y.for_each(
-          [&](Index, Index, T& point) { point = static_cast<T>(point / kernels::round_trip(kind, n)); });
+          [&](Index, Index, T& point) { point = static_cast<T>(point / transforms::round_trip(kind, n)); });
       CHECK(relative_error(y, x) < 2 * tolerance<T>(n));
-      CHECK(kernels::inverse(kernels::inverse(kind)) == kind);
-      CHECK(kernels::round_trip(kind, n) == kernels::round_trip(kernels::inverse(kind), n));
+      CHECK(transforms::inverse(transforms::inverse(kind)) == kind);
+      CHECK(transforms::round_trip(kind, n) == transforms::round_trip(transforms::inverse(kind), n));
     }
   }
 }
@@ -121,16 +121,16 @@ TEST_CASE_TEMPLATE("transforms: there and back is a multiple of the identity", T
 TEST_CASE("transforms: have names of their own") {
   for (const Transform a : kinds)
     for (const Transform b : kinds)
-      CHECK((std::string_view(kernels::name(a)) == kernels::name(b)) == (a == b));
+      CHECK((std::string_view(transforms::name(a)) == transforms::name(b)) == (a == b));
 }
 
 TEST_CASE_TEMPLATE("transforms: no lines, no points", T, float, double) {
   auto x = random_rows<T>(1, 5);
   const auto before = x.data;
   for (const Transform kind : kinds) {
-    kernels::cpu::transform<T>(kind, {x.data.data(), 0, 5, 5, 1, 1});
-    kernels::cpu::transform<T>(kind, {x.data.data(), 1, 5, 0, 1, 1});
-    kernels::cpu::transform<T>(kind, {x.data.data(), 1, 5, 5, 1, 0});
+    transforms::cpu::transform<T>(kind, {x.data.data(), 0, 5, 5, 1, 1});
+    transforms::cpu::transform<T>(kind, {x.data.data(), 1, 5, 0, 1, 1});
+    transforms::cpu::transform<T>(kind, {x.data.data(), 1, 5, 5, 1, 0});
   }
   CHECK(x.data == before);
 }
@@ -162,7 +162,7 @@ TEST_CASE_TEMPLATE("transforms: many threads at once", T, float, double) {
   const std::initializer_list<Index> unplanned = {719, 720, 20'000};
   for (const Transform kind : kinds)
     for (const Index n : unplanned) {
-      CAPTURE(std::string(kernels::name(kind)));
+      CAPTURE(std::string(transforms::name(kind)));
       CAPTURE(n);
       const auto x = random_lines<T>({.count = 2, .length = n, .width = 3});
       std::vector<LineArray<T>> results(8, x);
@@ -183,26 +183,26 @@ namespace {
 template <class T>
 struct Arguments {
   Transform kind;
-  kernels::Lines<T> from, to;  ///< shapes alone
+  transforms::Lines<T> from, to;  ///< shapes alone
 };
 
 /// A shape, moved to where a task finds its lines.
 template <class T, class Number>
-kernels::Lines<Number> lines_at(const kernels::Lines<T>& shape, Number* data) {
+transforms::Lines<Number> lines_at(const transforms::Lines<T>& shape, Number* data) {
   return {data, shape.count, shape.distance, shape.length, shape.stride, shape.width};
 }
 
 template <class T>
 void gpu_in_place(Stream stream, const Arguments<T>& a, InOut<T> data, Scratch<T> work) {
   T* const first = data.data + LineArray<T>::margin;
-  kernels::cuda::transform<T>(stream, a.kind, lines_at<T, const T>(a.to, first), lines_at(a.to, first),
-                              work.data);
+  transforms::cuda::transform<T>(stream, a.kind, lines_at<T, const T>(a.to, first), lines_at(a.to, first),
+                                 work.data);
 }
 
 template <class T>
 void gpu_out_of_place(Stream stream, const Arguments<T>& a, In<T> from, InOut<T> to, Scratch<T> work) {
-  kernels::cuda::transform<T>(stream, a.kind, lines_at(a.from, from.data + LineArray<T>::margin),
-                              lines_at(a.to, to.data + LineArray<T>::margin), work.data);
+  transforms::cuda::transform<T>(stream, a.kind, lines_at(a.from, from.data + LineArray<T>::margin),
+                                 lines_at(a.to, to.data + LineArray<T>::margin), work.data);
 }
 
 template <class T>
@@ -227,7 +227,7 @@ class Gpu {
     LineArray<T> to(layout, std::numeric_limits<T>::quiet_NaN());
     {
       // As much as more lines want is enough.
-      kernels::Lines<T> more = from.shape();
+      transforms::Lines<T> more = from.shape();
       more.count += 5;
       Tile<T> work(runtime_, 1, scratch(kind, more));
       const auto from_size = static_cast<Index>(from.data.size()),
@@ -250,8 +250,8 @@ class Gpu {
     return options;
   }
 
-  static Index scratch(Transform kind, const kernels::Lines<T>& shape) {
-    return std::max<Index>(1, kernels::cuda::transform_scratch<T>(kind, shape));
+  static Index scratch(Transform kind, const transforms::Lines<T>& shape) {
+    return std::max<Index>(1, transforms::cuda::transform_scratch<T>(kind, shape));
   }
 
   static std::string name(const char* operation) {
@@ -267,7 +267,7 @@ TEST_CASE_TEMPLATE("gpu: transforms equal the sums that define them", T, float, 
   Gpu<T> gpu;
   Worst worst;  // over the tolerance
   for (const Transform kind : kinds) {
-    CAPTURE(std::string(kernels::name(kind)));
+    CAPTURE(std::string(transforms::name(kind)));
     for (const Index n : lengths)
       for (const LineLayout& layout : layouts(n)) {
         CAPTURE(n);
@@ -301,12 +301,12 @@ TEST_CASE_TEMPLATE("gpu: transforms of many short and of long lines equal the CP
           LineLayout{.count = 2, .length = 1023, .width = 1021},
           LineLayout{.count = 5, .length = 49'151, .width = 1},
           LineLayout{.count = 1, .length = 49'152, .width = 9}}) {
-      CAPTURE(std::string(kernels::name(kind)));
+      CAPTURE(std::string(transforms::name(kind)));
       CAPTURE(layout.length);
       const auto x = random_lines<T>(layout);
       auto expected = x;
       transform(kind, expected);
-      kernels::cuda::plan_transform<T>(kind, x.shape());
+      transforms::cuda::plan_transform<T>(kind, x.shape());
       CHECK(relative_error(gpu.in_place(kind, x), expected) < tolerance<T>(layout.length));
     }
 }
@@ -319,8 +319,8 @@ TEST_CASE_TEMPLATE("gpu: working memory is bounded, and fewer lines want no more
       for (Index count = 1; count <= 1'000'000; count *= 7) {
         CAPTURE(n);
         CAPTURE(count);
-        const Index scratch =
-            kernels::cuda::transform_scratch<T>(kind, kernels::Lines<T>{nullptr, count, n * 3, n, 3, 3});
+        const Index scratch = transforms::cuda::transform_scratch<T>(
+            kind, transforms::Lines<T>{nullptr, count, n * 3, n, 3, 3});
         CHECK(scratch >= before);
         CHECK(scratch * static_cast<Index>(sizeof(T)) < bound);
         before = scratch;

@@ -19,26 +19,26 @@ TEST_CASE_TEMPLATE("sine transform: large primes cost no accuracy", T, float, do
   constexpr double unit_roundoff = std::numeric_limits<T>::epsilon() / 2;
   for (const Index N : {37, 101, 127, 257, 509, 998, 1021, 4097, 10007}) {
     CAPTURE(N);
-    CHECK(kernels::has_large_prime(N));
+    CHECK(transforms::has_large_prime(N));
     const auto x = random_rows<T>(2, N - 1);
     auto y = x;
     dst(y);
     CHECK(error_by_definition(Transform::dst1, y, x) < 1.5 * unit_roundoff);
   }
-  for (const Index N : {1, 2, 31, 1000, 4096, 49152}) CHECK_FALSE(kernels::has_large_prime(N));
+  for (const Index N : {1, 2, 31, 1000, 4096, 49152}) CHECK_FALSE(transforms::has_large_prime(N));
 }
 
 TEST_CASE("sine transform: the high part of a chirp convolution is exact") {
   for (const Index N : {37, 1021, 4097, 49157}) {
     CAPTURE(N);
-    const kernels::cpu::ChirpConvolution& convolve = kernels::cpu::chirp_convolution(N);
-    const kernels::Chirp& chirp = convolve.chirp();
+    const transforms::cpu::ChirpConvolution& convolve = transforms::cpu::chirp_convolution(N);
+    const transforms::Chirp& chirp = convolve.chirp();
     const auto lines = convolve.lines();
     const auto noise = random_rows<double>(2, 2 * N);
     for (Index j = 0; j < 2 * chirp.M; ++j) lines.in[j] = {0, 0};
     for (Index j = 0; j < N; ++j)  // as large as (C2) allows
-      lines.in[j] = kernels::to_grid(kernels::Complex<double>{2 * noise(0, 2 * j), 2 * noise(0, 2 * j + 1)},
-                                     chirp.grid().coarse);
+      lines.in[j] = transforms::to_grid(
+          transforms::Complex<double>{2 * noise(0, 2 * j), 2 * noise(0, 2 * j + 1)}, chirp.grid().coarse);
     convolve(lines);
     Worst farthest;  // from the grid, in units of its spacing
     for (Index k = 0; 2 * k < N; ++k)

@@ -19,33 +19,35 @@ namespace {
 /// What the CUDA kernels do, with a slow DFT.
 template <Transform kind>
 std::vector<double> by_folding(const std::vector<double>& x) {
-  using kernels::FftKind;
+  using transforms::FftKind;
   using Number = std::complex<long double>;
-  const auto n = static_cast<Index>(x.size()), N = kernels::fft_length(kind, n);
-  const Index numbers = kernels::fft_numbers(kind, n);
+  const auto n = static_cast<Index>(x.size()), N = transforms::fft_length(kind, n);
+  const Index numbers = transforms::fft_numbers(kind, n);
   const auto at = [](const auto& table, Index i) { return table[static_cast<std::size_t>(i)]; };
   const auto rotation = [&](const auto& table, Index p) {
-    return table.empty() ? kernels::Complex<double>{} : at(table, p);
+    return table.empty() ? transforms::Complex<double>{} : at(table, p);
   };
 
   const double nan = std::numeric_limits<double>::quiet_NaN();
   std::vector<double> sequence(static_cast<std::size_t>(2 * numbers),
                                nan);  // parts of complex numbers, or reals
   const auto put = [&](Index i, auto value) {
-    if (i == kernels::nowhere) return;
-    if constexpr (kernels::folds_to_real(kind)) {
+    if (i == transforms::nowhere) return;
+    if constexpr (transforms::folds_to_real(kind)) {
       sequence.at(static_cast<std::size_t>(i)) = value;
     } else {
       sequence.at(static_cast<std::size_t>(2 * i)) = value.re;
       sequence.at(static_cast<std::size_t>(2 * i + 1)) = value.im;
     }
   };
-  const auto fold_rotations = kernels::fold_rotations<double>(kind, n);
-  for (Index p = 0; p < kernels::fold_pairs(kind, n); ++p) {
-    const auto from = kernels::fold_from(kind, n, p), to = kernels::fold_to(kind, n, p);
-    const auto point = [&](Index i) { return i == kernels::nowhere ? 0 : x.at(static_cast<std::size_t>(i)); };
-    const auto pair =
-        kernels::fold<kind, double>(n, p, point(from.first), point(from.second), rotation(fold_rotations, p));
+  const auto fold_rotations = transforms::fold_rotations<double>(kind, n);
+  for (Index p = 0; p < transforms::fold_pairs(kind, n); ++p) {
+    const auto from = transforms::fold_from(kind, n, p), to = transforms::fold_to(kind, n, p);
+    const auto point = [&](Index i) {
+      return i == transforms::nowhere ? 0 : x.at(static_cast<std::size_t>(i));
+    };
+    const auto pair = transforms::fold<kind, double>(n, p, point(from.first), point(from.second),
+                                                     rotation(fold_rotations, p));
     put(to.first, pair.first);
     put(to.second, pair.second);
   }
@@ -56,7 +58,7 @@ std::vector<double> by_folding(const std::vector<double>& x) {
   };
   std::vector<double> spectrum(sequence.size(), nan);
   const auto complex_at = [&](Index i) { return Number(at(sequence, 2 * i), at(sequence, 2 * i + 1)); };
-  if (kernels::fft_kind(kind) == FftKind::to_real) {
+  if (transforms::fft_kind(kind) == FftKind::to_real) {
     for (Index j = 0; j < N; ++j) {
       long double sum = at(sequence, 0);  // whose imaginary part does not count
       for (Index k = 1; 2 * k <= N; ++k)
@@ -67,38 +69,39 @@ std::vector<double> by_folding(const std::vector<double>& x) {
     for (Index k = 0; k < numbers; ++k) {
       Number sum = 0;
       for (Index j = 0; j < N; ++j)
-        sum +=
-            (kernels::folds_to_real(kind) ? Number(at(sequence, j)) : complex_at(j)) * std::conj(unit(j * k));
-      if (N == 1 && kernels::folds_to_real(kind)) sum.imag(at(sequence, 1));  // no FFT then
+        sum += (transforms::folds_to_real(kind) ? Number(at(sequence, j)) : complex_at(j)) *
+               std::conj(unit(j * k));
+      if (N == 1 && transforms::folds_to_real(kind)) sum.imag(at(sequence, 1));  // no FFT then
       spectrum[static_cast<std::size_t>(2 * k)] = static_cast<double>(sum.real());
       spectrum[static_cast<std::size_t>(2 * k + 1)] = static_cast<double>(sum.imag());
     }
   }
 
   std::vector<double> y(x.size(), nan);
-  const auto unfold_rotations = kernels::unfold_rotations<double>(kind, n);
-  for (Index p = 0; p < kernels::unfold_pairs(kind, n); ++p) {
-    const auto from = kernels::unfold_from(kind, n, p), to = kernels::unfold_to(kind, n, p);
+  const auto unfold_rotations = transforms::unfold_rotations<double>(kind, n);
+  for (Index p = 0; p < transforms::unfold_pairs(kind, n); ++p) {
+    const auto from = transforms::unfold_from(kind, n, p), to = transforms::unfold_to(kind, n, p);
     const auto number = [&](Index i) {
-      if constexpr (kernels::unfolds_real(kind)) {
-        return i == kernels::nowhere ? 0 : spectrum.at(static_cast<std::size_t>(i));
+      if constexpr (transforms::unfolds_real(kind)) {
+        return i == transforms::nowhere ? 0 : spectrum.at(static_cast<std::size_t>(i));
       } else {
-        if (i == kernels::nowhere) return kernels::Complex<double>{0, 0};
-        return kernels::Complex<double>{spectrum.at(static_cast<std::size_t>(2 * i)),
-                                        spectrum.at(static_cast<std::size_t>(2 * i + 1))};
+        if (i == transforms::nowhere) return transforms::Complex<double>{0, 0};
+        return transforms::Complex<double>{spectrum.at(static_cast<std::size_t>(2 * i)),
+                                           spectrum.at(static_cast<std::size_t>(2 * i + 1))};
       }
     };
-    const auto pair = kernels::unfold<kind>(number(from.first), number(from.second),
-                                            rotation(unfold_rotations, p), rotation(unfold_rotations, p + 1));
-    if (to.first != kernels::nowhere) y.at(static_cast<std::size_t>(to.first)) = pair.first;
-    if (to.second != kernels::nowhere) y.at(static_cast<std::size_t>(to.second)) = pair.second;
+    const auto pair =
+        transforms::unfold<kind>(number(from.first), number(from.second), rotation(unfold_rotations, p),
+                                 rotation(unfold_rotations, p + 1));
+    if (to.first != transforms::nowhere) y.at(static_cast<std::size_t>(to.first)) = pair.first;
+    if (to.second != transforms::nowhere) y.at(static_cast<std::size_t>(to.second)) = pair.second;
   }
   return y;
 }
 
 template <Transform kind>
 void check_folding() {
-  CAPTURE(std::string(kernels::name(kind)));
+  CAPTURE(std::string(transforms::name(kind)));
   for (Index n = kind == Transform::dct1 ? 2 : 1; n < 40; ++n) {
     CAPTURE(n);
     const auto lines = random_rows<double>(1, n);

@@ -7,8 +7,8 @@
 namespace asterism::test {
 
 /// What a GPU like those of today would have measured: latency for few warps, throughput for many.
-inline tile_model::Costs plausible_costs() {
-  using namespace tile_model;
+inline wavefront::tile_model::Costs plausible_costs() {
+  using namespace wavefront::tile_model;
   Costs costs;
   costs.kernel = 8e-6;
   costs.thread = {{32, 5e-9}, {64, 6e-9}, {128, 8e-9}, {256, 12e-9}};

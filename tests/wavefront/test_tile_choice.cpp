@@ -31,7 +31,7 @@ void check_choice() {
   CHECK(unknown.why.find("--grid 63x40") != std::string::npos);
   CHECK(unknown.file.empty());
 
-  kernels::WavefrontArgs args = wavefront::sweeps_at_once(problem, settings);
+  wavefront::WavefrontArgs args = wavefront::sweeps_at_once(problem, settings);
   args.has_source = true;
   args.layout.tile = {3, {1, 7, 1}};
   const std::filesystem::path file = wavefront::keep_cpu_tiles<T>(runtime.machine(), args);

@@ -23,7 +23,8 @@
 #include "wavefront_counts.hpp"
 
 using namespace asterism;
-using namespace asterism::tile_model;
+using namespace asterism::wavefront;
+using namespace asterism::wavefront::tile_model;
 using namespace asterism::test;
 using doctest::Approx;
 
@@ -119,9 +120,9 @@ TEST_CASE("the points of a box by diagonals") {
     const int dimensions = static_cast<int>(extents.size()) - 1;
     for (std::size_t k = 1; k < extents.size(); ++k) tile.points[3 - extents.size() + k] = extents[k];
     const std::vector<Index> counted = diagonals(extents);
-    REQUIRE(static_cast<Index>(counted.size()) == kernels::wavefronts_of_tile(dimensions, tile));
+    REQUIRE(static_cast<Index>(counted.size()) == wavefront::wavefronts_of_tile(dimensions, tile));
     for (std::size_t e = 0; e < counted.size(); ++e)
-      CHECK(counted[e] == kernels::points_of_wavefront(dimensions, tile, static_cast<Index>(e)));
+      CHECK(counted[e] == wavefront::points_of_wavefront(dimensions, tile, static_cast<Index>(e)));
   }
 }
 
@@ -131,16 +132,16 @@ TEST_CASE("tiles of inter-tile wavefronts, against visiting every point") {
     CAPTURE(args.nodes);
     CAPTURE(args.layout.tile.points);
     const std::vector<TileWavefront> counted = tile_wavefronts(args);
-    REQUIRE(static_cast<Index>(counted.size()) == kernels::wavefronts_of_grid(args));
+    REQUIRE(static_cast<Index>(counted.size()) == wavefront::wavefronts_of_grid(args));
     std::map<Index, Index> with_points, full;
     for (const auto& [tile, points] : points_by_tile(args)) {
       ++with_points[sum(tile)];
-      if (points == kernels::points_of_tile(args.dimensions, args.layout.tile)) ++full[sum(tile)];
+      if (points == wavefront::points_of_tile(args.dimensions, args.layout.tile)) ++full[sum(tile)];
     }
     for (std::size_t w = 0; w < counted.size(); ++w) {
       CAPTURE(w);
       const auto wavefront = static_cast<Index>(w);
-      const kernels::TileCount kernels_count = kernels::tiles_of_wavefront(args, wavefront);
+      const wavefront::TileCount kernels_count = wavefront::tiles_of_wavefront(args, wavefront);
       CHECK(counted[w].strands == kernels_count.strands);
       CHECK(counted[w].tiles == kernels_count.tiles);
       CHECK(counted[w].full == kernels_count.full);

@@ -16,7 +16,7 @@
 using namespace asterism;
 using namespace asterism::test;
 using doctest::Approx;
-using tile_model::Costs;
+using wavefront::tile_model::Costs;
 
 namespace {
 

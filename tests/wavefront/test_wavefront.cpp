@@ -21,7 +21,7 @@
 
 using namespace asterism;
 using namespace asterism::test;
-using namespace asterism::kernels;
+using namespace asterism::wavefront;
 
 namespace {
 
@@ -323,7 +323,7 @@ Matrix<T> swept_on_gpu(Runtime& runtime, const WavefrontArgs& args, const Data<T
   const Tile<unsigned> barrier(runtime, 1, cuda::wavefront_scratch);
   Hints hints;
   hints.where = Where::cuda;
-  codelets::wavefront<T>(args, u, g, barrier, hints);
+  wavefront::codelets::wavefront<T>(args, u, g, barrier, hints);
   runtime.wait();
   return download(u);
 }
@@ -376,13 +376,13 @@ TEST_CASE_TEMPLATE("gpu: residuals", T, float, double) {
       cpu::wavefront_residual<T>({args, cpu::wavefront_slices(args), 0}, {}, data.u.in(), {}, data.g.in(),
                                  expected.out());
       const Tile<T> u = upload(runtime, data.u), g = upload(runtime, data.g);
-      const Tile<SquareSum> sums(runtime, 1, wavefront_sums),
+      const Tile<sums::SquareSum> sums(runtime, 1, wavefront_sums),
           work(runtime, 1, cuda::wavefront_residual_scratch);
       Hints hints;
       hints.where = Where::cuda;
-      codelets::wavefront_residual<T>(args, u, g, sums, work, hints);
+      wavefront::codelets::wavefront_residual<T>(args, u, g, sums, work, hints);
       runtime.wait();
-      const HostView<SquareSum> made(sums, HostView<SquareSum>::Access::read);
+      const HostView<sums::SquareSum> made(sums, HostView<sums::SquareSum>::Access::read);
       for (Index k = 0; k < wavefront_sums; ++k)
         CHECK(static_cast<double>(made(0, k).total()) == doctest::Approx(expected[k]).epsilon(1e-12));
     }

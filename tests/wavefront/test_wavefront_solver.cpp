@@ -17,7 +17,7 @@
 
 using namespace asterism;
 using namespace asterism::test;
-using namespace asterism::kernels;
+using namespace asterism::wavefront;
 
 namespace {
 

@@ -4,7 +4,7 @@
 
 #include "codelets/wavefront/schedule.hpp"
 
-namespace asterism::kernels {
+namespace asterism::wavefront {
 
 /// H_e1: points of a full tile in the intra-tile wavefront e.
 [[nodiscard]] inline Index points_of_wavefront(int dimensions, const WavefrontTile& tile, Index e) {
@@ -52,4 +52,4 @@ inline TileCount tiles_of_wavefront(const WavefrontArgs& args, Index wavefront) 
   });
 }
 
-}  // namespace asterism::kernels
+}  // namespace asterism::wavefront

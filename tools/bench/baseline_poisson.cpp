@@ -21,7 +21,7 @@
 #include "codelets/grid/laplacian.hpp"
 
 using asterism::Index;
-using namespace asterism::kernels;
+using namespace asterism::grid;
 
 namespace {
 

@@ -27,7 +27,7 @@ struct Implementation {
 /// The Jacobi codelet's, each alone, for sweeps one by one.
 template <class T>
 std::vector<Implementation<T>> implementations(Where where) {
-  namespace k = kernels;
+  namespace k = relaxation;
   static const JacobiCodelet<T> cpu{typed_name<T>("bench_jacobi_cpu"), k::cpu::jacobi<T>};
   if (where == Where::cpu) return {{"cpu", &cpu}};
 #ifdef ASTERISM_WITH_CUDA
@@ -45,7 +45,7 @@ std::vector<Implementation<T>> implementations(Where where) {
 #endif
 }
 
-kernels::JacobiArgs laplace_args(Index sweeps) {
+relaxation::JacobiArgs laplace_args(Index sweeps) {
   return {.stripe = {}, .along_y = 0.25, .along_x = 0.25, .sweeps = sweeps, .has_source = false};
 }
 
@@ -60,8 +60,8 @@ void measure_kernels(Runtime& runtime, const JacobiBenchOptions& o, const Measur
                 fmt::format("over {}", workers.ceiling_name));
   for (const Index n : o.sizes) {
     const Index each = sweeps_one_by_one(workers, n);
-    StripedGrid<T> grid(runtime, workers, n, kernels::Arrangement::natural, each, kernels::jacobi_reach(1),
-                        false);
+    StripedGrid<T> grid(runtime, workers, n, relaxation::Arrangement::natural, each,
+                        relaxation::jacobi_reach(1), false);
     for (const Implementation<T>& kernel : implementations<T>(workers.where)) {
       const double seconds = grid.seconds_per_sweep(*kernel.codelet, laplace_args(each), o.repeats);
       const double speed = bytes_of_sweep(RelaxMethod::jacobi, n * n, precision_of<T>) / seconds;
@@ -89,8 +89,9 @@ void measure_blocking(Runtime& runtime, const JacobiBenchOptions& o, const Measu
   for (const Index each : o.sweeps_per_task) {
     // A stripe is at least as high as its halo.
     if (each > n / stripes_for(workers, n, each)) continue;
-    StripedGrid<T> grid(runtime, workers, n, kernels::Arrangement::natural, each, each, false);
-    const double seconds = grid.seconds_per_sweep(codelets::jacobi<T>, laplace_args(each), o.repeats);
+    StripedGrid<T> grid(runtime, workers, n, relaxation::Arrangement::natural, each, each, false);
+    const double seconds =
+        grid.seconds_per_sweep(relaxation::codelets::jacobi<T>, laplace_args(each), o.repeats);
     const double speed = static_cast<double>(n) * static_cast<double>(n) / seconds / 1e9;
     if (one_sweep == 0) one_sweep = speed;
     figures.print("{:>16}  {:>10.2f} {:>14.2f}\n", each, speed, speed / one_sweep);

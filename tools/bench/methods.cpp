@@ -35,7 +35,7 @@ struct Compared {
   Timed fft, gemm;
 
   [[nodiscard]] double ratio() const { return fft.seconds / gemm.seconds; }
-  [[nodiscard]] bool has_good_fft() const { return !kernels::has_large_prime(columns + 1); }
+  [[nodiscard]] bool has_good_fft() const { return !transforms::has_large_prime(columns + 1); }
 };
 
 /// "2^2 * 3 * 5"
@@ -56,7 +56,7 @@ template <class Solver, class T>
 Timed best_solve(Runtime& runtime, const MethodsBenchOptions& o, const poisson::Problem& problem) {
   Solver solver(runtime, problem, {.mode = poisson::Mode::incore, .fetch_result = false});
   Slabs<T> slabs(runtime, solver);
-  const typename Solver::Known known{kernels::Model::random, o.common.seed};
+  const typename Solver::Known known{grid::Model::random, o.common.seed};
   const auto rhs = [&](Index slab, Tile<T>& f) { solver.fill(slab, f, known); };
   Timed best;
   for (int i = 0; i < o.repeats; ++i) {

@@ -50,7 +50,7 @@ struct System {
 
   [[nodiscard]] std::vector<T> zeros() const { return std::vector<T>(f.size()); }
   [[nodiscard]] double best_omega() const {
-    return kernels::discretise_five_point(problem.shape[0], problem.shape[1], 1, 1).optimal_omega();
+    return relaxation::discretise_five_point(problem.shape[0], problem.shape[1], 1, 1).optimal_omega();
   }
 };
 

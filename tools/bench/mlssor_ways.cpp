@@ -28,7 +28,7 @@ Relax<T> relaxation_of(Runtime& runtime, const Way& way, const System<T>& system
     if (task.check_every > 0) settings.sweeps_per_task = task.check_every;
     return by(std::make_shared<relaxation::Solver<T>>(runtime, system.problem, settings));
   }
-  mlssor::Settings settings;
+  relaxation::mlssor::Settings settings;
   settings.subdomain = way.subdomain;
   settings.layers = way.layers;
   settings.alternate = way.alternate;
@@ -36,7 +36,7 @@ Relax<T> relaxation_of(Runtime& runtime, const Way& way, const System<T>& system
   settings.sweeps = task.sweeps;
   settings.tolerance = task.tolerance;
   settings.check_every = task.check_every;
-  return by(std::make_shared<mlssor::Solver<T>>(runtime, system.problem, settings));
+  return by(std::make_shared<relaxation::mlssor::Solver<T>>(runtime, system.problem, settings));
 }
 
 std::vector<double> random_numbers(std::size_t count, std::uint64_t seed) {

@@ -70,7 +70,7 @@ Fastest fastest_solve(Runtime& runtime, const PoissonBenchOptions& o, const Stat
   Fastest fastest{.layout = solver.layout(), .slabs = solver.slab_count()};
   std::optional<Slabs<T>> slabs;
   fastest.allocate = seconds_of([&] { slabs.emplace(runtime, solver); });
-  const typename Solver<T>::Known known{kernels::Model::random, o.common.seed};
+  const typename Solver<T>::Known known{grid::Model::random, o.common.seed};
   const auto rhs = [&](Index slab, Tile<T>& f) { solver.fill(slab, f, known); };
   for (int i = 0; i < o.repeats; ++i) {
     if (o.resident)
@@ -143,7 +143,7 @@ int run(const CLI::App& app, const PoissonBenchOptions& o) {
 
 Command add_bench_poisson(CLI::App& bench) {
   auto options = std::make_shared<PoissonBenchOptions>();
-  options->problem.model = kernels::Model::random;
+  options->problem.model = grid::Model::random;
   CLI::App* app = bench.add_subcommand("poisson", "a fast Poisson solver beside what link or memory allow");
   add_poisson_problem(*app, options->problem);
   add_problem_options(*app, options->common);

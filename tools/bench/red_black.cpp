@@ -27,11 +27,12 @@ double cells_of(Index n) { return static_cast<double>(n) * static_cast<double>(n
 template <class T>
 const ColourCodelet<T>& sor_one_by_one() {
 #ifdef ASTERISM_WITH_CUDA
-  static const ColourCodelet<T> sor{typed_name<T>("bench_sor"), nullptr,
-                                    one_by_one<kernels::cuda::relax_colours<T>, T, kernels::ColourArgs>};
+  static const ColourCodelet<T> sor{
+      typed_name<T>("bench_sor"), nullptr,
+      one_by_one<relaxation::cuda::relax_colours<T>, T, relaxation::ColourArgs>};
   return sor;
 #else
-  return codelets::relax_colours<T>;
+  return relaxation::codelets::relax_colours<T>;
 #endif
 }
 
@@ -39,7 +40,7 @@ const ColourCodelet<T>& sor_one_by_one() {
 struct SorSpeed {
   Index n;
   Precision precision;
-  kernels::Arrangement layout;
+  relaxation::Arrangement layout;
   double kernel;       ///< a sweep each kernel, many kernels a task
   double one_sweep;    ///< a sweep each task
   double many_sweeps;  ///< many sweeps each task
@@ -51,7 +52,7 @@ struct SorSpeed {
 };
 
 template <class T>
-double solver_speed(Runtime& runtime, Index n, kernels::Arrangement layout, double guess) {
+double solver_speed(Runtime& runtime, Index n, relaxation::Arrangement layout, double guess) {
   relaxation::Settings settings{.omega = 1.9, .arrangement = layout};
   settings.sweeps = static_cast<Index>(std::clamp(0.5 * guess / cells_of(n), 10.0, 2000.0));
   relaxation::Solver<T> solver(runtime, {.shape = {n, n}}, settings);
@@ -63,21 +64,23 @@ double solver_speed(Runtime& runtime, Index n, kernels::Arrangement layout, doub
 }
 
 template <class T>
-SorSpeed sor_speed(Runtime& runtime, const Measured& workers, Index n, kernels::Arrangement layout,
+SorSpeed sor_speed(Runtime& runtime, const Measured& workers, Index n, relaxation::Arrangement layout,
                    Index many, int repeats) {
   const auto speed_of = [&](const ColourCodelet<T>& codelet, Index sweeps, Index sweeps_of_kernel) {
     StripedGrid<T> grid(runtime, workers, n, layout, sweeps,
-                        kernels::reach(kernels::Sweep::red_black, sweeps_of_kernel), true);
-    const kernels::ColourArgs args{.stripe = {},
-                                   .along_y = 0.25,
-                                   .along_x = 0.25,
-                                   .omega = 1.9,
-                                   .sweeps = sweeps,
-                                   .sweep = kernels::Sweep::red_black,
-                                   .has_source = true};
+                        relaxation::reach(relaxation::Sweep::red_black, sweeps_of_kernel), true);
+    const relaxation::ColourArgs args{.stripe = {},
+                                      .along_y = 0.25,
+                                      .along_x = 0.25,
+                                      .omega = 1.9,
+                                      .sweeps = sweeps,
+                                      .sweep = relaxation::Sweep::red_black,
+                                      .has_source = true};
     return cells_of(n) / grid.seconds_per_sweep(codelet, args, repeats);
   };
-  const auto tasks_of = [&](Index sweeps) { return speed_of(codelets::relax_colours<T>, sweeps, sweeps); };
+  const auto tasks_of = [&](Index sweeps) {
+    return speed_of(relaxation::codelets::relax_colours<T>, sweeps, sweeps);
+  };
   const double one_sweep = tasks_of(1);
   return {.n = n,
           .precision = precision_of<T>,
@@ -159,8 +162,8 @@ int bench_relax(Runtime& runtime, const RedBlackBenchOptions& o) {
   for (const Precision precision : {Precision::f32, Precision::f64}) {
     if (precision != o.common.precision.value_or(precision)) continue;
     for (const Index n : o.sizes)
-      for (const kernels::Arrangement layout :
-           {kernels::Arrangement::natural, kernels::Arrangement::separated}) {
+      for (const relaxation::Arrangement layout :
+           {relaxation::Arrangement::natural, relaxation::Arrangement::separated}) {
         all.push_back(in_precision(precision, [&]<class T>() {
           return sor_speed<T>(runtime, workers, n, layout, many, o.repeats);
         }));

@@ -17,9 +17,9 @@ namespace asterism::tools {
 template <class T, class Args>
 using SweepCodelet = Codelet<Args, InOut<T>, InOut<T>, In<T>, In<T>, In<T>, Out<T>, Out<T>>;
 template <class T>
-using JacobiCodelet = SweepCodelet<T, kernels::JacobiArgs>;
+using JacobiCodelet = SweepCodelet<T, relaxation::JacobiArgs>;
 template <class T>
-using ColourCodelet = SweepCodelet<T, kernels::ColourArgs>;
+using ColourCodelet = SweepCodelet<T, relaxation::ColourArgs>;
 
 /// A task's sweeps, each in a kernel of its own: what StarPU does between tasks does not count.
 template <auto kernel, class T, class Args>
@@ -39,7 +39,7 @@ template <class T>
 class StripedGrid {
  public:
   /// @param halo what so many sweeps of a task consume
-  StripedGrid(Runtime& runtime, const Measured& workers, Index n, kernels::Arrangement arrangement,
+  StripedGrid(Runtime& runtime, const Measured& workers, Index n, relaxation::Arrangement arrangement,
               Index sweeps, Index halo, bool has_source)
       : runtime_(&runtime), where_(workers.where), has_source_(has_source) {
     const Index count = std::clamp<Index>(n / std::max<Index>(1, halo), 1, stripes_for(workers, n, sweeps));
@@ -77,7 +77,7 @@ class StripedGrid {
 
  private:
   struct Piece {
-    kernels::Stripe stripe;
+    relaxation::Stripe stripe;
     Tile<T> u, other, g;
     Tile<T> top[2], bottom[2];
     Tile<T> frame;  // stands for the neighbour's rows at an end of the grid
@@ -102,18 +102,18 @@ class StripedGrid {
   /// needed.
   Tile<T> random_tile(Index s, Index rows, Index cols, std::uint64_t seed) {
     const auto axis = [](Index n) {
-      using enum kernels::Condition;
-      return kernels::Axis{n, static_cast<double>(n + 1), dirichlet, dirichlet, kernels::Centering::node};
+      using enum grid::Condition;
+      return grid::Axis{n, static_cast<double>(n + 1), dirichlet, dirichlet, grid::Centering::node};
     };
-    Tile<double> axis_rows(*runtime_, rows, kernels::axis_columns);
+    Tile<double> axis_rows(*runtime_, rows, grid::axis_columns);
     {
       const HostView<double> view(axis_rows, HostView<double>::Access::write);
       for (Index i = 0; i < rows; ++i) view(i, 0) = view(i, 1) = view(i, 2) = 1, view(i, 3) = 0;
     }
     Tile<T> tile(*runtime_, rows, cols);
-    kernels::ModelProblem problem{kernels::Model::random, seed, axis(rows), {}};
+    grid::ModelProblem problem{grid::Model::random, seed, axis(rows), {}};
     problem.a.x = axis(cols);
-    codelets::model_rhs<T>({problem, 0}, axis_rows, tile, hints(s));
+    grid::codelets::model_rhs<T>({problem, 0}, axis_rows, tile, hints(s));
     return tile;
   }
 

@@ -34,8 +34,8 @@ const std::vector<SizedProblem> problems{
     {{128, 128, 128}, 64}, {{192, 192, 192}, 64}, {{256, 256, 256}, 64}, {{320, 320, 320}, 64},
 };
 
-kernels::WavefrontArgs args_of(const SizedProblem& problem) {
-  kernels::WavefrontArgs args;
+wavefront::WavefrontArgs args_of(const SizedProblem& problem) {
+  wavefront::WavefrontArgs args;
   args.dimensions = static_cast<int>(problem.grid.size());
   std::copy(problem.grid.begin(), problem.grid.end(), args.nodes.end() - args.dimensions);
   args.along.fill(0.5 / args.dimensions);
@@ -45,7 +45,7 @@ kernels::WavefrontArgs args_of(const SizedProblem& problem) {
 
 /// A layout's time by the model and by the kernel.
 struct Sample {
-  kernels::WavefrontLayout layout;
+  wavefront::WavefrontLayout layout;
   double predicted, measured;
   [[nodiscard]] double error() const { return std::abs(predicted - measured) / measured; }
 };
@@ -80,23 +80,25 @@ struct Judged {
 };
 
 template <class T>
-Judged judge(const tile_model::Probe<T>& probe, const tile_model::Costs& costs, const SizedProblem& problem,
-             const TileModelBenchOptions& o) {
-  kernels::WavefrontArgs args = args_of(problem);
-  const tile_model::Space space = tile_model::space_of(args);
+Judged judge(const wavefront::tile_model::Probe<T>& probe, const wavefront::tile_model::Costs& costs,
+             const SizedProblem& problem, const TileModelBenchOptions& o) {
+  wavefront::WavefrontArgs args = args_of(problem);
+  const wavefront::tile_model::Space space = wavefront::tile_model::space_of(args);
   Judged judged{.problem = problem, .samples = {}, .chosen = {}, .search_seconds = 0, .layouts = 0};
-  tile_model::Choice choice;
-  judged.search_seconds = seconds_of([&] { choice = tile_model::search(costs, probe.gpu(), args, space); });
+  wavefront::tile_model::Choice choice;
+  judged.search_seconds =
+      seconds_of([&] { choice = wavefront::tile_model::search(costs, probe.gpu(), args, space); });
   judged.layouts = choice.layouts;
-  auto layouts = tile_model::random_layouts(costs, probe.gpu(), args, space,
-                                            static_cast<std::size_t>(o.layouts), o.common.seed);
+  auto layouts = wavefront::tile_model::random_layouts(costs, probe.gpu(), args, space,
+                                                       static_cast<std::size_t>(o.layouts), o.common.seed);
   layouts.push_back(choice.layout);
   const std::vector<double> seconds = probe.run(args, layouts, o.repeats);
   for (std::size_t k = 0; k < layouts.size(); ++k) {
     args.layout = layouts[k];
     if (std::isfinite(seconds[k]))
       judged.samples.push_back(
-          {layouts[k], tile_model::predicted_seconds(costs, probe.gpu().multiprocessors, args), seconds[k]});
+          {layouts[k], wavefront::tile_model::predicted_seconds(costs, probe.gpu().multiprocessors, args),
+           seconds[k]});
   }
   judged.chosen = {choice.layout, choice.seconds, seconds.back()};
   if (std::isfinite(seconds.back())) judged.samples.pop_back();
@@ -107,7 +109,7 @@ std::string text_of(const SizedProblem& p) {
   return fmt::format("{} x {}", p.sweeps, fmt::join(p.grid, " x "));
 }
 
-std::string text_of(const kernels::WavefrontLayout& layout, std::size_t dimensions) {
+std::string text_of(const wavefront::WavefrontLayout& layout, std::size_t dimensions) {
   return fmt::format("{} x {}; {} x {}", layout.tile.sweeps,
                      fmt::join(points_of(layout.tile, dimensions), " x "), layout.blocks, layout.threads);
 }
@@ -182,7 +184,7 @@ int bench_tile_model(Runtime& runtime, const TileModelBenchOptions& o) {
   Figures figures(runtime, o.common);
   std::vector<Judged> all;
   nlohmann::ordered_json costs;
-  std::optional<tile_model::Probe<T>> probe;
+  std::optional<wavefront::tile_model::Probe<T>> probe;
   wavefront::KnownCosts known;
   for (const SizedProblem& problem : problems) {
     const int dimensions = static_cast<int>(problem.grid.size());

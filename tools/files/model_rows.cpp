@@ -6,9 +6,9 @@
 namespace asterism::tools {
 namespace {
 
-kernels::Axis dirichlet(Index n, double length) {
-  using enum kernels::Condition;
-  return {n, length, dirichlet, dirichlet, kernels::Centering::node};
+grid::Axis dirichlet(Index n, double length) {
+  using enum grid::Condition;
+  return {n, length, dirichlet, dirichlet, grid::Centering::node};
 }
 
 /// Calls body(part, first, count) for parts of the rows 0 ... rows - 1, each from a thread of its own.
@@ -25,27 +25,26 @@ std::size_t in_parts(Index rows, const Body& body) {
 
 }  // namespace
 
-ModelRows::ModelRows(kernels::Model model, std::uint64_t seed, const std::vector<Index>& shape,
+ModelRows::ModelRows(grid::Model model, std::uint64_t seed, const std::vector<Index>& shape,
                      const std::vector<double>& lengths)
     : problem_{model, seed, dirichlet(shape.front(), lengths.front()), {}} {
   const std::size_t axes = shape.size();
-  problem_.a.x = axes > 1 ? dirichlet(shape.back(), lengths.back()) : kernels::no_axis;
-  problem_.a.y = axes > 2 ? dirichlet(shape[1], lengths[1]) : kernels::no_axis;
-  for (const kernels::AxisRow& row : kernels::axis_rows(problem_.slow))
+  problem_.a.x = axes > 1 ? dirichlet(shape.back(), lengths.back()) : grid::no_axis;
+  problem_.a.y = axes > 2 ? dirichlet(shape[1], lengths[1]) : grid::no_axis;
+  for (const grid::AxisRow& row : grid::axis_rows(problem_.slow))
     axis_.insert(axis_.end(), {row.before, row.after, row.width, row.position});
 }
 
 In<double> ModelRows::axis(Index first_row, Index rows) const {
-  return {axis_.data() + first_row * kernels::axis_columns, rows, kernels::axis_columns,
-          kernels::axis_columns};
+  return {axis_.data() + first_row * grid::axis_columns, rows, grid::axis_columns, grid::axis_columns};
 }
 
 template <class T>
 void ModelRows::fill(Index first_row, Index rows, T* f) const {
   const Index plane = problem_.a.plane();
   in_parts(rows, [&](std::size_t, Index begin, Index count) {
-    kernels::cpu::model_rhs(problem_, first_row + begin, axis(first_row + begin, count),
-                            Out<T>{f + begin * plane, count, plane, plane});
+    grid::cpu::model_rhs(problem_, first_row + begin, axis(first_row + begin, count),
+                         Out<T>{f + begin * plane, count, plane, plane});
   });
 }
 
@@ -54,20 +53,20 @@ ModelRows::Squares ModelRows::compare(Index first_row, Index rows, const T* u) c
   const Index plane = problem_.a.plane();
   const std::vector<T> zeros(static_cast<std::size_t>(plane));
   const In<T> beside{zeros.data(), 1, plane, plane};
-  std::vector<kernels::SquareSum> sums(static_cast<std::size_t>(kernels::residual_sums) *
-                           std::max(1U, std::thread::hardware_concurrency()));
+  std::vector<sums::SquareSum> sums(static_cast<std::size_t>(grid::residual_sums) *
+                                    std::max(1U, std::thread::hardware_concurrency()));
   // Of the residual's sums only those of the error are wanted: any f will do.
   const std::size_t parts = in_parts(rows, [&](std::size_t part, Index begin, Index count) {
     const In<T> mine{u + begin * plane, count, plane, plane};
-    kernels::cpu::residual({problem_, first_row + begin, true}, mine, beside, beside, mine,
-                           axis(first_row + begin, count),
-                           Out<kernels::SquareSum>{sums.data() + part * kernels::residual_sums, 1,
-                                                   kernels::residual_sums, kernels::residual_sums});
+    grid::cpu::residual({problem_, first_row + begin, true}, mine, beside, beside, mine,
+                        axis(first_row + begin, count),
+                        Out<sums::SquareSum>{sums.data() + part * grid::residual_sums, 1, grid::residual_sums,
+                                             grid::residual_sums});
   });
   Squares total{};
   for (std::size_t part = 0; part < parts; ++part) {
-    total.error += sums[part * kernels::residual_sums + kernels::error2];
-    total.known += sums[part * kernels::residual_sums + kernels::known2];
+    total.error += sums[part * grid::residual_sums + grid::error2];
+    total.known += sums[part * grid::residual_sums + grid::known2];
   }
   return total;
 }

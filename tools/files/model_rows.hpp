@@ -13,7 +13,7 @@ namespace asterism::tools {
 class ModelRows {
  public:
   /// @param lengths of the axes
-  ModelRows(kernels::Model model, std::uint64_t seed, const std::vector<Index>& shape,
+  ModelRows(grid::Model model, std::uint64_t seed, const std::vector<Index>& shape,
             const std::vector<double>& lengths);
 
   /// The right-hand side in `rows` rows from `first_row` on.
@@ -22,8 +22,8 @@ class ModelRows {
 
   /// Sums of squares over those rows.
   struct Squares {
-    kernels::SquareSum error;  ///< of u less the known solution
-    kernels::SquareSum known;  ///< of the known solution
+    sums::SquareSum error;  ///< of u less the known solution
+    sums::SquareSum known;  ///< of the known solution
   };
   template <class T>
   [[nodiscard]] Squares compare(Index first_row, Index rows, const T* u) const;
@@ -31,7 +31,7 @@ class ModelRows {
  private:
   [[nodiscard]] In<double> axis(Index first_row, Index rows) const;
 
-  kernels::ModelProblem problem_;
+  grid::ModelProblem problem_;
   std::vector<double> axis_;  // the nodes of the first axis as (A2) has them, a row each
 };
 

@@ -16,7 +16,7 @@ const Words<Mode> modes{{"auto", Mode::automatic}, {"incore", Mode::incore}, {"s
 const Words<Centering> centerings{{"node", Centering::node}, {"cell", Centering::cell}};
 const Words<Condition> conditions{
     {"dirichlet", Condition::dirichlet}, {"neumann", Condition::neumann}, {"periodic", Condition::periodic}};
-const Words<kernels::Model> models{{"sine", kernels::Model::sine}, {"random", kernels::Model::random}};
+const Words<grid::Model> models{{"sine", grid::Model::sine}, {"random", grid::Model::random}};
 
 Condition parse_condition(const std::string& text) {
   for (const auto& [word, condition] : conditions)
@@ -33,7 +33,7 @@ const char* name(PoissonMethod method) { return word_of(methods, method); }
 const char* name(Mode mode) { return word_of(modes, mode); }
 const char* name(Condition condition) { return word_of(conditions, condition); }
 const char* name(Centering centering) { return word_of(centerings, centering); }
-const char* name(kernels::Model model) { return word_of(models, model); }
+const char* name(grid::Model model) { return word_of(models, model); }
 
 Conditions parse_conditions(const std::string& text) {
   if (const auto commas = std::count(text.begin(), text.end(), ','); commas > 1)

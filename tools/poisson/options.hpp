@@ -25,7 +25,7 @@ Conditions parse_conditions(const std::string& text);
 /// What the command line says of the problem. Options of single axes: z, y, x.
 struct PoissonProblemOptions {
   GridOptions grid;
-  std::optional<kernels::Model> model;
+  std::optional<grid::Model> model;
   Conditions conditions;
   std::array<std::optional<Conditions>, 3> axis_conditions;
   poisson::Centering centering = poisson::Centering::node;
@@ -66,6 +66,6 @@ const char* name(PoissonMethod method);
 const char* name(poisson::Mode mode);
 const char* name(poisson::Condition condition);
 const char* name(poisson::Centering centering);
-const char* name(kernels::Model model);
+const char* name(grid::Model model);
 
 }  // namespace asterism::tools

@@ -56,10 +56,9 @@ Section accuracy_section(const StatedPoisson& stated, const PoissonOutcome& outc
     if (*condition * eps > 1e-3) accuracy.remark(": u has few digits, if any");
   }
   if (outcome.check && outcome.check->error)
-    say_error(
-        accuracy, *outcome.check->error,
-        stated.model == kernels::Model::sine ? Exact::differential_equation : Exact::difference_equation,
-        outcome.error_lacks_mean ? " without its mean" : "");
+    say_error(accuracy, *outcome.check->error,
+              stated.model == grid::Model::sine ? Exact::differential_equation : Exact::difference_equation,
+              outcome.error_lacks_mean ? " without its mean" : "");
   return accuracy;
 }
 
@@ -80,7 +79,7 @@ Section problem_section(const PoissonProblemOptions& options, const StatedPoisso
                           .values = values_along(options.grid, stated.dimensions())};
   for (const poisson::Ends& ends : problem.ends)
     statement.conditions.emplace_back(name(ends.lower.condition), name(ends.upper.condition));
-  if (!stated.reader && stated.model == kernels::Model::random) statement.seed = seed;
+  if (!stated.reader && stated.model == grid::Model::random) statement.seed = seed;
   Section section = problem_section(statement);
   if (const std::string text = conditions_text(problem); !text.empty()) section.line("conditions", text);
   section.add("centering", name(problem.centering));

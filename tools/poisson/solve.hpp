@@ -42,7 +42,7 @@ class PoissonSolve {
     outcome.slabs = solver_.slab_count();
     outcome.run.report = solver_.solve(slabs_->tiles());
     outcome.condition = solver_.grid().condition();
-    outcome.error_lacks_mean = solver_.grid().has_constants() && stated_.model == kernels::Model::random;
+    outcome.error_lacks_mean = solver_.grid().has_constants() && stated_.model == grid::Model::random;
     if constexpr (requires { solver_.block_count(); }) outcome.blocks = solver_.block_count();
   }
 

@@ -67,9 +67,9 @@ void state_coordinates(const PoissonProblemOptions& o, poisson::Problem& problem
     return Error(fmt::format("--coordinates {}: {}", o.coordinates.string(), what));
   };
   problem.coordinates = read_array(reader);
-  const kernels::Axis axis = poisson::axis_of(problem, 0);
+  const grid::Axis axis = poisson::axis_of(problem, 0);
   try {
-    static_cast<void>(kernels::axis_rows(axis, problem.coordinates));
+    static_cast<void>(grid::axis_rows(axis, problem.coordinates));
   } catch (const Error& error) {
     throw fail(error.what());
   }
@@ -100,11 +100,11 @@ StatedPoisson state_poisson(const PoissonProblemOptions& o) {
   StatedPoisson p;
   p.reader = open_source(o.grid, o.model.has_value());
   if (p.reader) note_precision(*p.reader, p);
-  p.model = o.model.value_or(kernels::Model::sine);
+  p.model = o.model.value_or(grid::Model::sine);
   state_shape(o, p);
   p.problem.centering = o.centering;
   state_ends(o, p);
-  const bool is_sine = !p.reader && p.model == kernels::Model::sine;
+  const bool is_sine = !p.reader && p.model == grid::Model::sine;
   p.problem.lengths = lengths_along(o.grid, p.problem.shape.size(), is_sine ? 2.0 : 1.0);
   if (!o.coordinates.empty()) state_coordinates(o, p.problem);
   p.problem.lambda = o.lambda;
@@ -128,7 +128,7 @@ Index count_unknowns(const poisson::Problem& problem) {
 void warn_of_unused(const CLI::App& app, const PoissonProblemOptions& o, const StatedPoisson& stated) {
   if (stated.reader)
     warn_without_effect(app, "--seed", "f comes from a file");
-  else if (stated.model != kernels::Model::random)
+  else if (stated.model != grid::Model::random)
     warn_without_effect(app, "--seed", "only --model random draws numbers");
   const auto axes = o.axis_conditions.end() - static_cast<std::ptrdiff_t>(stated.dimensions());
   if (std::all_of(axes, o.axis_conditions.end(), [](const auto& given) { return given.has_value(); }))

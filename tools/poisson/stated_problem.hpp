@@ -16,7 +16,7 @@ namespace asterism::tools {
 struct StatedPoisson {
   poisson::Problem problem;
   std::optional<NpyReader> reader;  ///< f comes from here, a row of it a plane, or else from the model
-  kernels::Model model = kernels::Model::sine;
+  grid::Model model = grid::Model::sine;
   std::vector<Index> array;     ///< the shape of f and u
   bool model_is_exact = false;  ///< whether the model's solution is that of the problem
   double rounding = 0;  ///< to which numbers of f's file and those of given values were rounded; 0: no file

@@ -43,8 +43,8 @@ RelaxChoice choice_of(const RelaxOptions& o, const relaxation::Solver<T>& solver
 }
 
 template <class T>
-RelaxChoice choice_of(const RelaxOptions&, const mlssor::Solver<T>& solver) {
-  const mlssor::Settings& settings = solver.settings();
+RelaxChoice choice_of(const RelaxOptions&, const relaxation::mlssor::Solver<T>& solver) {
+  const relaxation::mlssor::Settings& settings = solver.settings();
   return {.omega = settings.omega,
           .layout = {},
           .stripes = static_cast<Index>(solver.shares().size()),
@@ -89,7 +89,7 @@ void solve(Runtime& runtime, const RelaxOptions& o, const StatedRelaxation& stat
     solve_by<T>(runtime, o, stated, solver, outcome);
   };
   if (o.method == RelaxMethod::mlssor)
-    by(mlssor::Solver<T>(runtime, plane_problem(stated), layered_settings(o, stated)));
+    by(relaxation::mlssor::Solver<T>(runtime, plane_problem(stated), layered_settings(o, stated)));
   else if (o.method == RelaxMethod::wavefront)
     solve_in_wavefronts<T>(runtime, o, stated, outcome);
   else

@@ -14,8 +14,8 @@ const Words<RelaxMethod> methods{{"jacobi", jacobi}, {"gauss-seidel", gauss_seid
                                  {"mlssor", mlssor}, {"wavefront", wavefront}};
 const Words<RelaxModel> models{
     {"laplace", RelaxModel::laplace}, {"sine", RelaxModel::sine}, {"random", RelaxModel::random}};
-const Words<kernels::Arrangement> layouts{{"natural", kernels::Arrangement::natural},
-                                          {"separated", kernels::Arrangement::separated}};
+const Words<relaxation::Arrangement> layouts{{"natural", relaxation::Arrangement::natural},
+                                             {"separated", relaxation::Arrangement::separated}};
 
 double parse_tolerance(const std::string& text) {
   const double tolerance = parse_real(text);
@@ -144,7 +144,7 @@ void add_method(CLI::App& app, RelaxOptions& o) {
 
 const char* name(RelaxMethod method) { return word_of(methods, method); }
 const char* name(RelaxModel model) { return word_of(models, model); }
-const char* name(kernels::Arrangement layout) { return word_of(layouts, layout); }
+const char* name(relaxation::Arrangement layout) { return word_of(layouts, layout); }
 
 bool is_by_colours(RelaxMethod method) { return method == gauss_seidel || method == sor || method == ssor; }
 

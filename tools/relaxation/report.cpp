@@ -60,7 +60,7 @@ std::string origin_text(const wavefront::TileChoice& tiles) {
 
 void say_tiles(Section& choices, const RelaxOutcome& outcome, std::size_t dimensions) {
   const wavefront::TileChoice& tiles = *outcome.choice.tiles;
-  const kernels::WavefrontLayout& layout = *tiles.layout;
+  const wavefront::WavefrontLayout& layout = *tiles.layout;
   const std::vector<Index> points = points_of(layout.tile, dimensions);
   nlohmann::ordered_json j{{"sweeps", layout.tile.sweeps}};
   std::string extents;

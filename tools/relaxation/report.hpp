@@ -13,7 +13,7 @@ namespace asterism::tools {
 /// What the solver chose where the options left it the choice; 0 or none: it has no such thing.
 struct RelaxChoice {
   std::optional<double> omega;
-  std::optional<kernels::Arrangement> layout;
+  std::optional<relaxation::Arrangement> layout;
   Index stripes = 0, sweeps_per_task = 0, check_every = 0, subdomain = 0, layers = 0;
   std::optional<wavefront::TileChoice> tiles = {};
 };

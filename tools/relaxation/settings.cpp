@@ -45,8 +45,8 @@ relaxation::Problem plane_problem(const StatedRelaxation& stated) {
           .x_upper = stated.sides[1].upper};
 }
 
-mlssor::Settings layered_settings(const RelaxOptions& o, const StatedRelaxation& stated) {
-  auto settings = common_settings<mlssor::Settings>(o, stated);
+relaxation::mlssor::Settings layered_settings(const RelaxOptions& o, const StatedRelaxation& stated) {
+  auto settings = common_settings<relaxation::mlssor::Settings>(o, stated);
   settings.subdomain = o.subdomain.value_or(settings.subdomain);
   settings.layers = o.layers.value_or(0);
   settings.alternate = !o.no_alternation;
@@ -65,7 +65,7 @@ wavefront::Settings wavefront_settings(const RelaxOptions& o, const StatedRelaxa
   return common_settings<wavefront::Settings>(o, stated);
 }
 
-kernels::WavefrontLayout given_layout(const RelaxOptions& o, const StatedRelaxation& stated, bool on_gpu) {
+wavefront::WavefrontLayout given_layout(const RelaxOptions& o, const StatedRelaxation& stated, bool on_gpu) {
   const std::size_t axes = stated.shape.size(), wanted = on_gpu ? axes + 1 : 2;
   if (o.tile->size() != wanted)
     throw Error(fmt::format("--tile {}: {} extents; {} are wanted, {}", fmt::join(*o.tile, "x"),
@@ -74,7 +74,7 @@ kernels::WavefrontLayout given_layout(const RelaxOptions& o, const StatedRelaxat
                                    : "sweeps x slices along the slowest axis (on CPUs)"));
   if (o.threads && !on_gpu)
     throw Error("--threads: they are those of a GPU's blocks, and there is no GPU worker");
-  kernels::WavefrontLayout layout;
+  wavefront::WavefrontLayout layout;
   layout.tile.sweeps = o.tile->front();
   std::copy(o.tile->begin() + 1, o.tile->end(), layout.tile.points.end() - static_cast<std::ptrdiff_t>(axes));
   layout.threads = o.threads.value_or(0);

@@ -13,15 +13,15 @@ relaxation::Problem plane_problem(const StatedRelaxation& stated);
 relaxation::Settings stripe_settings(const RelaxOptions& options, const StatedRelaxation& stated);
 
 /// Multi-layer SSOR's.
-mlssor::Settings layered_settings(const RelaxOptions& options, const StatedRelaxation& stated);
+relaxation::mlssor::Settings layered_settings(const RelaxOptions& options, const StatedRelaxation& stated);
 
 /// In any number of dimensions; sides of which an array is given are zero: lift_sides() has put it into f.
 wavefront::Problem wavefront_problem(const StatedRelaxation& stated);
 wavefront::Settings wavefront_settings(const RelaxOptions& options, const StatedRelaxation& stated);
 
 /// --tile and --threads, meant for the workers that there are. @throw Error
-kernels::WavefrontLayout given_layout(const RelaxOptions& options, const StatedRelaxation& stated,
-                                      bool on_gpu);
+wavefront::WavefrontLayout given_layout(const RelaxOptions& options, const StatedRelaxation& stated,
+                                        bool on_gpu);
 
 /// Whether some side's values are an array that the method's solver cannot take.
 bool lifts_sides(const RelaxOptions& options, const StatedRelaxation& stated);

@@ -55,8 +55,8 @@ double error_of(const Runtime& runtime, const ModelRows& model, const Rows<T>& u
 
 /// The model behind the right-hand side and the known solution, where there is one.
 inline ModelRows model_rows(const RelaxOptions& options, const StatedRelaxation& stated) {
-  return {stated.model == RelaxModel::random ? kernels::Model::random : kernels::Model::sine,
-          options.common.seed, stated.shape, stated.lengths};
+  return {stated.model == RelaxModel::random ? grid::Model::random : grid::Model::sine, options.common.seed,
+          stated.shape, stated.lengths};
 }
 
 /// f with arrays of given values lifted into it, and the first guess. The workers sleep meanwhile.

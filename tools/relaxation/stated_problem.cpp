@@ -73,7 +73,7 @@ void state_sides(const RelaxOptions& o, StatedRelaxation& p) {
   if (any)
     throw Error("--model laplace says itself what u is on the sides; leave --value-x and --value-y away");
   for (Index i = 0; i < p.shape[0]; ++i) {
-    const double s = kernels::sin_pi(static_cast<double>(i + 1) / static_cast<double>(p.shape[0] + 1));
+    const double s = grid::sin_pi(static_cast<double>(i + 1) / static_cast<double>(p.shape[0] + 1));
     p.sides[1].lower.values.push_back(s * s);
   }
 }

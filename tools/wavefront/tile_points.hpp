@@ -10,7 +10,7 @@
 namespace asterism::tools {
 
 /// The extents of a tile that are meant in so many dimensions, the slowest first.
-inline std::vector<Index> points_of(const kernels::WavefrontTile& tile, std::size_t dimensions) {
+inline std::vector<Index> points_of(const wavefront::WavefrontTile& tile, std::size_t dimensions) {
   return {tile.points.end() - static_cast<std::ptrdiff_t>(dimensions), tile.points.end()};
 }
 

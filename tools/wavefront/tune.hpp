@@ -30,10 +30,10 @@ constexpr std::size_t tune_label_width = 12;
 
 /// By the tile-size model. @param args the problem, all of its sweeps @return the exit status @throw Error
 template <class T>
-int tune_gpu(Runtime& runtime, const TuneOptions& options, kernels::WavefrontArgs args);
+int tune_gpu(Runtime& runtime, const TuneOptions& options, wavefront::WavefrontArgs args);
 
 /// By timing a few on a part of the problem.
 template <class T>
-int tune_cpu(Runtime& runtime, const TuneOptions& options, kernels::WavefrontArgs args);
+int tune_cpu(Runtime& runtime, const TuneOptions& options, wavefront::WavefrontArgs args);
 
 }  // namespace asterism::tools

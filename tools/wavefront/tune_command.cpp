@@ -8,8 +8,8 @@
 namespace asterism::tools {
 namespace {
 
-kernels::WavefrontArgs args_of(const TuneOptions& o) {
-  kernels::WavefrontArgs args =
+wavefront::WavefrontArgs args_of(const TuneOptions& o) {
+  wavefront::WavefrontArgs args =
       wavefront::sweeps_at_once({.shape = o.grid}, {.omega = {}, .sweeps = o.sweeps, .layout = {}});
   if (args.sweeps < o.sweeps)
     throw Error(
@@ -22,7 +22,7 @@ template <class T>
 int tune(Runtime& runtime, const TuneOptions& o) {
   if (runtime.ranks() > 1)
     throw Error(fmt::format("tune: there are {} ranks; a machine is tuned by one", runtime.ranks()));
-  const kernels::WavefrontArgs args = args_of(o);
+  const wavefront::WavefrontArgs args = args_of(o);
   return runtime.machine().count(WorkerKind::cuda) > 0 ? tune_gpu<T>(runtime, o, args)
                                                        : tune_cpu<T>(runtime, o, args);
 }

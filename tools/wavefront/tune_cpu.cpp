@@ -89,7 +89,7 @@ CpuSearch search_cpu_tiles(Runtime& runtime, const TuneOptions& o) {
   std::vector<T> u(static_cast<std::size_t>(product(search.problem.shape))), f;
   if (!o.laplace) f.assign(u.size(), T{0});
   const auto seconds_with = [&](const CpuTile& tile) {
-    kernels::WavefrontLayout layout;
+    wavefront::WavefrontLayout layout;
     layout.tile.sweeps = tile.sweeps;
     layout.tile.points[3 - search.problem.shape.size()] = tile.height;
     wavefront::Solver<T> solver(runtime, search.problem,
@@ -150,7 +150,7 @@ void print_tiles(const CpuSearch& search) {
 }  // namespace
 
 template <class T>
-int tune_cpu(Runtime& runtime, const TuneOptions& o, kernels::WavefrontArgs args) {
+int tune_cpu(Runtime& runtime, const TuneOptions& o, wavefront::WavefrontArgs args) {
   const CpuSearch search = search_cpu_tiles<T>(runtime, o);
   const CpuTile& best = search.best();
   args.layout.tile.sweeps = best.sweeps;
@@ -168,7 +168,7 @@ int tune_cpu(Runtime& runtime, const TuneOptions& o, kernels::WavefrontArgs args
   return 0;
 }
 
-template int tune_cpu<float>(Runtime&, const TuneOptions&, kernels::WavefrontArgs);
-template int tune_cpu<double>(Runtime&, const TuneOptions&, kernels::WavefrontArgs);
+template int tune_cpu<float>(Runtime&, const TuneOptions&, wavefront::WavefrontArgs);
+template int tune_cpu<double>(Runtime&, const TuneOptions&, wavefront::WavefrontArgs);
 
 }  // namespace asterism::tools

@@ -10,7 +10,7 @@ namespace asterism::tools {
 namespace {
 
 void print_costs(const wavefront::KnownCosts& known, int multiprocessors) {
-  const tile_model::Costs& costs = known.costs;
+  const wavefront::tile_model::Costs& costs = known.costs;
   if (known.seconds > 0)
     fmt::print("costs        measured in {:.1f} s, {}\n", known.seconds,
                known.file.empty() ? "not kept (no folder for that)" : "kept in " + known.file.string());
@@ -26,12 +26,12 @@ void print_costs(const wavefront::KnownCosts& known, int multiprocessors) {
   fmt::print("  {:<34} {:>10.4f} us\n", "a column of a tile, by a thread", costs.column * 1e6);
   fmt::print("  {:<34} {:>10.4f} us\n", "32 strands of tiles", costs.strands * 1e6);
   fmt::print("  threads  tiles on each of {} SMs  error of the fit  ns for each\n", multiprocessors);
-  for (const tile_model::TileCosts& c : costs.tiles) {
+  for (const wavefront::tile_model::TileCosts& c : costs.tiles) {
     std::string terms;
-    for (std::size_t k = 0; k < tile_model::terms; ++k)
+    for (std::size_t k = 0; k < wavefront::tile_model::terms; ++k)
       if (c.coefficients[k] > 0)
-        terms += fmt::format("{}{} {:.3g}", terms.empty() ? "" : ", ", name(static_cast<tile_model::Term>(k)),
-                             c.coefficients[k] * 1e9);
+        terms += fmt::format("{}{} {:.3g}", terms.empty() ? "" : ", ",
+                             name(static_cast<wavefront::tile_model::Term>(k)), c.coefficients[k] * 1e9);
     fmt::print("  {:>7}  {:>22}  {:>14.1f} %  {}\n", c.threads, c.tiles_beside, 100 * c.error, terms);
   }
 }
@@ -48,14 +48,14 @@ void require_room_on_gpu(const Runtime& runtime, const TuneOptions& o, double by
 
 /// What the model chose, and how long that takes.
 struct GpuSearch {
-  tile_model::Choice choice = {};
+  wavefront::tile_model::Choice choice = {};
   double seconds = 0;   ///< of the search
   double measured = 0;  ///< seconds of a run
 };
 
 Section report_of(const TuneOptions& o, Precision precision, const GpuSearch& search,
                   const wavefront::KnownCosts& known, const std::string& gpu, int multiprocessors) {
-  const kernels::WavefrontLayout& layout = search.choice.layout;
+  const wavefront::WavefrontLayout& layout = search.choice.layout;
   const std::vector<Index> points = points_of(layout.tile, o.grid.size());
   const int each = layout.blocks / multiprocessors;
   Section report = start_of_report(o, precision, "cuda");
@@ -88,12 +88,12 @@ Section report_of(const TuneOptions& o, Precision precision, const GpuSearch& se
 }  // namespace
 
 template <class T>
-int tune_gpu(Runtime& runtime, const TuneOptions& o, kernels::WavefrontArgs args) {
+int tune_gpu(Runtime& runtime, const TuneOptions& o, wavefront::WavefrontArgs args) {
   require_room_on_gpu(runtime, o,
-                      static_cast<double>(kernels::wavefront_rows(args)) *
-                          static_cast<double>(kernels::wavefront_cols(args)) * sizeof(T) *
+                      static_cast<double>(wavefront::wavefront_rows(args)) *
+                          static_cast<double>(wavefront::wavefront_cols(args)) * sizeof(T) *
                           (args.has_source ? 2 : 1));
-  const tile_model::Probe<T> probe(runtime, args.dimensions, args.has_source);
+  const wavefront::tile_model::Probe<T> probe(runtime, args.dimensions, args.has_source);
   const wavefront::KnownCosts known =
       wavefront::costs_of(probe, o.anew ? wavefront::Remembering::anew : wavefront::Remembering::as_kept);
   GpuSearch search;
@@ -111,7 +111,7 @@ int tune_gpu(Runtime& runtime, const TuneOptions& o, kernels::WavefrontArgs args
   return 0;
 }
 
-template int tune_gpu<float>(Runtime&, const TuneOptions&, kernels::WavefrontArgs);
-template int tune_gpu<double>(Runtime&, const TuneOptions&, kernels::WavefrontArgs);
+template int tune_gpu<float>(Runtime&, const TuneOptions&, wavefront::WavefrontArgs);
+template int tune_gpu<double>(Runtime&, const TuneOptions&, wavefront::WavefrontArgs);
 
 }  // namespace asterism::tools

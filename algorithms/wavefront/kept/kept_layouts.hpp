@@ -16,7 +16,7 @@ namespace asterism::wavefront {
 struct KeptLayout {
   std::vector<Index> grid;
   Index sweeps;
-  kernels::WavefrontLayout layout;
+  WavefrontLayout layout;
 };
 
 /// Layouts of one machine, number of dimensions, precision, with or without a source. A file that is missing or damaged

@@ -2,7 +2,7 @@
 /// Sums over the threads of a block on a GPU.
 #pragma once
 
-namespace asterism::kernels::cuda {
+namespace asterism::sums::cuda {
 
 /// The sum of what all `threads` threads of the block have, a power of two, always added in the same order,
 /// for thread 0. All of them call it. @param thread the caller's number
@@ -18,4 +18,4 @@ __device__ Sum sum_of_block(const Sum& own, int thread) {
   return shared[thread];
 }
 
-}  // namespace asterism::kernels::cuda
+}  // namespace asterism::sums::cuda

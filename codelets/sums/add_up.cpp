@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace asterism::kernels::cpu {
+namespace asterism::sums::cpu {
 
 template <class T>
 void add_up(Many<In<T>> parts, Out<T> total) {
@@ -19,4 +19,4 @@ void add_up(Many<In<T>> parts, Out<T> total) {
 template void add_up(Many<In<float>>, Out<float>);
 template void add_up(Many<In<double>>, Out<double>);
 
-}  // namespace asterism::kernels::cpu
+}  // namespace asterism::sums::cpu

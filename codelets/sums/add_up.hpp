@@ -4,7 +4,7 @@
 
 #include "../../runtime/codelet.hpp"
 
-namespace asterism::kernels {
+namespace asterism::sums {
 
 namespace cpu {
 /// total = parts[0] + parts[1] + ..., zeros where there are none. All have the shape of `total`.
@@ -17,12 +17,12 @@ template <class T>
 void add_up(Stream stream, Many<In<T>> parts, Out<T> total);
 }  // namespace cuda
 
-}  // namespace asterism::kernels
+}  // namespace asterism::sums
 
-namespace asterism::codelets {
+namespace asterism::sums::codelets {
 
 template <class T>
-inline const Codelet<NoArgs, Many<In<T>>, Out<T>> add_up{typed_name<T>("add_up"), kernels::cpu::add_up<T>,
-                                                        ASTERISM_CUDA_KERNEL(kernels::cuda::add_up<T>)};
+inline const Codelet<NoArgs, Many<In<T>>, Out<T>> add_up{typed_name<T>("add_up"), cpu::add_up<T>,
+                                                         ASTERISM_CUDA_KERNEL(cuda::add_up<T>)};
 
-}  // namespace asterism::codelets
+}  // namespace asterism::sums::codelets

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace asterism::kernels {
+namespace asterism::sums {
 
 /// fraction * 2^exponent, rounded as a double is. A power of two that is taken out of all operands comes out
 /// of the result, bit for bit.
@@ -54,4 +54,4 @@ class Scaled {
 /// a / b as norms have it: 0 / 0 = 0, for nothing is no part of nothing.
 inline double ratio(const Scaled& a, const Scaled& b) { return a == 0 ? 0 : static_cast<double>(a / b); }
 
-}  // namespace asterism::kernels
+}  // namespace asterism::sums

@@ -3,7 +3,7 @@
 #include "../../runtime/cuda.hpp"
 #include "add_up.hpp"
 
-namespace asterism::kernels::cuda {
+namespace asterism::sums::cuda {
 
 using asterism::cuda::check_launch;
 using asterism::cuda::native;
@@ -23,7 +23,8 @@ struct Parts {
 /// @param goes_on whether `total` has what earlier launches have added up
 template <class T>
 __global__ void __launch_bounds__(threads) add_up_kernel(Parts<T> parts, bool goes_on, Out<T> total) {
-  for (Index k = blockIdx.x * Index{threads} + threadIdx.x; k < total.rows * total.cols; k += Index{threads} * gridDim.x) {
+  for (Index k = blockIdx.x * Index{threads} + threadIdx.x; k < total.rows * total.cols;
+       k += Index{threads} * gridDim.x) {
     const Index i = k / total.cols, j = k % total.cols;
     T sum = goes_on ? total.row(i)[j] : T{};
     for (Index p = 0; p < parts.count; ++p) sum += parts.at[p].row(i)[j];
@@ -35,7 +36,8 @@ __global__ void __launch_bounds__(threads) add_up_kernel(Parts<T> parts, bool go
 
 template <class T>
 void add_up(Stream stream, Many<In<T>> parts, Out<T> total) {
-  const Index elements = total.rows * total.cols, blocks = std::min<Index>((elements + threads - 1) / threads, 65535);
+  const Index elements = total.rows * total.cols,
+              blocks = std::min<Index>((elements + threads - 1) / threads, 65535);
   Index next = 0;
   do {
     Parts<T> some{};
@@ -49,4 +51,4 @@ void add_up(Stream stream, Many<In<T>> parts, Out<T> total) {
 template void add_up(Stream, Many<In<float>>, Out<float>);
 template void add_up(Stream, Many<In<double>>, Out<double>);
 
-}  // namespace asterism::kernels::cuda
+}  // namespace asterism::sums::cuda

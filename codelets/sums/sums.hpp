@@ -9,7 +9,7 @@
 #include "../../runtime/ports.hpp"
 #include "scaled.hpp"
 
-namespace asterism::kernels {
+namespace asterism::sums {
 
 /// The sum of squares of any doubles, in three parts by their magnitude (Blue, ACM TOMS 4, 1978): the squares
 /// of numbers that are too small or too large for their own are taken of scaled ones. The parts of all
@@ -86,4 +86,4 @@ SquareSum sum_of_squares(Index n, Value value) {
 }
 
 }  // namespace cpu
-}  // namespace asterism::kernels
+}  // namespace asterism::sums
