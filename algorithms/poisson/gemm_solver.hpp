@@ -69,7 +69,7 @@ class GemmSolver : public SlabbedProblem<T> {
     int rank, worker;                   ///< as in Place
     Tile<T> forward;                    ///< T_p
     ModeTiles systems;
-    Tile<double> response;              // on a periodic axis: of whole columns (codelets/poisson/tridiagonal.hpp)
+    Tile<double> response;              // on a periodic axis: of whole columns (codelets/poisson/recurrences.hpp)
   };
 
   /// A block of modes of one problem, and on a periodic axis what its columns show, joined to nothing, and

@@ -1,6 +1,6 @@
 /// \file
 /// The interface systems: in every mode the tridiagonal system that is left when each slab is reduced to what it shows
-/// to the others (codelets/poisson/tridiagonal.hpp). The chain of their elimination goes from slab to slab along the
+/// to the others (codelets/poisson/recurrences.hpp). The chain of their elimination goes from slab to slab along the
 /// axis and back.
 #pragma once
 

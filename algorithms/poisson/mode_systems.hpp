@@ -1,5 +1,5 @@
 /// \file
-/// The tridiagonal systems (S1), codelets/poisson/tridiagonal.hpp, that are left when the planes of a grid are
+/// The tridiagonal systems (S1), codelets/poisson/recurrences.hpp, that are left when the planes of a grid are
 /// transformed: one across the planes for every mode.
 #pragma once
 

@@ -4,7 +4,7 @@
 /// Solves (P1), problem.hpp, by second-order differences (codelets/grid/laplacian.hpp (L1)). The real transform of every
 /// plane along x (and y) that belongs to its conditions leaves one tridiagonal system across the planes for every mode;
 /// these are solved, and transformed back. The grid is cut into slabs of consecutive planes, the tiles of the task graph;
-/// the tridiagonal systems are cut with it (codelets/poisson/tridiagonal.hpp), so that every slab is needed only twice:
+/// the tridiagonal systems are cut with it (codelets/poisson/recurrences.hpp), so that every slab is needed only twice:
 /// once to see what it shows to the others, once to be solved. Where the grid does not fit in a GPU, it crosses the link
 /// twice upwards and once downwards, whatever the GPU's memory; between ranks only what the slabs show crosses.
 ///

@@ -3,7 +3,7 @@
 ///
 /// A slab is a tile of consecutive planes of the grid, each a row of the tile: ny * nx numbers, x contiguous. In two
 /// dimensions a plane is a line, ny = 1. Transformed along x and y (transforms/transform.hpp), column k of a slab is a
-/// segment of the tridiagonal system of mode k (tridiagonal.hpp).
+/// segment of the tridiagonal system of mode k (recurrences.hpp).
 #pragma once
 
 #include <algorithm>

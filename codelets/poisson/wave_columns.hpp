@@ -1,5 +1,5 @@
 /// \file
-/// The columns of tridiagonal.hpp that are waves (waves.hpp): what its functions do for them. None of these does anything
+/// The columns of recurrences.hpp that are waves (waves.hpp): what its functions do for them. None of these does anything
 /// where mu has no row of impedances.
 #pragma once
 

@@ -1,24 +1,24 @@
 /// \file
-/// The tridiagonal systems of modes with mu < 0 (tridiagonal.hpp (S1)), whose solutions are waves along the axis.
+/// The tridiagonal systems of modes with mu < 0 (recurrences.hpp (S1)), whose solutions are waves along the axis.
 ///
-/// A segment between known values, which is what tridiagonal.hpp takes a segment for, may be singular then though the
+/// A segment between known values, which is what recurrences.hpp takes a segment for, may be singular then though the
 /// system as a whole is not: half waves may fit into it. A segment between absorbing ends never is. So these systems are
 /// taken apart into what goes one way and the other. With the flux F_j = before_j (v_j - v_{j-1}), (S1) is a ladder of
 /// shunts and links,
 ///
-///     F_{j+1} = F_j + width_j mu v_j + width_j f_j,     v_{j+1} = v_j + F_{j+1} / after_j,                  (W1)
+///     F_{j+1} = F_j + width_j mu v_j + width_j f_j,     v_{j+1} = v_j + F_{j+1} / after_j,                  (H1)
 ///
 /// and at the cut before row j, for any impedance z > 0, one for the whole axis,
 ///
-///     R_j = (v_j - i F_j / z) / 2 goes after,   L_j = (v_j + i F_j / z) / 2 goes before,   v_j = R_j + L_j.   (W2)
+///     R_j = (v_j - i F_j / z) / 2 goes after,   L_j = (v_j + i F_j / z) / 2 goes before,   v_j = R_j + L_j.   (H2)
 ///
 /// A segment (of rows first ... end - 1) scatters what enters it, and adds what its right-hand side emits:
 ///
 ///     L_first = emitted.before + before R_first + through L_end,
-///     R_end   = emitted.after + through R_first + after L_end.                                             (W3)
+///     R_end   = emitted.after + through R_first + after L_end.                                             (H3)
 ///
 /// This is the impedance-to-impedance map of the Helmholtz equation (Gillman, Barnett, Martinsson 2015), in one dimension:
-/// as the ladder neither gains nor loses, the matrix of (W3) is unitary for every mu and every spacing, waves that the grid
+/// as the ladder neither gains nor loses, the matrix of (H3) is unitary for every mu and every spacing, waves that the grid
 /// does not resolve included; nothing in it grows, and only a system that is nearly singular itself has small divisors
 /// where all segments have been joined.
 ///
@@ -26,14 +26,14 @@
 /// cut breaks its link by after (|v| + |F| / z) eps and its shunt by (z |v| + |F|) eps. |F| comes up to after |v|, next to
 /// an end that is held or where f is rough. So with
 ///
-///     z = the largest link of the axis                                                                    (W4)
+///     z = the largest link of the axis                                                                    (H4)
 ///
 /// both are within what rounding v itself does to the residual. Waves that are long next to the grid's spacing pass without
 /// reflection at z = w = h sqrt(-mu) only, h the unit of length of (A2); but there the link is broken by after / w times as
 /// much, which is as many as there are rows where a wave is as long as the axis, and z = sqrt(after w) still leaves residuals
 /// that grow with the root of it. What z takes from the error of long waves is little to the condition of their systems.
 ///
-/// Two ways of rounding (W3) of one segment do not agree: who joins blocks to what a segment emits has to join the same
+/// Two ways of rounding (H3) of one segment do not agree: who joins blocks to what a segment emits has to join the same
 /// blocks to its response, or the segment's ends do not fit its inside.
 #pragma once
 
@@ -62,12 +62,12 @@ ASTERISM_HOST_DEVICE inline Wave inverse(const Wave& a) {
 /// i s a
 ASTERISM_HOST_DEVICE inline Wave turned(double s, const Wave& a) { return {-s * a.im, s * a.re}; }
 
-/// The impedance for a mode of that mu (W4), 0 where it is no wave: there is none without links either.
+/// The impedance for a mode of that mu (H4), 0 where it is no wave: there is none without links either.
 inline double impedance(double mu, double largest_link) {
   return mu < 0 ? largest_link : 0.0;
 }
 
-/// One row of (W1) in units of the impedance: width mu / z, z / after (0 where there is no link), width f / z.
+/// One row of (H1) in units of the impedance: width mu / z, z / after (0 where there is no link), width f / z.
 struct Rung {
   double shunt, link, source;
 };
@@ -117,12 +117,12 @@ struct RungPivot {
   }
 };
 
-/// How a segment scatters (W3). The default is a segment without rows.
+/// How a segment scatters (H3). The default is a segment without rows.
 struct Scattering {
   Wave before, through{1.0, 0.0}, after;
 };
 
-/// What a segment shows of itself to the rest of one column: the terms of (W3).
+/// What a segment shows of itself to the rest of one column: the terms of (H3).
 struct Emitter {
   Wave emitted_before, emitted_after;
   Scattering scattering;
@@ -200,7 +200,7 @@ ASTERISM_HOST_DEVICE inline Cut close(const Emitter& whole) {
 
 // --- In tiles --------------------------------------------------------------------------------------------------------
 //
-// Where there are modes with mu < 0 the tiles of tridiagonal.hpp have more rows, for their columns: mu has the impedances
+// Where there are modes with mu < 0 the tiles of interface_tiles.hpp have more rows, for their columns: mu has the impedances
 // in a second row, 0 for the other modes; responses and joined segments repeat it in their last row.
 
 enum WaveMuRow : Index { mu_row, impedance_row, wave_mu_rows };

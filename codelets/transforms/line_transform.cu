@@ -12,7 +12,8 @@
 #include <vector>
 
 #include "../../runtime/cuda.hpp"
-#include "shared_transform.cuh"
+#include "even_kinds.cuh"
+#include "first_kinds.cuh"
 
 namespace asterism::transforms::cuda {
 namespace {

@@ -58,6 +58,12 @@ struct TileState : std::enable_shared_from_this<TileState> {
 /// What keeps a tile from being used, and what to do about it; nullptr: nothing.
 const char* flaw_of(const TileState* tile);
 
+inline bool reads(Access access) { return access != Access::write && access != Access::scratch; }
+inline bool writes(Access access) { return access != Access::read && access != Access::scratch; }
+
+/// "axpy_f64 (slab 3)": of a task in messages
+std::string full_name(const std::string& codelet, const std::string& label);
+
 /// A submitted task, until the thread that submits or waits next has seen that it ended.
 struct TaskRecord {
   const CodeletCore::State* codelet;

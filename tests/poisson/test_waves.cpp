@@ -35,7 +35,7 @@ Matrix<double> waves(Index n) {
   return Matrix<double>(1, n).fill([&](Index, Index k) { return modes[static_cast<std::size_t>(k) % std::size(modes)]; });
 }
 
-/// @param detuned what the impedance is larger by than (W4)
+/// @param detuned what the impedance is larger by than (H4)
 Systems systems_of(const Line& line, const Matrix<double>& modes, double detuned = 1) {
   const Index n = modes.cols(), carried = line.periodic ? wave_joined_rows : beyond_rows;
   const auto impedance = [&](Index k) {

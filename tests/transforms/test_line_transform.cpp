@@ -2,7 +2,8 @@
 // host, and the kernels.
 
 #include "codelets/transforms/line_transform.hpp"
-#include "codelets/transforms/shared_transform.cuh"
+#include "codelets/transforms/even_kinds.cuh"
+#include "codelets/transforms/first_kinds.cuh"
 
 #include <doctest/doctest.h>
 

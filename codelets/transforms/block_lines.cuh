@@ -1,0 +1,90 @@
+/// \file
+/// The lines that a block of `line_transform` works on, and the tables of rotations that it needs.
+#pragma once
+
+#include "shared_fft.cuh"
+
+namespace asterism::transforms::cuda {
+
+/// The lines of a block, a power of two of them in shared memory, `present` of them in the array: so far
+/// apart, and with points so far apart.
+template <class T>
+struct BlockLines {
+  const T* from;
+  T* to;
+  Index from_step, to_step;
+  int from_stride, to_stride;
+  int present, log_lines;
+  bool side_by_side;  ///< then neighbouring threads take neighbouring lines, else neighbouring points
+  int pitch;          ///< of the lines in shared memory, in complex numbers
+
+  ASTERISM_HOST_DEVICE const T* source(int line, int j) const {
+    return from + line * from_step + Index{j} * from_stride;
+  }
+  ASTERISM_HOST_DEVICE T* target(int line, int j) const { return to + line * to_step + Index{j} * to_stride; }
+
+  /// Calls use(line, i) for the thread's share of i = 0 ... count - 1 for every present line.
+  template <class Use>
+  ASTERISM_HOST_DEVICE void for_each(unsigned count, int thread, int threads, Use use) const {
+    for (unsigned i = static_cast<unsigned>(thread); i < count << log_lines;
+         i += static_cast<unsigned>(threads)) {
+      const unsigned line = side_by_side ? i & ((1U << log_lines) - 1) : i / count,
+                     place = side_by_side ? i >> log_lines : i % count;
+      if (static_cast<int>(line) < present) use(static_cast<int>(line), static_cast<int>(place));
+    }
+  }
+};
+
+/// The tables of one precision, for all lengths up to 2^max_bits: one after another those of the FFTs with
+/// radices up to 16 and up to 8, then for lines of 2^bits points c and d of (K1) for dct2 and dft, r of (K4),
+/// and the rotations of (T2) for N = 2^bits.
+struct LineTables {
+  static constexpr int max_bits = 15;
+
+  static constexpr int pairs(int bits) { return (1 << bits) / 4 + 1; }   ///< k = 0 ... n/4
+  static constexpr int fourths(int bits) { return (1 << bits) / 2; }     ///< j = 0 ... n/2 - 1
+  static constexpr int halves(int bits) { return (1 << bits) / 2 + 1; }  ///< j = 0 ... N/2
+
+  static constexpr int fft(int bits, int most) {
+    int start = most == 4 ? 0 : fft(max_bits + 1, 4);
+    for (int b = 0; b < bits; ++b) start += fft_rotations(b, most);
+    return start;
+  }
+  static constexpr int cosine(int bits) { return fft(max_bits + 1, 3) + 2 * sum(bits, pairs); }
+  static constexpr int fourier(int bits) { return cosine(max_bits + 1) + 2 * sum(bits, pairs); }
+  static constexpr int fourth(int bits) { return fourier(max_bits + 1) + sum(bits, fourths); }
+  static constexpr int first(int bits) { return fourth(max_bits + 1) + sum(bits, halves); }
+  static constexpr int size() { return first(max_bits + 1); }
+
+  static constexpr int sum(int bits, int (*of)(int)) {
+    int total = 0;
+    for (int b = 0; b < bits; ++b) total += of(b);
+    return total;
+  }
+
+  template <class T>
+  static std::vector<Complex<T>> make() {
+    std::vector<Complex<T>> table;
+    table.reserve(size());
+    for (const int most : {4, 3})
+      for (int b = 0; b <= max_bits; ++b) append_fft_rotations(table, b, most);
+    for (int b = 0; b <= max_bits; ++b)
+      for (Index k = 0, n = Index{1} << b; k < pairs(b); ++k) {
+        table.push_back(unit_number<T>(k, 2 * n));
+        table.push_back(unit_number<T>(5 * k, 2 * n));
+      }
+    for (int b = 0; b <= max_bits; ++b)
+      for (Index k = 0, n = Index{1} << b; k < pairs(b); ++k) {
+        table.push_back({1, 0});
+        table.push_back(unit_number<T>(2 * k, n));
+      }
+    for (int b = 0; b <= max_bits; ++b)
+      for (Index j = 0, n = Index{1} << b; j < fourths(b); ++j)
+        table.push_back(unit_number<T>(8 * j + 1, 8 * n));
+    for (int b = 0; b <= max_bits; ++b)
+      for (Index j = 0, N = Index{1} << b; j < halves(b); ++j) table.push_back(conj(unit_number<T>(j, N)));
+    return table;
+  }
+};
+
+}  // namespace asterism::transforms::cuda

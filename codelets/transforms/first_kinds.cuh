@@ -1,0 +1,213 @@
+/// \file
+/// The phases of `line_transform` for kind I, as even_kinds.cuh has them for the others.
+///
+/// dst1 and dct1: (T2) and (T4) do twice the arithmetic that is necessary, since each output is there twice.
+/// With N = n + 1 or n - 1 and e, s as there, the outputs of even and of odd numbers are transforms too:
+///
+///     dst1:  Y_{2l} = dst1(e_1 ... e_{N/2-1})_l,   Y_{2l+1} = dst3(s_1 ... s_{N/2})_l,
+///     dct1:  Y_{2l} = dct1(s_0 ... s_{N/2})_l,     Y_{2l+1} = dct3(e_0 ... e_{N/2-1})_l            (K5)
+///
+/// (l of dst1 and of its dst1 counted from 1). That is done `levels` times, and (T2) or
+/// (T4) for the rest, where the mean (T3) is left out: it would be that of a quarter of the outputs.
+#pragma once
+
+#include "even_kinds.cuh"
+
+namespace asterism::transforms::cuda {
+
+/// Elements j and N - j of the sequence that (T2) and (T4) transform.
+template <class T>
+struct FoldedPair {
+  Complex<T> at_j, at_mirror;
+};
+
+/// @param x,mirror x_j and x_{N-j}
+/// @param rotation exp(i pi j / N)
+template <class T>
+ASTERISM_HOST_DEVICE inline FoldedPair<T> dst_fold(T x, T mirror, Complex<T> rotation) {
+  const T e = x - mirror, s = x + mirror, c = s * rotation.re, d = s * rotation.im;
+  return {{-c, d + e}, {c, d - e}};
+}
+template <class T>
+ASTERISM_HOST_DEVICE inline FoldedPair<T> dct_fold(T x, T mirror, Complex<T> rotation) {
+  const T s = x + mirror, e = x - mirror, c = e * rotation.re, d = e * rotation.im;
+  return {{s + d, c}, {s - d, c}};
+}
+
+/// How often (K5) splits lines of N = 2^bits. Milliseconds on an H200 with one, two and three times: 8191
+/// lines of 8191 points 0.51, 0.44, 0.8 (registers spilled) in float64 and 0.28, 0.26, 0.28 in float32; 511^2
+/// lines of 511 0.76, 0.68, 1.4 in float64.
+constexpr int split_levels(int bits) { return bits < 4 ? 0 : 2; }
+
+/// dst1 (N = n + 1) and dct1 (N = n - 1), N = 2^bits, bits >= 2.
+template <class T, int bits>
+struct FirstKinds {
+  static constexpr int N = 1 << bits, levels = split_levels(bits);
+  static constexpr int rest_bits = bits - levels;  ///< N of the transform that (T2) or (T4) does
+  /// log2 of the length of the dst3 or dct3 of (K5), level = 1 ... levels.
+  static constexpr int odd_bits(int level) { return bits - level; }
+  /// Where their complex numbers start: N/4 of the first level, N/8 of the second ..., then the rest.
+  static constexpr int odd_start(int level) { return N / 2 - (N >> level); }
+  static constexpr int rest_start = levels == 0 ? 0 : N / 2 - (N >> (levels + 1));
+  static constexpr int numbers = rest_start + (1 << rest_bits);  ///< complex ones per line
+  /// As in EvenKinds. With smaller radices, or fewer registers than 128 and 80, float64 and float32 want 1.1
+  /// to 1.2 times as long.
+  static constexpr int most_radix = 4, most_threads = sizeof(T) == 8 ? 512 : 768, least_blocks = 1;
+  static constexpr int threads_per_128_points = sizeof(T) == 8 ? 4 : 3;
+  static constexpr int few_points = sizeof(T) == 4 ? 4096 : bits < 9 ? 1024 : 2048;
+  static constexpr int passes = pass_count(rest_bits, most_radix), phases = passes + 2;
+
+  template <int phase>
+  ASTERISM_HOST_DEVICE static void run(const BlockLines<T>& lines, Transform kind, Complex<T>* shared,
+                                       const Complex<T>* tables, int thread, int threads) {
+    if constexpr (phase == 0)
+      load(lines, kind, shared, tables, thread, threads);
+    else if constexpr (phase <= passes)
+      transform<phase - 1, 1>(lines, shared, tables, thread, threads);
+    else
+      store(lines, kind, shared, thread, threads);
+  }
+
+ private:
+  /// A thread takes the x_j that (K5) and (T2) bring together: x[a] at place(a, k), a = 0 ... group - 1,
+  /// which are multiples of N / group * 2, plus and minus k. The mirror of x[a] is x[group - 1 - a].
+  static constexpr int group = 4 << levels;
+  ASTERISM_HOST_DEVICE static constexpr int place(int a, int k) {
+    constexpr int step = 2 * N / group;
+    return a % 2 == 0 ? a / 2 * step + k : (a + 1) / 2 * step - k;
+  }
+
+  ASTERISM_HOST_DEVICE static void load(const BlockLines<T>& lines, Transform kind, Complex<T>* shared,
+                                        const Complex<T>* tables, int thread, int threads) {
+    const bool sine = kind == Transform::dst1;
+    lines.for_each(N / group + 1, thread, threads, [&](int line, int k) {
+      T x[group];
+      const int zero = sine ? -1 : 0;  // where x_0 is, or would be
+      const T* const plus = lines.source(line, zero + k);
+      const T* const minus = lines.source(line, zero - k);
+      const Index step = Index{2 * N / group} * lines.from_stride;
+      ASTERISM_UNROLL
+      for (int a = 0; a < group; ++a) {
+        const bool is_end = (a == 0 || a == group - 1) && k == 0;  // x_0 and x_N of a dst1 are zeros
+        x[a] = sine && is_end ? T{0} : a % 2 == 0 ? plus[a / 2 * step] : minus[(a + 1) / 2 * step];
+      }
+      fold<1>(x, k, sine, shared + line * lines.pitch, tables);
+    });
+  }
+
+  /// (K5), from the level on.
+  template <int level>
+  ASTERISM_HOST_DEVICE static void fold(T* x, int k, bool sine, Complex<T>* z, const Complex<T>* tables) {
+    if constexpr (level <= levels) {
+      constexpr int n = 1 << odd_bits(level), M = n / 2, half = group >> level;
+      const Complex<T>* const c_and_d = tables + LineTables::cosine(odd_bits(level));
+      T odd[half];
+      ASTERISM_UNROLL
+      for (int a = 0; a < half; ++a) {
+        const T sum = x[a] + x[2 * half - 1 - a], difference = x[a] - x[2 * half - 1 - a];
+        odd[a] = sine ? sum : difference;
+        x[a] = sine ? difference : sum;
+      }
+      ASTERISM_UNROLL
+      for (int a = 0; a < half / 4; ++a) {
+        const int i = place(a, k);
+        const T at_i = odd[a], at_M_i = odd[half / 2 - 1 - a], at_Mi = odd[half / 2 + a],
+                at_n_i = odd[half - 1 - a];
+        // (T8): dst3 is the dct3 of the numbers reversed, and s_j is its number n - j.
+        const Halves<T> halves =
+            sine ? dct3_halves(at_n_i, at_i, at_Mi, at_M_i) : dct3_halves(at_i, at_n_i, at_M_i, at_Mi);
+        const Halves<T> Z = join_spectrum(halves, c_and_d + 2 * i);
+        z[odd_start(level) + slot<T>(i)] = Z.F;
+        if (i > 0) z[odd_start(level) + slot<T>(M - i)] = Z.H;
+      }
+      fold<level + 1>(x, k, sine, z, tables);
+    } else {
+      const Complex<T>* const rotations = tables + LineTables::first(rest_bits);
+      ASTERISM_UNROLL
+      for (int a = 0; a < 2; ++a) {
+        const int j = place(a, k);
+        const FoldedPair<T> pair =
+            sine ? dst_fold(x[a], x[3 - a], rotations[j]) : dct_fold(x[a], x[3 - a], rotations[j]);
+        z[rest_start + slot<T>(j)] = pair.at_j;
+        if (j > 0) z[rest_start + slot<T>((1 << rest_bits) - j)] = pair.at_mirror;
+      }
+    }
+  }
+
+  /// A pass over the lines of this level and those below.
+  template <int pass, int level>
+  ASTERISM_HOST_DEVICE static void transform(const BlockLines<T>& lines, Complex<T>* shared,
+                                             const Complex<T>* tables, int thread, int threads) {
+    constexpr bool is_rest = level > levels;
+    constexpr int fft_bits = is_rest ? rest_bits : odd_bits(level) - 1;
+    if constexpr (pass < pass_count(fft_bits, most_radix)) {
+      constexpr int start = is_rest ? rest_start : odd_start(level),
+                    log_count = fft_bits - pass_radix(fft_bits, most_radix, pass);
+      const int all = 1 << (log_count + lines.log_lines);
+      for (; thread < all; thread += threads)
+        fft_butterfly<fft_bits, most_radix, pass>(shared + (thread >> log_count) * lines.pitch + start,
+                                                  thread & ((1 << log_count) - 1),
+                                                  tables + LineTables::fft(fft_bits, most_radix));
+      thread -= all;  // the next level's first butterflies are for the threads that have no more of these
+    }
+    if constexpr (!is_rest) transform<pass, level + 1>(lines, shared, tables, thread, threads);
+  }
+
+  /// Where output k is, and those that are `apart` further on each: turn[i] leads 2^i of them on.
+  struct Source {
+    const T* numbers;
+    int at, turn[3];
+    bool negative;
+
+    ASTERISM_HOST_DEVICE T output(int a) const {
+      int place = at;
+      ASTERISM_UNROLL
+      for (int i = 0; i < 3; ++i) place ^= a >> i & 1 ? turn[i] : 0;
+      return negative ? -numbers[place] : numbers[place];
+    }
+  };
+
+  /// A thread makes so many outputs, so far apart: they are of one level, and their places differ in three
+  /// bits.
+  static constexpr int together = bits < 7 ? 1 : 8, apart = N / together;
+
+  /// @param k of the level's transform
+  template <int level>
+  ASTERISM_HOST_DEVICE static Source source(const Complex<T>* z, int k, bool sine) {
+    Source s;
+    if constexpr (level <= levels) {
+      if (k % 2 == 0) return source<level + 1>(z, k / 2, sine);
+      constexpr int fft_bits = odd_bits(level) - 1;
+      const int l = k / 2, j = dct3_place<odd_bits(level)>(l);
+      s.numbers = reinterpret_cast<const T*>(z + odd_start(level));
+      s.at = 2 * slot<T>(fft_place<fft_bits, most_radix>(j / 2)) + j % 2;
+      for (int i = 0; i < 3; ++i)
+        s.turn[i] = 2 * slot<T>(fft_place<fft_bits, most_radix>(apart >> (level + 2) << i));
+      s.negative = (j % 2 != 0) != (sine && l % 2 != 0);
+    } else {
+      s.numbers = reinterpret_cast<const T*>(z + rest_start);
+      s.at = 2 * slot<T>(fft_place<rest_bits, most_radix>(k / 2)) + k % 2;
+      for (int i = 0; i < 3; ++i)
+        s.turn[i] = 2 * slot<T>(fft_place<rest_bits, most_radix>(apart >> (levels + 1) << i));
+      s.negative = false;
+    }
+    return s;
+  }
+
+  ASTERISM_HOST_DEVICE static void store(const BlockLines<T>& lines, Transform kind, const Complex<T>* shared,
+                                         int thread, int threads) {
+    const bool sine = kind == Transform::dst1;
+    lines.for_each(apart, thread, threads, [&](int line, int k) {
+      const Complex<T>* const z = shared + line * lines.pitch;
+      const Source from = source<1>(z, k, sine);
+      T* const target = lines.target(line, k - (sine ? 1 : 0));
+      const Index step = Index{apart} * lines.to_stride;
+      ASTERISM_UNROLL
+      for (int a = 0; a < together; ++a)
+        if (a > 0 || !sine || k > 0) target[a * step] = from.output(a);
+      if (!sine && k == 0) *lines.target(line, N) = source<1>(z, N, sine).output(0);
+    });
+  }
+};
+
+}  // namespace asterism::transforms::cuda
