@@ -3,6 +3,7 @@
 #include <new>
 
 #include "../runtime/detail/ending.hpp"
+#include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "files/output_file.hpp"
 
@@ -18,7 +19,8 @@ int report(const Error& error) {
   const bool on_all_ranks = error.thrown_by() == ThrownBy::all_ranks;
   if (!on_all_ranks || launched_rank() == 0)
     fmt::print(stderr, "asterism{}: {}\n",
-               !on_all_ranks && launched_rank() > 0 ? fmt::format(" (rank {})", launched_rank()) : "", error.what());
+               !on_all_ranks && launched_rank() > 0 ? fmt::format(" (rank {})", launched_rank()) : "",
+               error.what());
   return static_cast<int>(error.blame());
 }
 

@@ -415,7 +415,7 @@ TEST_CASE("bad input: an exit status, a message, no output touched") {
        {"--model laplace", "7 x 8 x 9"}},
       {{"--lengths", "1x1x1"}, 2, {"--lengths", "3 lengths", "2 axes"}},
       {{"--lengths", "1x0"}, 2, {"--lengths", "'0'", "positive"}},
-      {{"--value-z", "1"}, 2, {"--value-z", "2 dimensions", "y (from row to row) and x"}},
+      {{"--value-z", "1"}, 2, {"--value-z", "two dimensions", "y (from row to row) and x"}},
       {{"--value-x", "hot"}, 2, {"--value-x: 'hot' is not a number", ".npy"}},
       {{"--value-x", "1", "--model", "laplace"}, 2, {"--model laplace", "--value-x"}},
       {{"--model", "cosine"}, 2, {"'cosine'", "laplace|sine|random"}},

@@ -20,8 +20,10 @@
 #include <utility>
 #include <vector>
 
+#include "../support/messages.hpp"
 #include "../support/skip.hpp"
 #include "runtime/error.hpp"
+#include "tools/files/finite.hpp"
 #include "tools/files/npy.hpp"
 
 using namespace asterism;
@@ -70,18 +72,6 @@ std::string bytes(std::initializer_list<T> values) {
 const std::string two_by_three = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }";
 const std::string six_numbers = bytes<double>({1, 2, 3, 4, 5, 6.5});
 
-/// The message of the Error that `action` ends with; empty when it ends well.
-template <class Action>
-std::string message_of(const Action& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    CHECK(error.blame() == Blame::input);
-    return error.what();
-  }
-  return "";
-}
-
 /// Reads such a file: its message has to hold its name and all words.
 void refused(const std::string& content, std::initializer_list<const char*> words) {
   const Folder folder;
@@ -90,10 +80,7 @@ void refused(const std::string& content, std::initializer_list<const char*> word
   const std::string message = message_of([&] { NpyReader reader(path); });
   CAPTURE(message);
   CHECK(message.find(path.string() + ": byte ") == 0);
-  for (const std::string word : words) {
-    CAPTURE(word);
-    CHECK(message.find(word) != std::string::npos);
-  }
+  message_has(message, words);
 }
 
 template <class T>

@@ -7,34 +7,18 @@
 #include <string>
 #include <vector>
 
+#include "../support/messages.hpp"
 #include "runtime/error.hpp"
+#include "tools/cli/command_line.hpp"
 #include "tools/cli/options.hpp"
 #include "tools/poisson/options.hpp"
 
 using namespace asterism;
 using namespace asterism::tools;
+using test::message_has;
+using test::message_of;
 
 namespace {
-
-/// The message of the Error that `action` ends with; empty when it ends well.
-template <class Action>
-std::string message_of(const Action& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    CHECK(error.blame() == Blame::input);
-    return error.what();
-  }
-  return "";
-}
-
-void has(const std::string& message, std::initializer_list<const char*> words) {
-  CAPTURE(message);
-  for (const std::string word : words) {
-    CAPTURE(word);
-    CHECK(message.find(word) != std::string::npos);
-  }
-}
 
 /// The options of `asterism solve ARGUMENTS...`.
 CommonOptions parsed(std::vector<const char*> arguments) {
@@ -67,13 +51,13 @@ TEST_CASE("sizes") {
 
   for (const char* text : {"", "G", "-1G", "+1G", "x", ".", "1.2.3G", "nan", "inf", "0x10"}) {
     CAPTURE(text);
-    has(message_of([&] { parse_size(text); }), {"size '", text, "like 512M or 1.5G"});
+    message_has(message_of([&] { parse_size(text); }), {"size '", text, "like 512M or 1.5G"});
   }
   for (const char* text : {"4 G", "4X", "4GG", "4KM", "4BB", "1e3"})
-    has(message_of([&] { parse_size(text); }), {"size '", text, "unknown unit"});
+    message_has(message_of([&] { parse_size(text); }), {"size '", text, "unknown unit"});
   for (const char* text : {"18446744073709551616", "16777216T", "16777216.0T", "99999999999999999999G"})
-    has(message_of([&] { parse_size(text); }), {"size '", text, "beyond 64 bits"});
-  has(message_of([] { parse_size("1.5"); }), {"size '1.5'", "fraction of a byte"});
+    message_has(message_of([&] { parse_size(text); }), {"size '", text, "beyond 64 bits"});
+  message_has(message_of([] { parse_size("1.5"); }), {"size '1.5'", "fraction of a byte"});
 }
 
 TEST_CASE("grids") {
@@ -89,18 +73,19 @@ TEST_CASE("grids") {
   CHECK(message_of([] { parse_grid("0x5"); }) == "grid is 0 x 5: every extent must be at least 1");
   CHECK(message_of([] { parse_grid("5x-3"); }) == "grid is 5 x -3: every extent must be at least 1");
   CHECK(message_of([] { parse_grid("5x3x0"); }) == "grid is 5 x 3 x 0: every extent must be at least 1");
-  has(message_of([] { parse_grid("4095"); }), {"grid '4095'", "has no 'x'", "4095x1023"});
-  has(message_of([] { parse_grid(""); }), {"grid ''", "has no 'x'"});
-  has(message_of([] { parse_grid("4kx5"); }), {"grid '4kx5'", "'4k' is not a whole number"});
-  has(message_of([] { parse_grid("x5"); }), {"'' is not a whole number"});
-  has(message_of([] { parse_grid("5x"); }), {"'' is not a whole number"});
-  has(message_of([] { parse_grid("5xx5"); }), {"'' is not a whole number"});
-  has(message_of([] { parse_grid("5 x 5"); }), {"'5 ' is not a whole number"});
-  has(message_of([] { parse_grid("5.0x5"); }), {"'5.0' is not a whole number"});
-  has(message_of([] { parse_grid("2x3x4x5"); }), {"grid '2x3x4x5'", "has 4 extents"});
-  has(message_of([] { parse_grid("99999999999999999999x5"); }), {"'99999999999999999999' is too large"});
-  has(message_of([] { parse_grid("4294967296x4294967296"); }), {"more points than can be counted"});
-  has(message_of([] { parse_grid("2000000x2000000x2000000"); }), {"more points than can be counted"});
+  message_has(message_of([] { parse_grid("4095"); }), {"grid '4095'", "has no 'x'", "4095x1023"});
+  message_has(message_of([] { parse_grid(""); }), {"grid ''", "has no 'x'"});
+  message_has(message_of([] { parse_grid("4kx5"); }), {"grid '4kx5'", "'4k' is not a whole number"});
+  message_has(message_of([] { parse_grid("x5"); }), {"'' is not a whole number"});
+  message_has(message_of([] { parse_grid("5x"); }), {"'' is not a whole number"});
+  message_has(message_of([] { parse_grid("5xx5"); }), {"'' is not a whole number"});
+  message_has(message_of([] { parse_grid("5 x 5"); }), {"'5 ' is not a whole number"});
+  message_has(message_of([] { parse_grid("5.0x5"); }), {"'5.0' is not a whole number"});
+  message_has(message_of([] { parse_grid("2x3x4x5"); }), {"grid '2x3x4x5'", "has 4 extents"});
+  message_has(message_of([] { parse_grid("99999999999999999999x5"); }),
+              {"'99999999999999999999' is too large"});
+  message_has(message_of([] { parse_grid("4294967296x4294967296"); }), {"more points than can be counted"});
+  message_has(message_of([] { parse_grid("2000000x2000000x2000000"); }), {"more points than can be counted"});
 }
 
 TEST_CASE("lengths") {
@@ -109,11 +94,11 @@ TEST_CASE("lengths") {
   CHECK(parse_lengths("1e-3X.5") == Lengths{1e-3, 0.5});
   CHECK(parse_lengths("3x1x2.5") == Lengths{3, 1, 2.5});
   for (const char* text : {"0x1", "-1x1", "infx1", "nanx1", "1x1x0"})
-    has(message_of([&] { parse_lengths(text); }), {"lengths '", text, "is not positive and finite"});
+    message_has(message_of([&] { parse_lengths(text); }), {"lengths '", text, "is not positive and finite"});
   for (const char* text : {"ax1", "x1", "1m x1", "1e999x1", "1x2x"})
-    has(message_of([&] { parse_lengths(text); }), {"lengths '", text, "is not a number"});
-  has(message_of([] { parse_lengths("1"); }), {"lengths '1'", "has no 'x'"});
-  has(message_of([] { parse_lengths("1x2x3x4"); }), {"lengths '1x2x3x4'", "has 4 lengths"});
+    message_has(message_of([&] { parse_lengths(text); }), {"lengths '", text, "is not a number"});
+  message_has(message_of([] { parse_lengths("1"); }), {"lengths '1'", "has no 'x'"});
+  message_has(message_of([] { parse_lengths("1x2x3x4"); }), {"lengths '1x2x3x4'", "has 4 lengths"});
 }
 
 TEST_CASE("conditions") {
@@ -131,9 +116,10 @@ TEST_CASE("conditions") {
   is("n,d", neumann, dirichlet);
   is("p,n", periodic, neumann);  // what goes together is for the solver to say
   for (const char* text : {"", "robin", "Dirichlet", "d,", ",d", "dn", "d n"})
-    has(message_of([&] { parse_conditions(text); }),
-        {"is unknown", "dirichlet, neumann or periodic", "LOWER,UPPER"});
-  has(message_of([] { parse_conditions("d,n,d"); }), {"'d,n,d' has 3 conditions", "LOWER,UPPER", "--bc-y"});
+    message_has(message_of([&] { parse_conditions(text); }),
+                {"is unknown", "dirichlet, neumann or periodic", "LOWER,UPPER"});
+  message_has(message_of([] { parse_conditions("d,n,d"); }),
+              {"'d,n,d' has 3 conditions", "LOWER,UPPER", "--bc-y"});
 }
 
 TEST_CASE("values given at the ends") {
@@ -148,8 +134,8 @@ TEST_CASE("values given at the ends") {
   CHECK(files.lower.file == "a.npy");
   CHECK(files.upper.file == "a.npy");
   for (const char* text : {"", "x", "1,", "1,2,3", "side.txt"})
-    has(message_of([&] { parse_values(text); }), {"is not a number, nor the name of a .npy file"});
-  has(message_of([] { parse_values("nan"); }), {"'nan' is not finite"});
+    message_has(message_of([&] { parse_values(text); }), {"is not a number, nor the name of a .npy file"});
+  message_has(message_of([] { parse_values("nan"); }), {"'nan' is not finite"});
 }
 
 TEST_CASE("the common options reach the runtime") {
@@ -184,17 +170,17 @@ TEST_CASE("wrong command lines name the option and the value") {
   const auto message = [](std::vector<const char*> arguments) {
     return message_of([&] { parsed(arguments); });
   };
-  has(message({"--cpus", "many"}), {"--cpus: 'many' is not a whole number"});
-  has(message({"--gpus", "-2"}), {"--gpus: '-2' is not a whole number"});
-  has(message({"--cpus", "9999999999"}), {"--cpus: '9999999999' is too large"});
-  has(message({"--cpus"}), {"--cpus: its value is missing; it follows the option: --cpus N"});
-  has(message({"-o"}), {"--output: its value is missing; it follows the option: --output FILE"});
-  has(message({"--cpus", "1", "--cpus", "2"}), {"--cpus is given 2 times; give it once"});
-  has(message({"--gpu-memory", "4X"}), {"--gpu-memory: size '4X' has an unknown unit"});
-  has(message({"--precision", "f16"}), {"--precision: 'f16' is unknown; choose one of f32|f64"});
-  has(message({"--seed", "-1"}), {"--seed: '-1' is not a whole number"});
-  has(message({"--colour"}), {"--colour", "--help"});
-  has(message({"surplus"}), {"surplus"});
+  message_has(message({"--cpus", "many"}), {"--cpus: 'many' is not a whole number"});
+  message_has(message({"--gpus", "-2"}), {"--gpus: '-2' is not a whole number"});
+  message_has(message({"--cpus", "9999999999"}), {"--cpus: '9999999999' is too large"});
+  message_has(message({"--cpus"}), {"--cpus: its value is missing; it follows the option: --cpus N"});
+  message_has(message({"-o"}), {"--output: its value is missing; it follows the option: --output FILE"});
+  message_has(message({"--cpus", "1", "--cpus", "2"}), {"--cpus is given 2 times; give it once"});
+  message_has(message({"--gpu-memory", "4X"}), {"--gpu-memory: size '4X' has an unknown unit"});
+  message_has(message({"--precision", "f16"}), {"--precision: 'f16' is unknown; choose one of f32|f64"});
+  message_has(message({"--seed", "-1"}), {"--seed: '-1' is not a whole number"});
+  message_has(message({"--colour"}), {"--colour", "--help"});
+  message_has(message({"surplus"}), {"surplus"});
 }
 
 TEST_CASE("help explains every option and ends the program well") {
@@ -202,6 +188,6 @@ TEST_CASE("help explains every option and ends the program well") {
   CommonOptions options;
   add_common_options(app, options);
   const std::string help = app.help();
-  has(help, {"--cpus N", "--gpu-memory SIZE", "powers of 1024", "--precision f32|f64", "-o,--output FILE",
-             "--quiet"});
+  message_has(help, {"--cpus N", "--gpu-memory SIZE", "powers of 1024", "--precision f32|f64",
+                     "-o,--output FILE", "--quiet"});
 }

@@ -105,7 +105,7 @@ TEST_CASE("every node belongs to one part of one subdomain in every layer") {
       for (Index k = 0; k < c.layers; ++k) {
         std::vector<int> times(at(c.n));
         for (Index s = 0; s < axis.subdomains(); ++s)
-          for (const Part part : {Part::first, Part::second}) {
+          for (const AxisPart part : {AxisPart::first, AxisPart::second}) {
             const Span span = axis.span(part, s, k);
             for (Index p = span.begin; p < span.end; ++p) {
               const Index j = axis.mirrored(p);

@@ -141,9 +141,9 @@ TEST_CASE("tune explains itself, and what is wrong") {
     has(result.err, words);
   };
   refused(one_process({"tune"}), 2, {"a subcommand is missing", "wavefront"});
-  refused(tune({"--grid", "0"}), 2, {"--grid: '0' is not a whole number from 1 on"});
+  refused(tune({"--grid", "0"}), 2, {"--grid: grid is 0: every extent must be at least 1"});
   refused(tune({"--grid", "5x0"}), 2, {"--grid", "every extent must be at least 1"});
-  refused(tune({"--grid", "99999999999"}), 2, {"--grid", "no extent may be above 536870912"});
+  refused(tune({"--grid", "99999999999"}), 2, {"grid is 99999999999: no extent may be above 536870912"});
   refused(tune({"--sweeps", "0"}), 2, {"--sweeps: '0' is not a whole number from 1 on"});
   refused(one_process({"bench", "tile-model", "--gpus", "0"}), 3, {"the tile-size model is of GPUs"});
 }

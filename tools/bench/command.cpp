@@ -90,14 +90,9 @@ Command add_bench(CLI::App& program) {
     if (bytes < 1024) throw Error(fmt::format("{} bytes: a chunk has at least 1K", bytes));
     return bytes;
   };
-  add_parsed_option(*stream_app, "--chunk", stream->chunk, parse_chunk, "size of a chunk; default: 256M")
-      ->type_name("SIZE")
-      ->group("Problem");
-  add_parsed_option(
-      *stream_app, "--chunks", stream->chunks,
-      [](const std::string& text) { return parse_whole<Index>(text, 1); }, "how many; default: 64")
-      ->type_name("N")
-      ->group("Problem");
+  OptionGroup problem(*stream_app, "Problem");
+  problem.add("--chunk", stream->chunk, parse_chunk, "SIZE", "size of a chunk; default: 256M");
+  problem.add("--chunks", stream->chunks, parse_count<>, "N", "how many; default: 64");
   add_machine_options(*stream_app, stream->common);
   add_trace_option(*stream_app, stream->common);
 

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "../cli/solver_run.hpp"
+#include "../cli/report.hpp"
 
 namespace asterism::tools {
 
@@ -21,6 +21,10 @@ void Figures::add(const std::string& key, const std::string& what, double value,
 
 void Figures::finish() const {
   if (json_ && !silent_) print_report(figures_);
+}
+
+void require_one_rank(const Runtime& runtime) {
+  if (runtime.ranks() > 1) throw Error("this benchmark runs on one rank; start it without mpirun");
 }
 
 Bandwidth measure_ceilings(Runtime& runtime) {
@@ -53,10 +57,7 @@ void add_ceilings(Figures& figures, const Bandwidth& raw) {
 }
 
 void add_bench_options(CLI::App& app, CommonOptions& common, int& repeats, const std::string& what) {
-  add_parsed_option(
-      app, "--repeats", repeats, [](const std::string& text) { return parse_whole<int>(text, 1); }, what)
-      ->type_name("N")
-      ->group("Method");
+  OptionGroup(app, "Method").add("--repeats", repeats, parse_count<int>, "N", what);
   add_machine_options(app, common);
   add_trace_option(app, common);
 }

@@ -2,9 +2,13 @@
 /// What a benchmark measured.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <cstdio>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "../../runtime/bandwidth.hpp"
 #include "../cli/options.hpp"
@@ -20,7 +24,16 @@ class Figures {
   Figures(const Runtime& runtime, const CommonOptions& options)
       : json_(options.json), silent_(runtime.rank() > 0) {}
   void add(const std::string& key, const std::string& what, double value, const std::string& unit);
+  /// Lines of tables, for people only; what is known is shown at once.
+  template <class... Values>
+  void print(fmt::format_string<Values...> format, Values&&... values) const {
+    if (json_ || silent_) return;
+    fmt::print(format, std::forward<Values>(values)...);
+    std::fflush(stdout);
+  }
   void note(const std::string& key, const nlohmann::ordered_json& value) { figures_[key] = value; }
+  /// The keys of an object.
+  void note(const nlohmann::ordered_json& values) { figures_.update(values); }
   void finish() const;
 
  private:
@@ -31,6 +44,9 @@ class Figures {
 /// --repeats, and the options of every benchmark on tasks: those of the machine, --json, --trace.
 /// @param what how the repeats count, the default included
 void add_bench_options(CLI::App& app, CommonOptions& common, int& repeats, const std::string& what);
+
+/// @throw Error where there are several
+void require_one_rank(const Runtime& runtime);
 
 /// What the machine itself can do, measured by one rank after the other: ranks of one node share its links.
 Bandwidth measure_ceilings(Runtime& runtime);

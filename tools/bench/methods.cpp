@@ -2,14 +2,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <limits>
 
 #include "../../algorithms/poisson/gemm_solver.hpp"
 #include "../../algorithms/poisson/solver.hpp"
 #include "../../codelets/transforms/fold.hpp"
 #include "../cli/commands.hpp"
-#include "../cli/solver_run.hpp"
+#include "../cli/report.hpp"
 #include "../poisson/slabs.hpp"
 #include "figures.hpp"
 
@@ -38,16 +37,6 @@ struct Compared {
   [[nodiscard]] double ratio() const { return fft.seconds / gemm.seconds; }
   [[nodiscard]] bool has_good_fft() const { return !transforms::has_large_prime(columns + 1); }
 };
-
-std::vector<Index> parse_columns(const std::string& text) {
-  std::vector<Index> columns;
-  for (std::size_t start = 0; start <= text.size();) {
-    const std::size_t end = std::min(text.find(',', start), text.size());
-    columns.push_back(parse_whole<Index>(text.substr(start, end - start), 1));
-    start = end + 1;
-  }
-  return columns;
-}
 
 /// "2^2 * 3 * 5"
 std::string factorised(Index number) {
@@ -121,36 +110,39 @@ nlohmann::ordered_json as_json(const Compared& c) {
           {"gemm_residual_eps", c.gemm.residual}};
 }
 
+void print_head(const Runtime& runtime, const MethodsBenchOptions& o, const Workers& workers,
+                Precision precision, const Figures& figures) {
+  figures.print("{} x n unknowns in {}, resident with {} CPU, {} CUDA workers{}; best of {}\n",
+                o.rows > 0 ? fmt::format("{}", o.rows) : "n", to_string(precision), workers.cpus,
+                workers.gpus, runtime.ranks() > 1 ? fmt::format(" on each of {} ranks", runtime.ranks()) : "",
+                o.repeats);
+  figures.print("{:>9}  {:<24} {:>12} {:>13} {:>11} {:>20}\n", "n", "n + 1", "fft, seconds", "gemm, seconds",
+                "fft / gemm", "residuals, in eps");
+}
+
+void print_row(const Compared& c, const Figures& figures) {
+  figures.print("{:>9}  {:<24} {:>12.3g} {:>13.3g} {:>11.2f} {:>20}\n", c.columns, factorised(c.columns + 1),
+                c.fft.seconds, c.gemm.seconds, c.ratio(),
+                fmt::format("{:.2f}, {:.2f}", shown(c.fft.residual), shown(c.gemm.residual)));
+}
+
 template <class T>
 int bench_methods(Runtime& runtime, const MethodsBenchOptions& o) {
-  const bool table = runtime.rank() == 0 && !o.common.json;
-  const Machine machine = runtime.machine();
-  if (table) {
-    fmt::print("{} x n unknowns in {}, resident with {} CPU, {} CUDA workers{}; best of {}\n",
-               o.rows > 0 ? fmt::format("{}", o.rows) : "n", to_string(precision_of<T>),
-               machine.count(WorkerKind::cpu), machine.count(WorkerKind::cuda),
-               runtime.ranks() > 1 ? fmt::format(" on each of {} ranks", runtime.ranks()) : "", o.repeats);
-    fmt::print("{:>9}  {:<24} {:>12} {:>13} {:>11} {:>20}\n", "n", "n + 1", "fft, seconds", "gemm, seconds",
-               "fft / gemm", "residuals, in eps");
-  }
-  std::vector<Compared> all;
-  for (const Index columns : o.columns) {
-    const Compared& c = all.emplace_back(compare<T>(runtime, o, columns));
-    if (!table) continue;
-    fmt::print("{:>9}  {:<24} {:>12.3g} {:>13.3g} {:>11.2f} {:>20}\n", columns, factorised(columns + 1),
-               c.fft.seconds, c.gemm.seconds, c.ratio(),
-               fmt::format("{:.2f}, {:.2f}", shown(c.fft.residual), shown(c.gemm.residual)));
-    std::fflush(stdout);
-  }
-  if (table) fmt::print("{}\n", verdict(all));
-
   Figures figures(runtime, o.common);
-  figures.note("precision", to_string(precision_of<T>));
-  figures.note("workers", {{"cpu", machine.count(WorkerKind::cpu)},
-                           {"cuda", machine.count(WorkerKind::cuda)},
-                           {"ranks", runtime.ranks()}});
+  const Machine machine = runtime.machine();
+  const Workers workers{machine.count(WorkerKind::cpu), machine.count(WorkerKind::cuda), runtime.ranks()};
+  print_head(runtime, o, workers, precision_of<T>, figures);
+  std::vector<Compared> all;
   auto lengths = nlohmann::ordered_json::array();
-  for (const Compared& c : all) lengths.push_back(as_json(c));
+  for (const Index columns : o.columns) {
+    all.push_back(compare<T>(runtime, o, columns));
+    print_row(all.back(), figures);
+    lengths.push_back(as_json(all.back()));
+  }
+  figures.print("{}\n", verdict(all));
+
+  figures.note("precision", to_string(precision_of<T>));
+  figures.note("workers", as_json(workers));
   figures.note("lengths", lengths);
   const auto longest = [&](bool good_fft) {
     const Index columns = longest_win(all, good_fft);
@@ -162,34 +154,26 @@ int bench_methods(Runtime& runtime, const MethodsBenchOptions& o) {
   return 0;
 }
 
-int run(const MethodsBenchOptions& o) {
-  return with_runtime(o.common.runtime, [&](Runtime& runtime) {
-    return o.common.precision.value_or(Precision::f64) == Precision::f32 ? bench_methods<float>(runtime, o)
-                                                                         : bench_methods<double>(runtime, o);
-  });
-}
-
 }  // namespace
 
 Command add_bench_methods(CLI::App& bench) {
   auto options = std::make_shared<MethodsBenchOptions>();
   CLI::App* app = bench.add_subcommand(
       "methods", "the 2D solvers by FFT and by matrix products beside each other, by line length");
-  add_parsed_option(
-      *app, "--columns", options->columns, parse_columns,
-      "line lengths n; an FFT is good where n + 1 is a product of primes below 37; default: pairs "
-      "of a good and a poor one, 63,66 to 4095,4092")
-      ->type_name("N,N,...")
-      ->group("Problem");
-  add_parsed_option(
-      *app, "--rows", options->rows, [](const std::string& text) { return parse_whole<Index>(text, 1); },
-      "default: as many as columns")
-      ->type_name("M")
-      ->group("Problem");
+  OptionGroup problem(*app, "Problem");
+  problem.add(
+      "--columns", options->columns, parse_counts, "N,N,...",
+      "line lengths n; an FFT is good where n + 1 is a product of primes below 37; default: pairs of a "
+      "good and a poor one, 63,66 to 4095,4092");
+  problem.add("--rows", options->rows, parse_count<>, "M", "default: as many as columns");
   add_problem_options(*app, options->common);
   add_bench_options(*app, options->common, options->repeats,
                     "solves by each method, of which the fastest counts; default: 5");
-  return {app, [options] { return run(*options); }};
+  return {app, [options] {
+            return with_runtime_in_precision(options->common, [&]<class T>(Runtime& runtime) {
+              return bench_methods<T>(runtime, *options);
+            });
+          }};
 }
 
 }  // namespace asterism::tools

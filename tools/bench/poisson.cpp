@@ -5,7 +5,6 @@
 #include "../../algorithms/poisson/gemm_solver.hpp"
 #include "../../algorithms/poisson/solver.hpp"
 #include "../cli/commands.hpp"
-#include "../cli/solver_run.hpp"
 #include "../poisson/report.hpp"
 #include "../poisson/slabs.hpp"
 #include "figures.hpp"
@@ -15,8 +14,8 @@ namespace {
 
 struct PoissonBenchOptions {
   CommonOptions common;
-  ProblemOptions problem;
-  MethodOptions method;
+  PoissonProblemOptions problem;
+  PoissonMethodOptions method;
   bool resident = false;
   int repeats = 3;
 };
@@ -52,24 +51,27 @@ void add_link_bounds(Figures& figures, const Bandwidth& raw, double bytes, doubl
   figures.add("pipeline_share", "that pipeline's time over the solve's", pipeline / solve, "");
 }
 
+/// The fastest solve.
+struct Fastest {
+  poisson::Layout layout = {};
+  Index slabs = 0;
+  double allocate = 0;  ///< seconds, of the grid in main memory
+  double seconds = std::numeric_limits<double>::infinity();
+  Traffic traffic = {};
+  double scaled_residual = 0;
+};
+
 template <template <class> class Solver, class T>
-int bench_solver(Runtime& runtime, const PoissonBenchOptions& o, const StatedProblem& stated) {
-  const poisson::Problem& problem = stated.problem;
-  Figures figures(runtime, o.common);
+Fastest fastest_solve(Runtime& runtime, const PoissonBenchOptions& o, const StatedPoisson& stated) {
   poisson::Settings settings = o.method.settings;
   settings.fetch_result = !o.resident;
-  require_room<T>(runtime, problem);
-  const Bandwidth raw = measure_ceilings(runtime);
-  Solver<T> solver(runtime, problem, settings);
+  Solver<T> solver(runtime, stated.problem, settings);
   warn_of_unused_mean(solver, settings);
-  const poisson::Layout& layout = solver.layout();
+  Fastest fastest{.layout = solver.layout(), .slabs = solver.slab_count()};
   std::optional<Slabs<T>> slabs;
-  const double allocate = seconds_of([&] { slabs.emplace(runtime, solver); });
+  fastest.allocate = seconds_of([&] { slabs.emplace(runtime, solver); });
   const typename Solver<T>::Known known{grid::Model::random, o.common.seed};
   const auto rhs = [&](Index slab, Tile<T>& f) { solver.fill(slab, f, known); };
-
-  double best = std::numeric_limits<double>::infinity();
-  Report report;
   for (int i = 0; i < o.repeats; ++i) {
     if (o.resident)
       slabs->each(rhs);
@@ -77,58 +79,64 @@ int bench_solver(Runtime& runtime, const PoissonBenchOptions& o, const StatedPro
       slabs->fill(rhs);
     runtime.wait();
     runtime.barrier();
-    const Report r = solver.solve(slabs->tiles());
-    if (r.seconds.at("solve") < best) report = r, best = r.seconds.at("solve");
+    const Report report = solver.solve(slabs->tiles());
+    if (report.seconds.at("solve") < fastest.seconds)
+      fastest.traffic = report.traffic, fastest.seconds = report.seconds.at("solve");
   }
-  const poisson::Check check =
-      solver.check(slabs->tiles(), rhs, stated.model_is_exact ? std::optional(known) : std::nullopt);
+  fastest.scaled_residual =
+      solver.check(slabs->tiles(), rhs, stated.model_is_exact ? std::optional(known) : std::nullopt)
+          .scaled_residual;
+  fastest.traffic = traffic_of_all_ranks(runtime, fastest.traffic);
+  return fastest;
+}
 
-  constexpr Precision precision = precision_of<T>;
+/// Beside what link or memory allow.
+void add_figures(Figures& figures, const PoissonBenchOptions& o, const poisson::Problem& problem,
+                 Precision precision, const Fastest& fastest, const Bandwidth& raw, int ranks) {
   const double cells = static_cast<double>(count_unknowns(problem));
-  const double grid_bytes = cells * sizeof(T);
-  const nlohmann::ordered_json stated_problem = as_json(stated, o.common.seed);
-  for (const auto& [key, value] : stated_problem.items()) figures.note(key, value);
-  figures.note("precision", to_string(precision));
-  figures.note("method", name(o.method.method));
-  figures.note("mode", name(layout.mode));
-  figures.note("slabs", solver.slab_count());
-  figures.note("slab_planes", layout.slab_planes);
-  add_ceilings(figures, raw);
-  figures.add("allocate_seconds", "allocation of the grid in main memory", allocate, "s");
+  const double grid_bytes = cells * static_cast<double>(bytes_of(precision));
+  figures.add("allocate_seconds", "allocation of the grid in main memory", fastest.allocate, "s");
   figures.add("solve_seconds",
               fmt::format("solve {}{}, {}, {}, {}, {} slabs, best of {}",
                           problem.batch > 1 ? fmt::format("{} problems of ", problem.batch) : "",
                           poisson::to_string(problem.shape), to_string(precision), name(o.method.method),
-                          name(layout.mode), solver.slab_count(), o.repeats),
-              best, "s");
-  figures.add("gcells_per_second", "speed", cells / best / 1e9, "Gcell/s");
-  add_traffic(figures, traffic_of_all_ranks(runtime, report.traffic), grid_bytes);
-  if (layout.where == Where::cuda && !o.resident) {
-    add_link_bounds(figures, raw, grid_bytes / runtime.ranks(), best);
-  } else {
-    const double copy = layout.where == Where::cuda ? raw.device_copy : raw.host_copy;
-    figures.add("bytes_per_cell", "bytes per cell that plain copying moves in that time", copy * best / cells,
-                "");
-  }
-  figures.add("scaled_residual_eps", "scaled residual", check.scaled_residual / roundoff(precision), "eps");
+                          name(fastest.layout.mode), fastest.slabs, o.repeats),
+              fastest.seconds, "s");
+  figures.add("gcells_per_second", "speed", cells / fastest.seconds / 1e9, "Gcell/s");
+  add_traffic(figures, fastest.traffic, grid_bytes);
+  const bool on_gpu = fastest.layout.where == Where::cuda;
+  if (on_gpu && !o.resident)
+    add_link_bounds(figures, raw, grid_bytes / ranks, fastest.seconds);
+  else
+    figures.add("bytes_per_cell", "bytes per cell that plain copying moves in that time",
+                (on_gpu ? raw.device_copy : raw.host_copy) * fastest.seconds / cells, "");
+  figures.add("scaled_residual_eps", "scaled residual", fastest.scaled_residual / roundoff(precision), "eps");
+}
+
+template <class T>
+int bench_poisson(Runtime& runtime, const PoissonBenchOptions& o, const StatedPoisson& stated) {
+  require_room<T>(runtime, stated.problem);
+  const Bandwidth raw = measure_ceilings(runtime);
+  const Fastest fastest = o.method.method == PoissonMethod::gemm
+                              ? fastest_solve<poisson::GemmSolver, T>(runtime, o, stated)
+                              : fastest_solve<poisson::Solver, T>(runtime, o, stated);
+  Figures figures(runtime, o.common);
+  figures.note(problem_section(o.problem, stated, precision_of<T>, o.common.seed).json());
+  figures.note("method", name(o.method.method));
+  figures.note("mode", name(fastest.layout.mode));
+  figures.note("slabs", fastest.slabs);
+  figures.note("slab_planes", fastest.layout.slab_planes);
+  add_ceilings(figures, raw);
+  add_figures(figures, o, stated.problem, precision_of<T>, fastest, raw, runtime.ranks());
   figures.finish();
   return 0;
 }
 
-template <class T>
-int bench_poisson(Runtime& runtime, const PoissonBenchOptions& o, const StatedProblem& stated) {
-  return o.method.method == Method::gemm ? bench_solver<poisson::GemmSolver, T>(runtime, o, stated)
-                                         : bench_solver<poisson::Solver, T>(runtime, o, stated);
-}
-
 int run(const CLI::App& app, const PoissonBenchOptions& o) {
-  const StatedProblem stated = state_problem(o.problem, "");
+  const StatedPoisson stated = state_poisson(o.problem);
   warn_of_unused(app, o.problem, stated);
-  return with_runtime(o.common.runtime, [&](Runtime& runtime) {
-    return o.common.precision.value_or(Precision::f64) == Precision::f32
-               ? bench_poisson<float>(runtime, o, stated)
-               : bench_poisson<double>(runtime, o, stated);
-  });
+  return with_runtime_in_precision(
+      o.common, [&]<class T>(Runtime& runtime) { return bench_poisson<T>(runtime, o, stated); });
 }
 
 }  // namespace
@@ -137,12 +145,12 @@ Command add_bench_poisson(CLI::App& bench) {
   auto options = std::make_shared<PoissonBenchOptions>();
   options->problem.model = grid::Model::random;
   CLI::App* app = bench.add_subcommand("poisson", "a fast Poisson solver beside what link or memory allow");
-  add_poisson_options(*app, options->problem);
+  add_poisson_problem(*app, options->problem);
   add_problem_options(*app, options->common);
-  add_method_options(*app, options->method);
-  app->add_flag("--resident", options->resident,
-                "f and u stay in the workers' memory: time per solve without transfers")
-      ->group("Method");
+  add_poisson_method(*app, options->method);
+  OptionGroup(*app, "Method")
+      .flag("--resident", options->resident,
+            "f and u stay in the workers' memory: time per solve without transfers");
   add_bench_options(*app, options->common, options->repeats,
                     "solves, of which the fastest counts; default: 3");
   return {app, [app, options] { return run(*app, *options); }};

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <map>
 
 #include "../../algorithms/wavefront/tile_costs.hpp"
 #include "../../algorithms/wavefront/tile_search.hpp"
 #include "../cli/commands.hpp"
+#include "../wavefront/tile_points.hpp"
 #include "figures.hpp"
 
 namespace asterism::tools {
@@ -110,20 +110,14 @@ std::string text_of(const SizedProblem& p) {
 }
 
 std::string text_of(const wavefront::WavefrontLayout& layout, std::size_t dimensions) {
-  const auto& m = layout.tile.points;
   return fmt::format("{} x {}; {} x {}", layout.tile.sweeps,
-                     fmt::join(m.end() - static_cast<std::ptrdiff_t>(dimensions), m.end(), " x "),
-                     layout.blocks, layout.threads);
+                     fmt::join(points_of(layout.tile, dimensions), " x "), layout.blocks, layout.threads);
 }
 
 nlohmann::ordered_json as_json(const Sample& s, std::size_t dimensions) {
-  const auto& m = s.layout.tile.points;
-  return {{"sweeps", s.layout.tile.sweeps},
-          {"points", std::vector<Index>(m.end() - static_cast<std::ptrdiff_t>(dimensions), m.end())},
-          {"threads", s.layout.threads},
-          {"blocks", s.layout.blocks},
-          {"predicted_seconds", s.predicted},
-          {"measured_seconds", s.measured}};
+  return {{"sweeps", s.layout.tile.sweeps},   {"points", points_of(s.layout.tile, dimensions)},
+          {"threads", s.layout.threads},      {"blocks", s.layout.blocks},
+          {"predicted_seconds", s.predicted}, {"measured_seconds", s.measured}};
 }
 
 nlohmann::ordered_json as_json(const Judged& j, bool samples) {
@@ -146,11 +140,50 @@ nlohmann::ordered_json as_json(const Judged& j, bool samples) {
   return result;
 }
 
+void print_head(const TileModelBenchOptions& o, const std::string& gpu, Precision precision,
+                const Figures& figures) {
+  figures.print(
+      "wavefront SOR in {} on {}, {} random layouts for each problem; tiles: sweeps x points; blocks x threads\n"
+      "{:<22} {:>7} {:>7} {:>10} {:>10} {:>7} {:>7}  {}\n",
+      to_string(precision), gpu, o.layouts, "sweeps x grid", "median", "largest", "best, ms", "chosen, ms",
+      "gap", "search", "chosen layout");
+}
+
+void print_row(const Judged& j, const Figures& figures) {
+  figures.print("{:<22} {:>5.1f} % {:>5.0f} % {:>10.3f} {:>10.3f} {:>5.1f} % {:>5.2f} s  {}\n",
+                text_of(j.problem), 100 * j.median_error(), 100 * j.largest_error(), 1e3 * j.best_seconds(),
+                1e3 * j.chosen.measured, 100 * j.gap(), j.search_seconds,
+                text_of(j.chosen.layout, j.problem.grid.size()));
+}
+
+nlohmann::ordered_json as_json(const wavefront::KnownCosts& known, int dimensions, bool samples) {
+  nlohmann::ordered_json j{
+      {"dimensions", dimensions}, {"seconds", known.seconds}, {"file", known.file.string()}};
+  if (samples) j["costs"] = nlohmann::ordered_json::parse(wavefront::costs_as_json(known.costs));
+  return j;
+}
+
+void add_worst(const std::vector<Judged>& all, Figures& figures) {
+  const auto worst = [&](auto figure) {
+    double most = -std::numeric_limits<double>::infinity();
+    for (const Judged& j : all) most = std::max(most, figure(j));
+    return most;
+  };
+  figures.add("worst_median_error", "median relative error of the predicted time, worst problem",
+              100 * worst([](const Judged& j) { return j.median_error(); }), "%");
+  figures.add("worst_gap", "chosen layout over the best sampled, worst problem",
+              100 * worst([](const Judged& j) { return j.gap(); }), "%");
+  figures.add("longest_search_seconds", "search, longest",
+              worst([](const Judged& j) { return j.search_seconds; }), "s");
+}
+
 template <class T>
 int bench_tile_model(Runtime& runtime, const TileModelBenchOptions& o) {
-  const bool table = !o.common.json;
+  if (runtime.ranks() > 1)
+    throw Error(fmt::format("bench tile-model: there are {} ranks; it takes one", runtime.ranks()));
+  Figures figures(runtime, o.common);
   std::vector<Judged> all;
-  nlohmann::ordered_json measured;
+  nlohmann::ordered_json costs;
   std::optional<wavefront::tile_model::Probe<T>> probe;
   wavefront::KnownCosts known;
   for (const SizedProblem& problem : problems) {
@@ -159,56 +192,21 @@ int bench_tile_model(Runtime& runtime, const TileModelBenchOptions& o) {
       probe.emplace(runtime, dimensions, false);
       known = wavefront::costs_of(*probe,
                                   o.anew ? wavefront::Remembering::anew : wavefront::Remembering::as_kept);
-      measured.push_back(
-          {{"dimensions", dimensions}, {"seconds", known.seconds}, {"file", known.file.string()}});
-      if (o.samples)
-        measured.back()["costs"] = nlohmann::ordered_json::parse(wavefront::costs_as_json(known.costs));
-      if (table && dimensions == 1)
-        fmt::print(
-            "wavefront SOR in {} on {}, {} random layouts for each problem; tiles: sweeps x points; blocks x "
-            "threads\n"
-            "{:<22} {:>7} {:>7} {:>10} {:>10} {:>7} {:>7}  {}\n",
-            to_string(precision_of<T>), probe->gpu().name, o.layouts, "sweeps x grid", "median", "largest",
-            "best, ms", "chosen, ms", "gap", "search", "chosen layout");
+      costs.push_back(as_json(known, dimensions, o.samples));
+      if (dimensions == 1) print_head(o, probe->gpu().name, precision_of<T>, figures);
     }
-    const Judged& j = all.emplace_back(judge(*probe, known.costs, problem, o));
-    if (!table) continue;
-    fmt::print("{:<22} {:>5.1f} % {:>5.0f} % {:>10.3f} {:>10.3f} {:>5.1f} % {:>5.2f} s  {}\n",
-               text_of(problem), 100 * j.median_error(), 100 * j.largest_error(), 1e3 * j.best_seconds(),
-               1e3 * j.chosen.measured, 100 * j.gap(), j.search_seconds,
-               text_of(j.chosen.layout, problem.grid.size()));
-    std::fflush(stdout);
+    all.push_back(judge(*probe, known.costs, problem, o));
+    print_row(all.back(), figures);
   }
-  const auto worst = [&](auto figure) {
-    double most = -std::numeric_limits<double>::infinity();
-    for (const Judged& j : all) most = std::max(most, figure(j));
-    return most;
-  };
-  Figures figures(runtime, o.common);
   figures.note("precision", to_string(precision_of<T>));
   figures.note("gpu", probe->gpu().name);
-  figures.note("costs", measured);
+  figures.note("costs", costs);
   auto list = nlohmann::ordered_json::array();
   for (const Judged& j : all) list.push_back(as_json(j, o.samples));
   figures.note("problems", list);
-  figures.add("worst_median_error", "median relative error of the predicted time, worst problem",
-              100 * worst([](const Judged& j) { return j.median_error(); }), "%");
-  figures.add("worst_gap", "chosen layout over the best sampled, worst problem",
-              100 * worst([](const Judged& j) { return j.gap(); }), "%");
-  figures.add("longest_search_seconds", "search, longest",
-              worst([](const Judged& j) { return j.search_seconds; }), "s");
+  add_worst(all, figures);
   figures.finish();
   return 0;
-}
-
-int run(const TileModelBenchOptions& o) {
-  return with_runtime(o.common.runtime, [&](Runtime& runtime) {
-    if (runtime.ranks() > 1)
-      throw Error(fmt::format("bench tile-model: there are {} ranks; it takes one", runtime.ranks()));
-    return o.common.precision.value_or(Precision::f64) == Precision::f32
-               ? bench_tile_model<float>(runtime, o)
-               : bench_tile_model<double>(runtime, o);
-  });
 }
 
 }  // namespace
@@ -217,19 +215,20 @@ Command add_bench_tile_model(CLI::App& bench) {
   auto options = std::make_shared<TileModelBenchOptions>();
   CLI::App* app = bench.add_subcommand("tile-model",
                                        "what `tune wavefront` predicts, against runs of random tile layouts");
-  add_parsed_option(
-      *app, "--layouts", options->layouts, [](const std::string& text) { return parse_whole<int>(text, 1); },
-      "random tile layouts of each of the 12 problems; default: 100")
-      ->type_name("N")
-      ->group("Method");
-  app->add_flag("--anew", options->anew, "measure the GPU's costs again though they are kept")
-      ->group("Method");
-  app->add_flag("--samples", options->samples, "with --json: all layouts with their times, and the costs")
-      ->group("Output");
+  OptionGroup method(*app, "Method");
+  method.add("--layouts", options->layouts, parse_count<int>, "N",
+             "random tile layouts of each of the 12 problems; default: 100");
+  method.flag("--anew", options->anew, "measure the GPU's costs again though they are kept");
+  OptionGroup(*app, "Output")
+      .flag("--samples", options->samples, "with --json: all layouts with their times, and the costs");
   add_problem_options(*app, options->common);
   add_bench_options(*app, options->common, options->repeats,
                     "runs of each layout, of which the median counts; default: 3");
-  return {app, [options] { return run(*options); }};
+  return {app, [options] {
+            return with_runtime_in_precision(options->common, [&]<class T>(Runtime& runtime) {
+              return bench_tile_model<T>(runtime, *options);
+            });
+          }};
 }
 
 }  // namespace asterism::tools

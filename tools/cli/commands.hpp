@@ -33,4 +33,13 @@ Command add_bench_tile_model(CLI::App& bench);  ///< `bench tile-model`
 /// ends here: unwinding would wait for ever. @throw Error; of several ranks, only what they all throw.
 int with_runtime(const Options& options, const std::function<int(Runtime&)>& body);
 
+/// body.operator()<T>(runtime) with a Runtime, T as --precision asks for, or double.
+template <class Body>
+int with_runtime_in_precision(const CommonOptions& options, const Body& body) {
+  return with_runtime(options.runtime, [&](Runtime& runtime) {
+    return in_precision(options.precision.value_or(Precision::f64),
+                        [&]<class T>() { return body.template operator()<T>(runtime); });
+  });
+}
+
 }  // namespace asterism::tools

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.hpp"
-#include "solver_run.hpp"
+#include "report.hpp"
 
 namespace asterism::tools {
 namespace {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <string_view>
+#include <utility>
 
 namespace asterism::tools {
 namespace {
@@ -68,6 +69,24 @@ void Progress::update(const std::string& what) {
 void Progress::note(const std::string& state) {
   const std::lock_guard lock(note_mutex_);
   note_ = state;
+}
+
+WhileWorking::WhileWorking(Progress& progress, std::string what) {
+  if (!progress.shows()) return;
+  ticker_ = std::jthread([&progress, what = std::move(what), this](const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    while (!wake_.wait_for(lock, stop, std::chrono::milliseconds(100), [] { return false; })) {
+      if (stop.stop_requested()) return;
+      progress.update(what);
+    }
+  });
+}
+
+Observer told_to(Progress& progress) {
+  if (!progress.shows()) return {};
+  return [&progress](const IterationState& state) {
+    progress.note(fmt::format("sweep {}, residual {:.2e}", state.iteration, state.residual));
+  };
 }
 
 }  // namespace asterism::tools

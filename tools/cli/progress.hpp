@@ -3,8 +3,12 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <mutex>
 #include <string>
+#include <thread>
+
+#include "../../algorithms/common/observer.hpp"
 
 namespace asterism::tools {
 
@@ -47,5 +51,19 @@ class Progress {
   bool shows_, drawn_ = false;
   Clock::time_point start_ = Clock::now(), next_ = start_ + std::chrono::seconds(1);
 };
+
+/// Draws the progress line while what tells nothing, the solver or a search for tiles, is at work.
+class WhileWorking {
+ public:
+  WhileWorking(Progress& progress, std::string what);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::jthread ticker_;  // ends first
+};
+
+/// Puts residuals into the progress line, where there is one.
+Observer told_to(Progress& progress);
 
 }  // namespace asterism::tools

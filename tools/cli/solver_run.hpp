@@ -1,10 +1,9 @@
 /// \file
-/// What the subcommands that run a solver share: its time, its workers, its output, and how they are told.
+/// What the subcommands that run a solver share: its time, its workers, its output.
 #pragma once
 
 #include <chrono>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -41,9 +40,22 @@ struct Workers {
   int cpus = 0, gpus = 0, ranks = 1;
 };
 
-// Sums over all ranks. Collective.
-Workers workers_of_all_ranks(const Runtime& runtime);
+/// Bytes that crossed links, on all ranks together. Collective.
 Traffic traffic_of_all_ranks(const Runtime& runtime, const Traffic& mine);
+
+/// What a run of any solver leaves behind. Its time begins when it is made.
+struct SolverRun {
+  Precision precision = Precision::f64;
+  Stopwatch stopwatch = {};
+  Report report = {};
+  Workers workers = {};
+
+  /// Whether there is a u that is worth keeping, if only to look at it.
+  [[nodiscard]] bool has_result() const { return report.reason != Reason::not_finite; }
+
+  /// Takes traffic and workers of all ranks together. Collective.
+  void sum_up(const Runtime& runtime);
+};
 
 /// Tells, on standard error, when the output is one of the inputs: that is allowed, as they stay open until
 /// the end.
@@ -56,22 +68,5 @@ std::optional<NpyWriter> open_output(const Runtime& runtime, const std::filesyst
 
 /// When all ranks have written their rows. Collective. @throw Error: see NpyWriter::commit
 void commit_output(const Runtime& runtime, std::optional<NpyWriter>& writer);
-
-// What a report says of them, for programs and for people.
-nlohmann::ordered_json as_json(const Stopwatch& stopwatch);
-nlohmann::ordered_json as_json(const Workers& workers);
-nlohmann::ordered_json as_json(const Traffic& traffic);
-/// Prints a report for programs on standard output, the version and the command line before what `body` says.
-/// NaN and infinity, which JSON has not, become null.
-void print_report(const nlohmann::ordered_json& body);
-void print_workers_and_seconds(const Workers& workers, const Stopwatch& stopwatch);
-/// Nothing where nothing was moved.
-void print_moved(const Traffic& traffic);
-
-/// A number as it is printed: NaN has no sign.
-double shown(double number);
-
-/// "s" or nothing.
-const char* plural(Index count);
 
 }  // namespace asterism::tools

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <limits>
-
 #include "../../algorithms/poisson/problem.hpp"
 #include "../cli/options.hpp"
 
@@ -41,7 +39,7 @@ std::vector<double> read_array(const NpyReader& reader) {
 
 std::vector<double> read_side(const GivenValue& given, const std::vector<Index>& shape, std::size_t a) {
   if (given.file.empty()) return {};
-  const NpyReader reader(given.file, {1, std::numeric_limits<std::size_t>::max()});
+  const NpyReader reader(given.file, any_dimensions);
   std::vector<Index> side = shape;
   side.erase(side.begin() + static_cast<std::ptrdiff_t>(a));
   if (reader.header().shape != side)

@@ -7,53 +7,12 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
-#include <string>
-#include <type_traits>
 #include <vector>
 
-#include "../../runtime/ports.hpp"
+#include "npy_header.hpp"
 #include "output_file.hpp"
 
 namespace asterism::tools {
-
-enum class Precision { f32, f64 };
-
-template <class T>
-constexpr Precision precision_of = std::is_same_v<T, float> ? Precision::f32 : Precision::f64;
-
-constexpr std::size_t bytes_of(Precision precision) { return precision == Precision::f32 ? 4 : 8; }
-
-/// The largest relative error of rounding a number.
-constexpr double roundoff(Precision precision) { return precision == Precision::f32 ? 0x1p-24 : 0x1p-53; }
-
-/// "f32" or "f64".
-std::string to_string(Precision precision);
-
-/// What stands before the numbers.
-struct NpyHeader {
-  Precision precision = Precision::f64;
-  std::vector<Index> shape;     ///< extents, all at least 1; the last one is contiguous
-  std::size_t data_offset = 0;  ///< bytes before the first number
-  std::size_t leading = 1;      ///< so many axes, from the first on, count rows; the others make up a row
-
-  /// The product of the leading extents.
-  [[nodiscard]] Index rows() const;
-  /// Numbers per row: the product of the other extents.
-  [[nodiscard]] Index cols() const;
-  [[nodiscard]] std::size_t file_bytes() const;
-};
-
-/// "(3, 5)": as Python writes it.
-std::string shape_text(const std::vector<Index>& shape);
-
-/// How many axes an array may have.
-struct Dimensions {
-  std::size_t least, most;
-  // NOLINTNEXTLINE(google-explicit-constructor): a number is what is meant
-  constexpr Dimensions(std::size_t exactly) : least(exactly), most(exactly) {}
-  constexpr Dimensions(std::size_t at_least, std::size_t at_most) : least(at_least), most(at_most) {}
-};
 
 /// Whether numbers that are read may be NaN or infinite.
 enum class Values { any, finite };
@@ -120,13 +79,5 @@ class NpyWriter {
   NpyHeader header_;
   int threads_;
 };
-
-struct Position {
-  Index row, col;
-};
-
-/// The first number (in row order) of rows x cols, rows ld apart, that is NaN or infinite.
-template <class T>
-std::optional<Position> first_not_finite(const T* data, Index rows, Index cols, Index ld);
 
 }  // namespace asterism::tools

@@ -20,13 +20,12 @@
 
 #include "../../runtime/detail/ending.hpp"
 #include "../../runtime/error.hpp"
+#include "file_bytes.hpp"
 
 namespace asterism::tools {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string reason() { return std::generic_category().message(errno); }
 
 // The temporary files of this process: what a signal handler can reach. A file beyond the table's room is
 // merely not removed by signals.
@@ -60,8 +59,8 @@ extern "C" void remove_temporaries(int signal) {
 void check_target(const fs::path& target, const fs::path& folder) {
   struct stat status {};
   if (::stat(folder.c_str(), &status) != 0)
-    throw Error(
-        fmt::format("{}: cannot be written: its folder {}: {}", target.string(), folder.string(), reason()));
+    throw Error(fmt::format("{}: cannot be written: its folder {}: {}", target.string(), folder.string(),
+                            system_reason()));
   if (!S_ISDIR(status.st_mode))
     throw Error(fmt::format("{}: cannot be written: {} is not a folder", target.string(), folder.string()));
   if (::stat(target.c_str(), &status) != 0) return;
@@ -70,7 +69,7 @@ void check_target(const fs::path& target, const fs::path& folder) {
   if (!S_ISREG(status.st_mode))
     throw Error(fmt::format("{}: is not a regular file, so it cannot be replaced", target.string()));
   if (::faccessat(AT_FDCWD, target.c_str(), W_OK, AT_EACCESS) != 0)
-    throw Error(fmt::format("{}: exists and cannot be replaced: {}", target.string(), reason()));
+    throw Error(fmt::format("{}: exists and cannot be replaced: {}", target.string(), system_reason()));
 }
 
 /// The process that made a temporary file NAME.PROCESS-NUMBER.part for a target; 0 when it is no such name.
@@ -140,7 +139,8 @@ OutputFile::OutputFile(const fs::path& target) {
       temporary_ = fmt::format("{}.{}-{}.part", target_.string(), ::getpid(), count++);
       file_ = Descriptor(::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     } while (descriptor() < 0 && errno == EEXIST);  // left by a process of the same number that was killed
-    if (descriptor() < 0) throw Error(fmt::format("{}: cannot be written: {}", target.string(), reason()));
+    if (descriptor() < 0)
+      throw Error(fmt::format("{}: cannot be written: {}", target.string(), system_reason()));
   } while (!lock(descriptor()));
   remember(temporary_);
 
@@ -155,7 +155,7 @@ OutputFile OutputFile::attach(const fs::path& temporary) {
   joined.file_ = Descriptor(::open(temporary.c_str(), O_RDWR | O_CLOEXEC));
   if (joined.descriptor() < 0)
     throw Error(fmt::format("{}: cannot be opened: {}; all nodes must see the folder of the output",
-                            temporary.string(), reason()));
+                            temporary.string(), system_reason()));
   return joined;
 }
 
@@ -177,14 +177,14 @@ void OutputFile::reserve(std::size_t bytes) {
   // Not posix_fallocate: where the file system cannot reserve, that writes to every block instead.
   if (::fallocate(file_.number(), 0, 0, length) == 0) return;
   if ((errno == EOPNOTSUPP || errno == ENOSYS) && ::ftruncate(file_.number(), length) == 0) return;
-  throw Error(fmt::format("{}: {} bytes cannot be reserved: {}", target_.string(), bytes, reason()),
+  throw Error(fmt::format("{}: {} bytes cannot be reserved: {}", target_.string(), bytes, system_reason()),
               Blame::machine);
 }
 
 void OutputFile::commit() {
   if (::rename(temporary_.c_str(), target_.c_str()) != 0)
-    throw Error(
-        fmt::format("{}: cannot be renamed to {}: {}", temporary_.string(), target_.string(), reason()));
+    throw Error(fmt::format("{}: cannot be renamed to {}: {}", temporary_.string(), target_.string(),
+                            system_reason()));
   forget(temporary_);
   target_.clear();
 }

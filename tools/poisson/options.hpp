@@ -10,9 +10,7 @@
 
 #include "../../algorithms/poisson/layout.hpp"
 #include "../../algorithms/poisson/problem.hpp"
-#include "../cli/options.hpp"
-#include "../files/given_values.hpp"
-#include "../files/npy.hpp"
+#include "../cli/grid_options.hpp"
 
 namespace asterism::tools {
 
@@ -25,68 +23,49 @@ struct Conditions {
 Conditions parse_conditions(const std::string& text);
 
 /// What the command line says of the problem. Options of single axes: z, y, x.
-struct ProblemOptions {
+struct PoissonProblemOptions {
+  GridOptions grid;
   std::optional<grid::Model> model;
-  std::optional<std::vector<Index>> grid;
-  std::optional<std::vector<double>> lengths;
   Conditions conditions;
   std::array<std::optional<Conditions>, 3> axis_conditions;
-  std::array<std::optional<GivenValues>, 3> values;
   poisson::Centering centering = poisson::Centering::node;
   double lambda = 0;
   std::filesystem::path coordinates;
   std::optional<Index> batch;
 };
 
-/// A problem, complete and consistent.
-struct StatedProblem {
-  poisson::Problem problem;
-  std::optional<NpyReader> reader;  ///< f comes from here, a row of it a plane, or else from the model
-  grid::Model model = grid::Model::sine;
-  std::vector<Index> array;     ///< the shape of f and u
-  bool model_is_exact = false;  ///< whether the model's solution is that of the problem
-  double rounding = 0;  ///< to which numbers of f's file and those of given values were rounded; 0: no file
-
-  [[nodiscard]] std::size_t dimensions() const { return problem.shape.size(); }
-};
-
-/// @param input the file of f; empty: the model
-/// @throw Error: options that do not go together, or with the files they name
-StatedProblem state_problem(const ProblemOptions& options, const std::string& input);
-
-/// Warns of options that were given and have no effect on the problem.
-void warn_of_unused(const CLI::App& app, const ProblemOptions& options, const StatedProblem& stated);
-
-/// How many numbers f has. @throw Error when they cannot be counted.
-Index count_unknowns(const poisson::Problem& problem);
-
 /// --grid, --lengths, --bc, --value-x, --centering, --lambda, --coordinates, --batch and their kin
-void add_poisson_options(CLI::App& app, ProblemOptions& options);
+void add_poisson_problem(CLI::App& app, PoissonProblemOptions& options);
 
 /// --model
-void add_model_option(CLI::App& app, ProblemOptions& options);
+void add_poisson_model(CLI::App& app, PoissonProblemOptions& options);
 
-enum class Method {
+enum class PoissonMethod {
   fft,   ///< poisson::Solver
   gemm,  ///< poisson::GemmSolver
 };
 
-struct MethodOptions {
-  Method method = Method::fft;
+struct PoissonMethodOptions {
+  PoissonMethod method = PoissonMethod::fft;
   poisson::Settings settings;
 };
 
+/// All that `asterism poisson` is told.
+struct PoissonOptions {
+  CommonOptions common;
+  PoissonProblemOptions problem;
+  PoissonMethodOptions method;
+  bool check = true;
+};
+
 /// --method, --mode, --slab, --project-mean
-void add_method_options(CLI::App& app, MethodOptions& options);
+void add_poisson_method(CLI::App& app, PoissonMethodOptions& options);
 
 // Values of options as they are written.
-const char* name(Method method);
+const char* name(PoissonMethod method);
 const char* name(poisson::Mode mode);
 const char* name(poisson::Condition condition);
 const char* name(poisson::Centering centering);
 const char* name(grid::Model model);
-
-/// "z", "y" or "x": axis `a` of a problem, the slowest first.
-const char* axis_name(const poisson::Problem& problem, std::size_t a);
 
 }  // namespace asterism::tools

@@ -3,26 +3,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cmath>
-#include <nlohmann/json.hpp>
-
 namespace asterism::tools {
 namespace {
 
-const char* solver_name(Method method) {
-  return method == Method::gemm ? "fast Poisson, dense transforms (DFPS)" : "fast Poisson, two passes";
-}
-
-/// "u_xx + u_yy - 2 u = f"
-std::string equation(const poisson::Problem& problem) {
-  std::string text = problem.shape.size() == 3 ? "u_xx + u_yy + u_zz" : "u_xx + u_yy";
-  const double lambda = problem.lambda;
-  if (lambda != 0) text += fmt::format(" {} {:g} u", lambda < 0 ? '-' : '+', std::abs(lambda));
-  return text + " = f";
+const char* solver_name(PoissonMethod method) {
+  return method == PoissonMethod::gemm ? "fast Poisson, dense transforms (DFPS)" : "fast Poisson, two passes";
 }
 
 /// "z periodic, y dirichlet to neumann, x neumann; cell-centred"; empty where all is as it is by default.
-std::string conditions(const poisson::Problem& problem) {
+std::string conditions_text(const poisson::Problem& problem) {
   using enum poisson::Condition;
   std::vector<std::string> axes;
   bool usual = problem.centering == poisson::Centering::node;
@@ -35,85 +24,83 @@ std::string conditions(const poisson::Problem& problem) {
   return usual ? "" : fmt::format("{}; {}-centred", fmt::join(axes, ", "), name(problem.centering));
 }
 
+/// The solver's mode, and how it cut the grid.
+Section choices_section(const PoissonOutcome& outcome, std::size_t dimensions) {
+  Section choices;
+  choices.say("mode", name(outcome.layout.mode), ", {}");
+  choices.add("slabs", outcome.slabs,
+              fmt::format(": {} of {}", counted(outcome.slabs, "slab"),
+                          counted(outcome.layout.slab_planes, dimensions == 3 ? "plane" : "row")));
+  if (outcome.blocks > 0)
+    choices.add("blocks", outcome.blocks, fmt::format(", {} of modes", counted(outcome.blocks, "block")));
+  return choices;
+}
+
+Section speed_section(const PoissonOutcome& outcome, Index unknowns) {
+  Section speed;
+  speed.line("speed",
+             fmt::format("{:.1f} million unknowns per second of solving",
+                         static_cast<double>(unknowns) / 1e6 / outcome.run.report.seconds.at("solve")));
+  return speed;
+}
+
+Section accuracy_section(const StatedPoisson& stated, const PoissonOutcome& outcome) {
+  Section accuracy;
+  const double eps = roundoff(outcome.run.precision);
+  if (const auto& check = outcome.check)
+    say_residual(accuracy, check->scaled_residual,
+                 fmt::format("{:.2f} eps", shown(check->scaled_residual / eps)));
+  if (const auto condition = outcome.condition) {
+    accuracy.line("condition");
+    accuracy.say("condition", *condition, "{:.2e}, by the eigenvalue nearest to lambda");
+    if (*condition * eps > 1e-3) accuracy.remark(": u has few digits, if any");
+  }
+  if (outcome.check && outcome.check->error)
+    say_error(accuracy, *outcome.check->error,
+              stated.model == grid::Model::sine ? Exact::differential_equation : Exact::difference_equation,
+              outcome.error_lacks_mean ? " without its mean" : "");
+  return accuracy;
+}
+
 }  // namespace
 
-nlohmann::ordered_json as_json(const StatedProblem& stated, std::uint64_t seed) {
+Section problem_section(const PoissonProblemOptions& options, const StatedPoisson& stated,
+                        Precision precision, std::uint64_t seed) {
   const poisson::Problem& problem = stated.problem;
-  nlohmann::ordered_json j;
-  j["dimensions"] = stated.dimensions();
-  j["grid"] = problem.shape;
-  if (problem.batch > 1) j["batch"] = problem.batch;
-  j["lengths"] = problem.lengths;
-  for (std::size_t a = 0; a < problem.ends.size(); ++a)
-    j["conditions"][axis_name(problem, a)] = {name(problem.ends[a].lower.condition),
-                                              name(problem.ends[a].upper.condition)};
-  j["centering"] = name(problem.centering);
-  j["lambda"] = problem.lambda;
-  if (!stated.reader) j["model"] = name(stated.model);
-  if (!stated.reader && stated.model == grid::Model::random) j["seed"] = seed;
-  return j;
+  GridStatement statement{.equation = equation_text(stated.dimensions(), problem.lambda),
+                          .shape = problem.shape,
+                          .batch = problem.batch,
+                          .lengths = problem.lengths,
+                          .conditions = {},
+                          .input = options.grid.input,
+                          .model = name(stated.model),
+                          .seed = {},
+                          .precision = precision,
+                          .values = values_along(options.grid, stated.dimensions())};
+  for (const poisson::Ends& ends : problem.ends)
+    statement.conditions.emplace_back(name(ends.lower.condition), name(ends.upper.condition));
+  if (!stated.reader && stated.model == grid::Model::random) statement.seed = seed;
+  Section section = problem_section(statement);
+  if (const std::string text = conditions_text(problem); !text.empty()) section.line("conditions", text);
+  section.add("centering", name(problem.centering));
+  section.add("lambda", problem.lambda);
+  return section;
 }
 
-void print_json(const PoissonRun& run) {
-  const PoissonOutcome& outcome = run.outcome;
-  nlohmann::ordered_json j;
-  j["solver"] = solver_name(run.method);
-  j["method"] = name(run.method);
-  j["mode"] = name(outcome.layout.mode);
-  j.update(as_json(run.stated, run.options.seed));
-  j["precision"] = to_string(run.precision);
-  j["unknowns"] = count_unknowns(run.stated.problem);
-  j["seconds"] = as_json(run.stopwatch);
-  if (outcome.check) {  // NaN and infinity, which JSON has not, become null
-    j["scaled_residual"] = outcome.check->scaled_residual;
-    if (outcome.check->error) j["error"] = *outcome.check->error;
-  }
-  if (outcome.condition) j["condition"] = *outcome.condition;
-  j["workers"] = as_json(outcome.workers);
-  j["bytes"] = as_json(outcome.report.traffic);
-  j["slabs"] = outcome.slabs;
-  if (outcome.blocks > 0) j["blocks"] = outcome.blocks;
-  j["reason"] = to_string(outcome.report.reason);
-  print_report(j);
-}
-
-void print_text(const PoissonRun& run, const std::string& input) {
-  const poisson::Problem& problem = run.stated.problem;
-  const PoissonOutcome& outcome = run.outcome;
-  const bool sine = run.stated.model == grid::Model::sine;
-  const double millions = static_cast<double>(count_unknowns(problem)) / 1e6;
-  const Index planes = outcome.layout.slab_planes;
-
-  fmt::print("problem    {}, {}: {}{} unknowns ({:.4g} million) in {}\n", equation(problem),
-             run.stated.reader ? input : fmt::format("model {}", name(run.stated.model)),
-             problem.batch > 1 ? fmt::format("{} problems of ", problem.batch) : "",
-             poisson::to_string(problem.shape), millions, to_string(run.precision));
-  if (const std::string text = conditions(problem); !text.empty()) fmt::print("conditions {}\n", text);
-  const std::string blocks =
-      outcome.blocks > 0 ? fmt::format(", {} block{} of modes", outcome.blocks, plural(outcome.blocks)) : "";
-  fmt::print("method     {}, {}: {} slab{} of {} {}{}{}\n", solver_name(run.method),
-             name(outcome.layout.mode), outcome.slabs, plural(outcome.slabs), planes,
-             run.stated.dimensions() == 3 ? "plane" : "row", plural(planes), blocks);
-  print_workers_and_seconds(outcome.workers, run.stopwatch);
-  fmt::print("speed      {:.1f} million unknowns per second of solving\n",
-             millions / outcome.report.seconds.at("solve"));
-  print_moved(outcome.report.traffic);
-  if (outcome.check)
-    fmt::print("residual   {:.2e} scaled, {:.2f} eps\n", shown(outcome.check->scaled_residual),
-               shown(outcome.check->scaled_residual / roundoff(run.precision)));
-  if (outcome.condition)
-    fmt::print("condition  {:.2e}, by the eigenvalue nearest to lambda{}\n", *outcome.condition,
-               *outcome.condition * roundoff(run.precision) > 1e-3 ? ": u has few digits, if any" : "");
-  if (outcome.check && outcome.check->error)
-    fmt::print("error      {:.2e} relative to the exact solution of the {} equation{}\n",
-               shown(*outcome.check->error), sine ? "differential" : "difference",
-               outcome.error_lacks_mean ? " without its mean" : "");
-  if (!run.options.output.empty() && outcome.has_result())
-    fmt::print("written    {}\n", run.options.output.string());
-  fmt::print("result     {}{}\n", to_string(outcome.report.reason),
-             outcome.report.reason == Reason::inaccurate
-                 ? fmt::format(": the residual is above {} eps", poisson::most_eps)
-                 : "");
+SolverReport report_of(const PoissonOptions& options, const StatedPoisson& stated,
+                       const PoissonOutcome& outcome) {
+  const PoissonMethod method = options.method.method;
+  return {.solver = solver_name(method),
+          .method = name(method),
+          .run = outcome.run,
+          .problem = problem_section(options.problem, stated, outcome.run.precision, options.common.seed),
+          .choices = choices_section(outcome, stated.dimensions()),
+          .speed = speed_section(outcome, count_unknowns(stated.problem)),
+          .accuracy = accuracy_section(stated, outcome),
+          .output = options.common.output,
+          .verdict = outcome.run.report.reason == Reason::inaccurate
+                         ? fmt::format(": the residual is above {} eps", poisson::most_eps)
+                         : ""};
 }
 
 }  // namespace asterism::tools

@@ -8,7 +8,7 @@
 
 #include "../../algorithms/poisson/slabbed_problem.hpp"
 #include "../../runtime/pause.hpp"
-#include "options.hpp"
+#include "stated_problem.hpp"
 
 namespace asterism::tools {
 

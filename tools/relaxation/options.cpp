@@ -2,21 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
 #include <sstream>
-
-#include "../../algorithms/poisson/problem.hpp"
 
 namespace asterism::tools {
 namespace {
 
 using enum RelaxMethod;
-
-/// The word of an option, and the value that it stands for.
-template <class Value>
-using Words = std::vector<std::pair<std::string, Value>>;
 
 const Words<RelaxMethod> methods{{"jacobi", jacobi}, {"gauss-seidel", gauss_seidel},
                                  {"sor", sor},       {"ssor", ssor},
@@ -25,108 +16,6 @@ const Words<RelaxModel> models{
     {"laplace", RelaxModel::laplace}, {"sine", RelaxModel::sine}, {"random", RelaxModel::random}};
 const Words<relaxation::Arrangement> layouts{{"natural", relaxation::Arrangement::natural},
                                              {"separated", relaxation::Arrangement::separated}};
-
-template <class Value>
-const char* word_of(const Words<Value>& words, Value value) {
-  for (const auto& [word, meaning] : words)
-    if (meaning == value) return word.c_str();
-  return "";
-}
-
-bool is_in_stripes(RelaxMethod method) { return method != mlssor && method != wavefront; }
-
-std::string grid_text(const std::vector<Index>& shape) { return poisson::to_string(shape); }
-
-/// Refuses options that the method does not know.
-void require_known_to_method(const RelaxOptions& o) {
-  const auto require = [&](bool is_given, const char* option, bool is_known, const char* methods_that_know) {
-    if (is_given && !is_known)
-      throw Error(fmt::format("{}: --method {} knows no such thing; it is for {}", option, name(o.method),
-                              methods_that_know));
-  };
-  const bool stripes = is_in_stripes(o.method), colours = is_by_colours(o.method);
-  require(o.omega.has_value(), "--omega", o.method != jacobi && o.method != gauss_seidel,
-          "sor, ssor, mlssor and wavefront (gauss-seidel is sor with omega = 1)");
-  require(o.layout.has_value(), "--layout", colours, "gauss-seidel, sor and ssor");
-  const char* const in_stripes = "jacobi, gauss-seidel, sor and ssor";
-  require(o.stripes.has_value(), "--stripes", o.method != wavefront, "all methods but wavefront");
-  require(o.sweeps_per_task.has_value(), "--sweeps-per-task", stripes, in_stripes);
-  require(o.blocking, "--blocking", stripes, in_stripes);
-  require(o.subdomain.has_value(), "--subdomain", o.method == mlssor, "mlssor");
-  require(o.layers.has_value(), "--layers", o.method == mlssor, "mlssor");
-  require(o.no_alternation, "--no-alternation", o.method == mlssor, "mlssor");
-  require(o.tile.has_value(), "--tile", o.method == wavefront, "wavefront");
-  require(o.threads.has_value(), "--threads", o.method == wavefront, "wavefront");
-  require(o.untuned, "--untuned", o.method == wavefront, "wavefront");
-  if (o.untuned && o.tile)
-    throw Error("--untuned and --tile: the tiles are chosen by either, leave one away");
-  if (o.threads && !o.tile) throw Error("--threads: they are those of a tile; give --tile, too");
-}
-
-void state_shape(const RelaxOptions& o, StatedRelaxation& p) {
-  p.shape = o.grid.value_or(std::vector<Index>{511, 511});
-  if (p.source) {
-    p.shape = p.source->header().shape;
-    if (o.grid && *o.grid != p.shape)
-      throw Error(fmt::format("{} holds {} values, --grid says {}; leave --grid away",
-                              p.source->path().string(), grid_text(p.shape), grid_text(*o.grid)));
-  }
-  const std::size_t axes = p.shape.size();
-  if (axes > 3)
-    throw Error(
-        fmt::format("{}: an array of {} dimensions; at most 3 are wanted", p.source->path().string(), axes));
-  if (axes != 2 && o.method != wavefront)
-    throw Error(
-        fmt::format("--method {} works in two dimensions, the grid is {}; --method wavefront works in one to "
-                    "three",
-                    name(o.method), grid_text(p.shape)));
-  if (axes != 2 && !p.source && p.model == RelaxModel::laplace)
-    throw Error(fmt::format("--model laplace has two dimensions, the grid is {}; choose sine or random",
-                            grid_text(p.shape)));
-}
-
-void state_lengths(const RelaxOptions& o, StatedRelaxation& p) {
-  p.lengths = o.lengths.value_or(std::vector<double>(p.shape.size(), 1.0));
-  if (p.lengths.size() != p.shape.size())
-    throw Error(
-        fmt::format("--lengths gives {} lengths, the problem has {} axes", p.lengths.size(), p.shape.size()));
-}
-
-/// Given values on all sides: the options', or those of the model laplace.
-void state_sides(const RelaxOptions& o, StatedRelaxation& p) {
-  const std::size_t axes = p.shape.size(), absent = 3 - axes;
-  p.sides.resize(axes);
-  bool any = false;
-  for (std::size_t option = 0; option < 3; ++option) {
-    if (!o.values[option]) continue;
-    any = true;
-    if (option < absent)
-      throw Error(fmt::format("--value-{}: the problem has {} dimension{}", axis_name(3, option), axes,
-                              axes == 1 ? ", its axis is x" : "s; its axes are y (from row to row) and x"));
-    const std::size_t a = option - absent;
-    for (const auto& [given, side] : {std::pair{&o.values[option]->lower, &p.sides[a].lower},
-                                      {&o.values[option]->upper, &p.sides[a].upper}}) {
-      side->value = given->number;
-      side->values = read_side(*given, p.shape, a);
-    }
-  }
-  p.model_is_exact = !p.source && p.model != RelaxModel::laplace && !any;
-  if (p.source || p.model != RelaxModel::laplace) return;
-  if (any)
-    throw Error("--model laplace says itself what u is on the sides; leave --value-x and --value-y away");
-  for (Index i = 0; i < p.shape[0]; ++i) {
-    const double s = grid::sin_pi(static_cast<double>(i + 1) / static_cast<double>(p.shape[0] + 1));
-    p.sides[1].lower.values.push_back(s * s);
-  }
-}
-
-void state_initial(const RelaxOptions& o, StatedRelaxation& p) {
-  if (o.initial.empty()) return;
-  p.initial.emplace(o.initial, Dimensions(1, std::numeric_limits<std::size_t>::max()));
-  if (p.initial->header().shape != p.shape)
-    throw Error(fmt::format("{}: its shape is {}; the grid's, {}, is wanted", o.initial.string(),
-                            shape_text(p.initial->header().shape), shape_text(p.shape)));
-}
 
 double parse_tolerance(const std::string& text) {
   const double tolerance = parse_real(text);
@@ -166,92 +55,89 @@ int parse_threads(const std::string& text) {
 }
 
 void add_problem(CLI::App& app, RelaxOptions& o) {
-  const auto add = [&](const std::string& option, auto& target, auto parser, const char* type,
-                       const std::string& help) {
-    add_parsed_option(app, option, target, parser, help)->type_name(type)->group("Problem");
-  };
-  add_choice_option<std::optional<RelaxModel>, RelaxModel>(
-      app, "--model", o.model, models,
-      "laplace (2D: f = 0; u is sin^2(pi y) on the side x = 0, y over its length, and zero on the others), "
-      "or "
-      "problems whose solution is known: sine (u a whole sine wave along every axis), random (u drawn from "
-      "--seed, "
-      "f its discrete Laplacian); default: sine")
-      ->group("Problem");
-  add(
-      "--grid", o.grid, [](const std::string& text) { return parse_grid(text, 1); }, "[Lx]MxN",
-      "unknowns of a model along each axis: rows x columns; wavefront also takes planes x rows x columns, or "
-      "one "
-      "extent alone; default: 511x511");
-  add(
-      "--lengths", o.lengths, [](const std::string& text) { return parse_lengths(text, 1); }, "[LZx]LYxLX",
-      "of the rectangle or box, along the same axes; default: 1 each");
-  const char* const sides[] = {
-      "u on the sides at both ends of z (3D): a number or a .npy file of the side's values "
-      "(the grid's shape without this axis), for both ends or LOWER,UPPER; default: 0",
-      "the same at the ends of y: before the first row, after the last",
-      "the same at the ends of x: before the first column, after the last"};
-  for (std::size_t axis = 0; axis < 3; ++axis)
-    add(fmt::format("--value-{}", axis_name(3, axis)), o.values[axis], parse_values, "VALUES", sides[axis]);
-  app.add_option("--initial", o.initial, "the first guess, of f's shape; default: zero")
-      ->type_name("U0.npy")
-      ->group("Problem");
+  OptionGroup problem(app, "Problem");
+  problem.choice("--model", o.model, models,
+                 "laplace (2D: f = 0; u is sin^2(pi y) on the side x = 0, y over its length, and zero on the "
+                 "others), or problems whose solution is known: sine (u a whole sine wave along every axis), "
+                 "random (u drawn from --seed, f its discrete Laplacian); default: sine");
+  add_grid(
+      app, o.grid,
+      {.least_axes = 1,
+       .grid = "unknowns of a model along each axis: rows x columns; wavefront also takes planes x rows x "
+               "columns, or one extent alone; default: 511x511",
+       .lengths = "of the rectangle or box, along the same axes; default: 1 each"});
+  add_values(app, o.grid,
+             {"u on the sides at both ends of z (3D): a number or a .npy file of the side's values "
+              "(the grid's shape without this axis), for both ends or LOWER,UPPER; default: 0",
+              "the same at the ends of y: before the first row, after the last",
+              "the same at the ends of x: before the first column, after the last"});
+  problem.name("--initial", o.initial, "U0.npy", "the first guess, of f's shape; default: zero");
+}
+
+void add_sweeping(OptionGroup& method, RelaxOptions& o) {
+  method.add(
+      "--omega", o.omega, parse_omega, "W",
+      "relaxation factor, between 0 and 2; default: the best one, 2 / (1 + sin(pi h)) for sor on a square");
+  method.add("--sweeps", o.sweeps, parse_count<>, "N",
+             "at most so many sweeps; without --tolerance exactly so many, whatever the residual is then");
+  method.add(
+      "--tolerance", o.tolerance, parse_tolerance, "T",
+      fmt::format("end at the scaled residual ||f - A u|| / (||A|| ||u|| + ||f||) <= T; default, where "
+                  "--sweeps is not given either: {:g} in f64, {:g} in f32",
+                  default_tolerance(Precision::f64), default_tolerance(Precision::f32)));
+  method.add("--check-every", o.check_every, parse_count<>, "N",
+             "sweeps between two residuals; default: chosen");
+}
+
+void add_stripes(OptionGroup& method, RelaxOptions& o) {
+  method.add(
+      "--sweeps-per-task", o.sweeps_per_task, parse_count<>, "K",
+      "sweeps that a task makes before stripes exchange their borders (temporal blocking); default: chosen");
+  method.choice(
+      "--layout", o.layout, layouts,
+      "of gauss-seidel, sor, ssor: nodes as they lie in the grid, or the red and the black ones of a "
+      "row apart; default: separated");
+  method.flag("--blocking", o.blocking,
+              "exchange borders after the sweeps of a stripe instead of during them (to compare)");
+  method.add(
+      "--stripes", o.stripes, parse_count<>, "N",
+      "pieces of the grid, rows each; default: one for each worker, more where --memory or --gpu-memory "
+      "ask for it");
+}
+
+void add_subdomains(OptionGroup& method, RelaxOptions& o) {
+  method.add("--subdomain", o.subdomain, parse_count<>, "N",
+             "of mlssor: extent of a subdomain; default: chosen");
+  method.add("--layers", o.layers, parse_count<>, "K",
+             "of mlssor: forward sweeps, and backward ones, made at a time; default: chosen");
+  method.flag("--no-alternation", o.no_alternation, "of mlssor: all sweeps forward (to compare)");
+}
+
+void add_tiles(OptionGroup& method, RelaxOptions& o) {
+  method.add(
+      "--tile", o.tile, parse_tile, "SxM[xM[xM]]",
+      "of wavefront: sweeps of a tile, and on a GPU its points along every axis, on CPUs, which cut only "
+      "the slowest axis, its slices, at least as many as sweeps; default: on a GPU by the tile-size model, "
+      "whose costs are measured the first time (seconds), on CPUs as `asterism tune wavefront` has found "
+      "for such a grid");
+  method.add("--threads", o.threads, parse_threads, "N",
+             "of wavefront with --tile: threads of a GPU's block; default: 256");
+  method.flag("--untuned", o.untuned,
+              "of wavefront: tiles by a rule of thumb, without model or measurements");
 }
 
 void add_method(CLI::App& app, RelaxOptions& o) {
-  const auto add = [&](const std::string& option, auto& target, auto parser, const char* type,
-                       const std::string& help) {
-    add_parsed_option(app, option, target, parser, help)->type_name(type)->group("Method");
-  };
-  const auto count = [](const std::string& text) { return parse_whole<Index>(text, 1); };
-  add_choice_option<RelaxMethod, RelaxMethod>(
-      app, "--method", o.method, methods,
-      "jacobi; gauss-seidel, sor (successive over-relaxation) and ssor (symmetric), by red and black nodes "
-      "in turn; "
-      "mlssor: symmetric in natural order, several layers at a time in drifting subdomains; wavefront: sor "
-      "in natural "
-      "order, exactly as a sequential loop, in skewed tiles, 1D to 3D; default: sor")
-      ->group("Method");
-  add("--omega", o.omega, parse_omega, "W",
-      "relaxation factor, between 0 and 2; default: the best one, 2 / (1 + sin(pi h)) for sor on a square");
-  add("--sweeps", o.sweeps, count, "N",
-      "at most so many sweeps; without --tolerance exactly so many, whatever the residual is then");
-  add("--tolerance", o.tolerance, parse_tolerance, "T",
-      fmt::format(
-          "end at the scaled residual ||f - A u|| / (||A|| ||u|| + ||f||) <= T; default, where --sweeps is "
-          "not given either: {:g} in f64, {:g} in f32",
-          default_tolerance(Precision::f64), default_tolerance(Precision::f32)));
-  add("--check-every", o.check_every, count, "N", "sweeps between two residuals; default: chosen");
-  add("--sweeps-per-task", o.sweeps_per_task, count, "K",
-      "sweeps that a task makes before stripes exchange their borders (temporal blocking); default: chosen");
-  add_choice_option<std::optional<relaxation::Arrangement>, relaxation::Arrangement>(
-      app, "--layout", o.layout, layouts,
-      "of gauss-seidel, sor, ssor: nodes as they lie in the grid, or the red and the black ones of a row "
-      "apart; "
-      "default: separated")
-      ->group("Method");
-  app.add_flag("--blocking", o.blocking,
-               "exchange borders after the sweeps of a stripe instead of during them (to compare)")
-      ->group("Method");
-  add("--stripes", o.stripes, count, "N",
-      "pieces of the grid, rows each; default: one for each worker, more where --memory or --gpu-memory ask "
-      "for it");
-  add("--subdomain", o.subdomain, count, "N", "of mlssor: extent of a subdomain; default: chosen");
-  add("--layers", o.layers, count, "K",
-      "of mlssor: forward sweeps, and backward ones, made at a time; default: chosen");
-  app.add_flag("--no-alternation", o.no_alternation, "of mlssor: all sweeps forward (to compare)")
-      ->group("Method");
-  add("--tile", o.tile, parse_tile, "SxM[xM[xM]]",
-      "of wavefront: sweeps of a tile, and on a GPU its points along every axis, on CPUs, which cut only the "
-      "slowest axis, its slices, at least as many as sweeps; default: on a GPU by the tile-size model, whose "
-      "costs are measured the "
-      "first time "
-      "(seconds), on CPUs as `asterism tune wavefront` has found for such a grid");
-  add("--threads", o.threads, parse_threads, "N",
-      "of wavefront with --tile: threads of a GPU's block; default: 256");
-  app.add_flag("--untuned", o.untuned,
-               "of wavefront: tiles by a rule of thumb, without model or measurements")
-      ->group("Method");
+  OptionGroup method(app, "Method");
+  method.choice(
+      "--method", o.method, methods,
+      "jacobi; gauss-seidel, sor (successive over-relaxation) and ssor (symmetric), by red and black "
+      "nodes in turn; mlssor: symmetric in natural order, several layers at a time in drifting "
+      "subdomains; wavefront: sor in natural order, exactly as a sequential loop, in skewed tiles, 1D "
+      "to 3D; default: sor");
+  add_sweeping(method, o);
+  add_stripes(method, o);
+  add_subdomains(method, o);
+  add_tiles(method, o);
 }
 
 }  // namespace
@@ -262,47 +148,13 @@ const char* name(relaxation::Arrangement layout) { return word_of(layouts, layou
 
 bool is_by_colours(RelaxMethod method) { return method == gauss_seidel || method == sor || method == ssor; }
 
-Index StatedRelaxation::unknowns() const {
-  Index count = 1;
-  for (const Index extent : shape) count *= extent;
-  return count;
-}
-
-bool uses_seed(const StatedRelaxation& stated) {
-  return !stated.source && stated.model == RelaxModel::random;
-}
-
 double default_tolerance(Precision precision) { return precision == Precision::f32 ? 1e-6 : 1e-14; }
 
-Precision precision_of_run(const RelaxOptions& o) {
-  if (o.common.precision) return *o.common.precision;
-  return o.input.empty()
-             ? Precision::f64
-             : NpyReader(o.input, {1, std::numeric_limits<std::size_t>::max()}).header().precision;
-}
-
-StatedRelaxation state_relaxation(const RelaxOptions& o, Precision precision) {
-  require_known_to_method(o);
-  StatedRelaxation p;
-  if (!o.input.empty()) {
-    if (o.model) throw Error(fmt::format("{} and --model: f comes from either, leave one away", o.input));
-    p.source.emplace(o.input, Dimensions(1, std::numeric_limits<std::size_t>::max()));
-  }
-  p.model = o.model.value_or(RelaxModel::sine);
-  state_shape(o, p);
-  state_lengths(o, p);
-  state_sides(o, p);
-  state_initial(o, p);
-  p.tolerance = o.tolerance.value_or(o.sweeps ? 0 : default_tolerance(precision));
-  return p;
-}
-
 void add_relax_options(CLI::App& app, RelaxOptions& options) {
-  app.add_option(
-         "F.npy", options.input,
-         "f at the unknowns, as numpy.save writes it: rows x columns, x along the last axis; without a file: "
-         "--model")
-      ->type_name("");
+  add_input(
+      app, options.grid,
+      "f at the unknowns, as numpy.save writes it: rows x columns, x along the last axis; without a file: "
+      "--model");
   add_problem(app, options);
   add_method(app, options);
 }

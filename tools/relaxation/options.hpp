@@ -1,17 +1,14 @@
 /// \file
-/// The options of `asterism relax`, and the problem that they state.
+/// The options of `asterism relax`.
 #pragma once
 
-#include <array>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "../../algorithms/relaxation/solver.hpp"
-#include "../cli/options.hpp"
-#include "../files/given_values.hpp"
-#include "../files/npy.hpp"
+#include "../cli/grid_options.hpp"
 
 namespace asterism::tools {
 
@@ -25,14 +22,10 @@ enum class RelaxModel {
 
 struct RelaxOptions {
   CommonOptions common;
-  std::string input;  ///< the file of f; empty: the model
-  RelaxMethod method = RelaxMethod::sor;
-
+  GridOptions grid;
   std::optional<RelaxModel> model;
-  std::optional<std::vector<Index>> grid;
-  std::optional<std::vector<double>> lengths;
-  std::array<std::optional<GivenValues>, 3> values;  ///< z, y, x
-  std::filesystem::path initial;                     ///< empty: zero
+  std::filesystem::path initial;  ///< empty: zero
+  RelaxMethod method = RelaxMethod::sor;
 
   // As they were given: which of them a method takes, and what it chooses without, is the method's to say.
   std::optional<double> omega, tolerance;
@@ -42,37 +35,6 @@ struct RelaxOptions {
   std::optional<int> threads;
   bool blocking = false, no_alternation = false, untuned = false;
 };
-
-/// The values on both sides of an axis.
-struct Sides {
-  relaxation::Side lower, upper;
-};
-
-/// A problem, complete and consistent.
-struct StatedRelaxation {
-  std::vector<Index> shape;
-  std::vector<double> lengths;  ///< along each axis
-  std::vector<Sides> sides;     ///< of each axis
-  std::optional<NpyReader> source,
-      initial;  ///< files of f and of the first guess; a row for each of the first axis
-  RelaxModel model = RelaxModel::sine;  ///< where there is no file
-  double tolerance = 0;                 ///< 0: none, only sweeps
-  bool model_is_exact = false;          ///< whether the model's solution is that of the problem
-
-  [[nodiscard]] Index unknowns() const;
-  /// Unknowns that a row of the files holds.
-  [[nodiscard]] Index row_size() const { return unknowns() / shape.front(); }
-  [[nodiscard]] bool has_source() const { return source || model != RelaxModel::laplace; }
-};
-
-/// Whether the problem is drawn from --seed.
-bool uses_seed(const StatedRelaxation& stated);
-
-/// @throw Error: options that do not go together, or with the files they name
-StatedRelaxation state_relaxation(const RelaxOptions& options, Precision precision);
-
-/// That of the options, of the file, or f64. @throw Error
-Precision precision_of_run(const RelaxOptions& options);
 
 /// The scaled residual at which a solve ends when neither --tolerance nor --sweeps is given.
 double default_tolerance(Precision precision);

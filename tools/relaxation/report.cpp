@@ -5,9 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
+#include <iterator>
 
-#include "../../algorithms/poisson/problem.hpp"
+#include "../cli/grid_report.hpp"
+#include "../wavefront/tile_points.hpp"
 
 namespace asterism::tools {
 namespace {
@@ -31,60 +32,13 @@ const char* solver_name(RelaxMethod method) {
   return "";
 }
 
-std::string equation(std::size_t dimensions) {
-  return dimensions == 1 ? "u_xx = f" : dimensions == 2 ? "u_xx + u_yy = f" : "u_xx + u_yy + u_zz = f";
-}
-
-double sweeping_seconds(const Report& report) { return report.seconds.at("sweeps"); }
+int grids_of_sweep(RelaxMethod method) { return method == RelaxMethod::jacobi ? 2 : 3; }
 
 double seconds_per_sweep(const Report& report) {
-  return report.iterations > 0 ? sweeping_seconds(report) / static_cast<double>(report.iterations) : 0;
+  return report.iterations > 0 ? report.seconds.at("sweeps") / static_cast<double>(report.iterations) : 0;
 }
 
-double gbytes_per_second(const RelaxRun& run) {
-  const double seconds = seconds_per_sweep(run.outcome.report);
-  return seconds > 0
-             ? bytes_of_sweep(run.options.method, run.stated.unknowns(), run.precision) / seconds / 1e9
-             : 0;
-}
-
-bool is_on_gpu(const RelaxOutcome& outcome) { return outcome.workers.gpus > 0; }
-
-/// The extents of a tile that are meant.
-std::vector<Index> points_of(const wavefront::WavefrontTile& tile, std::size_t dimensions) {
-  return {tile.points.end() - static_cast<std::ptrdiff_t>(dimensions), tile.points.end()};
-}
-
-/// What u is on the sides, along each axis: numbers, or files. The model laplace says that itself.
-nlohmann::ordered_json values_as_json(const RelaxOptions& options, std::size_t axes) {
-  const auto one = [](const GivenValue& value) -> nlohmann::ordered_json {
-    if (value.file.empty()) return value.number;
-    return value.file.string();
-  };
-  nlohmann::ordered_json values;
-  for (std::size_t a = 0; a < axes; ++a) {
-    const GivenValues given = options.values[a + 3 - axes].value_or(GivenValues{});
-    values[axis_name(axes, a)] = {one(given.lower), one(given.upper)};
-  }
-  return values;
-}
-
-nlohmann::ordered_json tiles_as_json(const RelaxRun& run) {
-  const wavefront::TileChoice& tiles = *run.outcome.choice.tiles;
-  const wavefront::WavefrontLayout& layout = *tiles.layout;
-  const std::vector<Index> points = points_of(layout.tile, run.stated.shape.size());
-  nlohmann::ordered_json j{{"sweeps", layout.tile.sweeps}};
-  if (is_on_gpu(run.outcome)) {
-    j["points"] = points;
-    j["threads"] = layout.threads;
-    j["blocks"] = layout.blocks;
-  } else {
-    j["height"] = points.front();
-  }
-  j["origin"] = name(tiles.origin);
-  j["file"] = tiles.file.string();
-  return j;
-}
+bool is_on_gpu(const RelaxOutcome& outcome) { return outcome.run.workers.gpus > 0; }
 
 std::string origin_text(const wavefront::TileChoice& tiles) {
   const std::string kept =
@@ -104,113 +58,114 @@ std::string origin_text(const wavefront::TileChoice& tiles) {
   return "";
 }
 
-void print_tiles(const RelaxRun& run) {
-  const wavefront::TileChoice& tiles = *run.outcome.choice.tiles;
+void say_tiles(Section& choices, const RelaxOutcome& outcome, std::size_t dimensions) {
+  const wavefront::TileChoice& tiles = *outcome.choice.tiles;
   const wavefront::WavefrontLayout& layout = *tiles.layout;
-  const std::vector<Index> points = points_of(layout.tile, run.stated.shape.size());
-  const std::string extents = is_on_gpu(run.outcome)
-                                  ? fmt::format("{} points, {} blocks of {} threads",
-                                                fmt::join(points, " x "), layout.blocks, layout.threads)
-                                  : fmt::format("{} slice{}", points.front(), plural(points.front()));
-  fmt::print("tiles      {} sweep{} x {}; {}\n", layout.tile.sweeps, plural(layout.tile.sweeps), extents,
-             origin_text(tiles));
+  const std::vector<Index> points = points_of(layout.tile, dimensions);
+  nlohmann::ordered_json j{{"sweeps", layout.tile.sweeps}};
+  std::string extents;
+  if (is_on_gpu(outcome)) {
+    j["points"] = points;
+    j["threads"] = layout.threads;
+    j["blocks"] = layout.blocks;
+    extents = fmt::format("{} points, {} blocks of {} threads", fmt::join(points, " x "), layout.blocks,
+                          layout.threads);
+  } else {
+    j["height"] = points.front();
+    extents = counted(points.front(), "slice");
+  }
+  j["origin"] = name(tiles.origin);
+  j["file"] = tiles.file.string();
+  choices.line("tiles");
+  choices.add("tiles", j,
+              fmt::format("{} x {}; {}", counted(layout.tile.sweeps, "sweep"), extents, origin_text(tiles)));
+}
+
+/// What the method was told, or chose.
+Section choices_section(const StatedRelaxation& stated, const RelaxOutcome& outcome) {
+  const RelaxChoice& choice = outcome.choice;
+  Section choices;
+  if (choice.omega) choices.say("omega", *choice.omega, ", omega {:.6g}");
+  if (choice.layout) choices.say("layout", name(*choice.layout), ", {} layout");
+  if (choice.stripes > 0) choices.add("stripes", choice.stripes, ", " + counted(choice.stripes, "stripe"));
+  if (choice.sweeps_per_task > 0)
+    choices.add("sweeps_per_task", choice.sweeps_per_task,
+                fmt::format(", {} a task", counted(choice.sweeps_per_task, "sweep")));
+  if (choice.check_every > 0) choices.add("check_every", choice.check_every);
+  if (choice.subdomain > 0) choices.say("subdomain", choice.subdomain, ", subdomains of {}");
+  if (choice.layers > 0) choices.add("layers", choice.layers, ", " + counted(choice.layers, "layer"));
+  if (choice.tiles) say_tiles(choices, outcome, stated.shape.size());
+  if (stated.tolerance > 0) choices.add("tolerance", stated.tolerance);
+  return choices;
+}
+
+Section speed_section(const RelaxOptions& options, const StatedRelaxation& stated,
+                      const RelaxOutcome& outcome) {
+  const Report& report = outcome.run.report;
+  const double each = seconds_per_sweep(report);
+  const double speed =
+      each > 0 ? bytes_of_sweep(options.method, stated.unknowns(), stated.precision) / each : 0;
+  Section section;
+  say_iterations(section, "sweep", report.iterations, each);
+  section.say("gbytes_per_second", speed / 1e9, ", {:.1f} GB/s");
+  section.remark(fmt::format(" ({} n^2 s bytes a sweep)", grids_of_sweep(options.method)));
+  const auto spread = report.seconds.find("spread");
+  if (spread != report.seconds.end() && outcome.choice.stripes > 1)
+    section.line("balance", fmt::format("the last worker finished {:.3g} s after the first", spread->second));
+  return section;
+}
+
+Section accuracy_section(const StatedRelaxation& stated, const RelaxOutcome& outcome) {
+  const std::vector<double>& residuals = outcome.run.report.residual_history;
+  const std::vector<Index>& iterations = outcome.run.report.residual_iterations;
+  Section section;
+  if (residuals.empty())
+    say_residual(section, std::nan(""), std::nullopt);
+  else
+    say_residual(section, residuals.back(),
+                 fmt::format("{:.2e} before the first sweep", shown(residuals.front())));
+  std::vector<std::pair<Index, double>> history;
+  for (std::size_t i = 0; i < residuals.size(); ++i) history.emplace_back(iterations[i], residuals[i]);
+  say_residual_history(section, history);
+  if (outcome.error)
+    say_error(section, *outcome.error,
+              stated.model == RelaxModel::sine ? Exact::differential_equation : Exact::difference_equation);
+  return section;
+}
+
+Section problem_section(const RelaxOptions& options, const StatedRelaxation& stated) {
+  const std::size_t axes = stated.shape.size();
+  GridStatement statement{.equation = equation_text(axes),
+                          .shape = stated.shape,
+                          .lengths = stated.lengths,
+                          .conditions = {axes, {"dirichlet", "dirichlet"}},
+                          .input = options.grid.input,
+                          .model = name(stated.model),
+                          .seed = {},
+                          .precision = stated.precision,
+                          .values = {}};
+  if (uses_seed(stated)) statement.seed = options.common.seed;
+  if (options.model != RelaxModel::laplace) statement.values = values_along(options.grid, axes);
+  return problem_section(statement);
 }
 
 }  // namespace
 
-bool has_result(const Report& report) { return report.reason != Reason::not_finite; }
-
 double bytes_of_sweep(RelaxMethod method, Index unknowns, Precision precision) {
-  return (method == RelaxMethod::jacobi ? 2.0 : 3.0) * static_cast<double>(unknowns) *
-         static_cast<double>(bytes_of(precision));
+  return grids_of_sweep(method) * static_cast<double>(unknowns) * static_cast<double>(bytes_of(precision));
 }
 
-void print_json(const RelaxRun& run) {
-  const RelaxOutcome& outcome = run.outcome;
-  const RelaxChoice& choice = outcome.choice;
-  const Report& report = outcome.report;
-  nlohmann::ordered_json j;
-  j["solver"] = solver_name(run.options.method);
-  j["method"] = name(run.options.method);
-  j["dimensions"] = run.stated.shape.size();
-  j["grid"] = run.stated.shape;
-  j["lengths"] = run.stated.lengths;
-  for (std::size_t a = 0; a < run.stated.shape.size(); ++a)
-    j["conditions"][axis_name(run.stated.shape.size(), a)] = {"dirichlet", "dirichlet"};
-  if (!run.stated.source) j["model"] = name(run.stated.model);
-  if (!run.stated.source && run.stated.model == RelaxModel::random) j["seed"] = run.options.common.seed;
-  j["precision"] = to_string(run.precision);
-  j["unknowns"] = run.stated.unknowns();
-  if (run.options.model != RelaxModel::laplace)
-    j["values"] = values_as_json(run.options, run.stated.shape.size());
-  if (choice.omega) j["omega"] = *choice.omega;
-  if (choice.layout) j["layout"] = name(*choice.layout);
-  const auto add = [&](const char* key, Index value) {
-    if (value > 0) j[key] = value;
-  };
-  add("stripes", choice.stripes);
-  add("sweeps_per_task", choice.sweeps_per_task);
-  add("check_every", choice.check_every);
-  add("subdomain", choice.subdomain);
-  add("layers", choice.layers);
-  if (choice.tiles) j["tiles"] = tiles_as_json(run);
-  if (run.stated.tolerance > 0) j["tolerance"] = run.stated.tolerance;
-  j["seconds"] = as_json(run.stopwatch);
-  j["solver_seconds"] = report.seconds;
-  j["sweeps"] = report.iterations;
-  j["seconds_per_sweep"] = seconds_per_sweep(report);
-  j["gbytes_per_second"] = gbytes_per_second(run);
-  // NaN and infinity, which JSON has not, become null.
-  j["scaled_residual"] = report.residual_history.empty() ? std::nan("") : report.residual_history.back();
-  j["residual_history"] = nlohmann::ordered_json::array();
-  for (std::size_t i = 0; i < report.residual_history.size(); ++i)
-    j["residual_history"].push_back({report.residual_iterations[i], report.residual_history[i]});
-  if (outcome.error) j["error"] = *outcome.error;
-  j["workers"] = as_json(outcome.workers);
-  j["bytes"] = as_json(report.traffic);
-  if (!run.options.common.output.empty() && has_result(report))
-    j["output"] = run.options.common.output.string();
-  j["reason"] = to_string(report.reason);
-  print_report(j);
-}
-
-void print_text(const RelaxRun& run) {
-  const RelaxOutcome& outcome = run.outcome;
-  const RelaxChoice& choice = outcome.choice;
-  const Report& report = outcome.report;
-  fmt::print("problem    {}, {}: {} unknowns ({:.4g} million) in {}\n", equation(run.stated.shape.size()),
-             run.stated.source ? run.options.input : fmt::format("model {}", name(run.stated.model)),
-             poisson::to_string(run.stated.shape), static_cast<double>(run.stated.unknowns()) / 1e6,
-             to_string(run.precision));
-  std::string how;
-  if (choice.omega) how += fmt::format(", omega {:.6g}", *choice.omega);
-  if (choice.layout) how += fmt::format(", {} layout", name(*choice.layout));
-  if (choice.stripes > 0) how += fmt::format(", {} stripe{}", choice.stripes, plural(choice.stripes));
-  if (choice.sweeps_per_task > 0)
-    how += fmt::format(", {} sweep{} a task", choice.sweeps_per_task, plural(choice.sweeps_per_task));
-  if (choice.subdomain > 0) how += fmt::format(", subdomains of {}", choice.subdomain);
-  if (choice.layers > 0) how += fmt::format(", {} layer{}", choice.layers, plural(choice.layers));
-  fmt::print("method     {}{}\n", solver_name(run.options.method), how);
-  if (choice.tiles) print_tiles(run);
-  print_workers_and_seconds(outcome.workers, run.stopwatch);
-  fmt::print("sweeps     {}, {:.3g} s each, {:.1f} GB/s ({} n^2 s bytes a sweep)\n", report.iterations,
-             seconds_per_sweep(report), gbytes_per_second(run),
-             run.options.method == RelaxMethod::jacobi ? 2 : 3);
-  if (const auto spread = report.seconds.find("spread"); spread != report.seconds.end() && choice.stripes > 1)
-    fmt::print("balance    the last worker finished {:.3g} s after the first\n", spread->second);
-  print_moved(report.traffic);
-  if (!report.residual_history.empty())
-    fmt::print("residual   {:.2e} scaled, {:.2e} before the first sweep\n",
-               shown(report.residual_history.back()), shown(report.residual_history.front()));
-  if (outcome.error)
-    fmt::print("error      {:.2e} relative to the exact solution of the {} equation\n", shown(*outcome.error),
-               run.stated.model == RelaxModel::sine ? "differential" : "difference");
-  if (const std::string output = run.options.common.output.string(); !output.empty())
-    fmt::print("written    {}\n", !has_result(report) ? "nothing, as u is not finite"
-                                  : report.reason == Reason::solved
-                                      ? output
-                                      : output + ", as it is: --initial goes on from it");
-  fmt::print("result     {}\n", to_string(report.reason));
+SolverReport report_of(const RelaxOptions& options, const StatedRelaxation& stated,
+                       const RelaxOutcome& outcome) {
+  return {.solver = solver_name(options.method),
+          .method = name(options.method),
+          .run = outcome.run,
+          .problem = problem_section(options, stated),
+          .choices = choices_section(stated, outcome),
+          .speed = speed_section(options, stated, outcome),
+          .accuracy = accuracy_section(stated, outcome),
+          .output = options.common.output,
+          .unfinished = ", as it is: --initial goes on from it"};
 }
 
 }  // namespace asterism::tools
