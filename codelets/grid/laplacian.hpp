@@ -336,34 +336,54 @@ inline const Codelet<ModelArgs, In<double>, Out<T>> model_rhs{
       cuda::model_rhs(stream, args.problem, args.first_row, axis, f);
     })};
 
-/// Ports: u, the planes of u before and after it, f, the slab's AxisRows, sums (1 x residual_sums), working
-/// memory (1 x residual_scratch).
+template <template <class> class As, class T>
+struct ResidualPorts {
+  As<In<T>> u, before, after;         ///< a slab of u, and the planes before and after it
+  As<In<T>> f;
+  As<In<double>> axis;                ///< the slab's AxisRows
+  As<Out<sums::SquareSum>> sums;      ///< 1 x residual_sums
+  As<Scratch<sums::SquareSum>> work;  ///< 1 x residual_scratch
+};
 template <class T>
-inline const Codelet<SlabProblem, In<T>, In<T>, In<T>, In<T>, In<double>, Out<sums::SquareSum>,
-                     Scratch<sums::SquareSum>>
-    residual{typed_name<T>("residual"),
-             [](const SlabProblem& slab, In<T> u, In<T> before, In<T> after, In<T> f, In<double> axis,
-                Out<sums::SquareSum> sums,
-                Scratch<sums::SquareSum>) { cpu::residual(slab, u, before, after, f, axis, sums); },
-             ASTERISM_CUDA_KERNEL([](Stream stream, const SlabProblem& slab, In<T> u, In<T> before,
-                                     In<T> after, In<T> f, In<double> axis, Out<sums::SquareSum> sums,
-                                     Scratch<sums::SquareSum> work) {
-               cuda::residual(stream, slab, u, before, after, f, axis, sums, work);
-             })};
-
-/// Ports: f, given values at the ends of x, of y and of the slowest axis (cpu::lift), the slab's AxisRows.
-template <class T>
-inline const Codelet<LiftedSlab, InOut<T>, In<double>, In<double>, In<double>, In<double>> lift{
-    typed_name<T>("lift"), cpu::lift<T>, ASTERISM_CUDA_KERNEL(cuda::lift<T>)};
-
-/// Ports: f, the slab's AxisRows, sums (rows x moments_count), working memory (1 x (rows moments_scratch)).
-template <class T>
-inline const Codelet<Operator, In<T>, In<double>, Out<double>, Scratch<double>> moments{
-    typed_name<T>("moments"),
-    [](const Operator& a, In<T> f, In<double> axis, Out<double> sums, Scratch<double>) {
-      cpu::moments(a, f, axis, sums);
+inline const Codelet<SlabProblem, ResidualPorts<AsPorts, T>> residual{
+    typed_name<T>("residual"),
+    [](const SlabProblem& slab, ResidualPorts<AsPorts, T> p) {
+      cpu::residual(slab, p.u, p.before, p.after, p.f, p.axis, p.sums);
     },
-    ASTERISM_CUDA_KERNEL([](Stream stream, const Operator& a, In<T> f, In<double> axis, Out<double> sums,
-                            Scratch<double> work) { cuda::moments(stream, a, f, axis, sums, work); })};
+    ASTERISM_CUDA_KERNEL([](Stream stream, const SlabProblem& slab, ResidualPorts<AsPorts, T> p) {
+      cuda::residual(stream, slab, p.u, p.before, p.after, p.f, p.axis, p.sums, p.work);
+    })};
+
+/// The given values as cpu::lift has them.
+template <template <class> class As, class T>
+struct LiftPorts {
+  As<InOut<T>> f;
+  As<In<double>> x_sides, y_sides, z_sides;  ///< given values at the ends of x, of y and of the slowest axis
+  As<In<double>> axis;                       ///< the slab's AxisRows
+};
+template <class T>
+inline const Codelet<LiftedSlab, LiftPorts<AsPorts, T>> lift{
+    typed_name<T>("lift"),
+    [](const LiftedSlab& slab, LiftPorts<AsPorts, T> p) {
+      cpu::lift(slab, p.f, p.x_sides, p.y_sides, p.z_sides, p.axis);
+    },
+    ASTERISM_CUDA_KERNEL([](Stream stream, const LiftedSlab& slab, LiftPorts<AsPorts, T> p) {
+      cuda::lift(stream, slab, p.f, p.x_sides, p.y_sides, p.z_sides, p.axis);
+    })};
+
+template <template <class> class As, class T>
+struct MomentsPorts {
+  As<In<T>> f;
+  As<In<double>> axis;       ///< the slab's AxisRows
+  As<Out<double>> sums;      ///< rows x moments_count
+  As<Scratch<double>> work;  ///< 1 x (rows moments_scratch)
+};
+template <class T>
+inline const Codelet<Operator, MomentsPorts<AsPorts, T>> moments{
+    typed_name<T>("moments"),
+    [](const Operator& a, MomentsPorts<AsPorts, T> p) { cpu::moments(a, p.f, p.axis, p.sums); },
+    ASTERISM_CUDA_KERNEL([](Stream stream, const Operator& a, MomentsPorts<AsPorts, T> p) {
+      cuda::moments(stream, a, p.f, p.axis, p.sums, p.work);
+    })};
 
 }  // namespace asterism::grid::codelets

@@ -159,20 +159,34 @@ inline const Codelet<TransformPart, Out<T>> transform_matrix{typed_name<T>("tran
                                                              cpu::transform_matrix<T>,
                                                              ASTERISM_CUDA_KERNEL(cuda::transform_matrix<T>)};
 
-/// Ports: A, B, C, whose other rows stay as they are.
+/// C = A B, or C += A B, in some of C's rows; its others stay as they are.
+template <template <class> class As, class T>
+struct MultiplyPorts {
+  As<In<T>> a, b;
+  As<InOut<T>> c;
+};
 template <class T>
-inline const Codelet<Product, In<T>, In<T>, InOut<T>> multiply{typed_name<T>("multiply"), cpu::multiply<T>,
-                                                               ASTERISM_CUDA_KERNEL(cuda::multiply<T>)};
+inline const Codelet<Product, MultiplyPorts<AsPorts, T>> multiply{
+    typed_name<T>("multiply"),
+    [](const Product& product, MultiplyPorts<AsPorts, T> p) { cpu::multiply<T>(product, p.a, p.b, p.c); },
+    ASTERISM_CUDA_KERNEL([](Stream stream, const Product& product, MultiplyPorts<AsPorts, T> p) {
+      cuda::multiply<T>(stream, product, p.a, p.b, p.c);
+    })};
 
 /// The same where nothing in C matters any more.
+template <template <class> class As, class T>
+struct MultiplyAnewPorts {
+  As<In<T>> a, b;
+  As<Out<T>> c;
+};
 template <class T>
-inline const Codelet<Product, In<T>, In<T>, Out<T>> multiply_anew{
+inline const Codelet<Product, MultiplyAnewPorts<AsPorts, T>> multiply_anew{
     typed_name<T>("multiply_anew"),
-    [](const Product& product, In<T> a, In<T> b, Out<T> c) {
-      cpu::multiply<T>(product, a, b, {c.data, c.rows, c.cols, c.ld});
+    [](const Product& product, MultiplyAnewPorts<AsPorts, T> p) {
+      cpu::multiply<T>(product, p.a, p.b, {p.c.data, p.c.rows, p.c.cols, p.c.ld});
     },
-    ASTERISM_CUDA_KERNEL([](Stream stream, const Product& product, In<T> a, In<T> b, Out<T> c) {
-      cuda::multiply<T>(stream, product, a, b, {c.data, c.rows, c.cols, c.ld});
+    ASTERISM_CUDA_KERNEL([](Stream stream, const Product& product, MultiplyAnewPorts<AsPorts, T> p) {
+      cuda::multiply<T>(stream, product, p.a, p.b, {p.c.data, p.c.rows, p.c.cols, p.c.ld});
     })};
 
 /// Ports: a matrix, a tile with as many columns for some of its rows. Argument: the first of them.
@@ -189,31 +203,42 @@ inline const Codelet<NoArgs, In<T>, InOut<T>> set_first_column{
       cuda::set_first_column(stream, column, matrix);
     })};
 
-/// Ports: right-hand sides of whole columns (m x n), all AxisRows, mu (1 x n), what the columns show (2 x n),
-/// working memory (columns_scratch). Argument: scale.
+template <template <class> class As, class T>
+struct ReduceColumnsPorts {
+  As<In<T>> columns;         ///< right-hand sides of whole columns, m x n
+  As<In<double>> axis;       ///< all AxisRows
+  As<In<double>> mu;         ///< 1 x n
+  As<Out<double>> shown;     ///< what the columns show
+  As<Scratch<double>> work;  ///< columns_scratch
+};
+/// Argument: scale.
 template <class T>
-inline const Codelet<double, In<T>, In<double>, In<double>, Out<double>, Scratch<double>> reduce_columns{
+inline const Codelet<double, ReduceColumnsPorts<AsPorts, T>> reduce_columns{
     typed_name<T>("reduce_columns"),
-    [](const double& scale, In<T> columns, In<double> axis, In<double> mu, Out<double> shown,
-       Scratch<double> work) { cpu::reduce_columns(scale, columns, axis, mu, shown, work.data); },
-    ASTERISM_CUDA_KERNEL([](Stream stream, const double& scale, In<T> columns, In<double> axis, In<double> mu,
-                            Out<double> shown, Scratch<double> work) {
-      cuda::reduce_columns(stream, scale, columns, axis, mu, shown, work.data);
+    [](const double& scale, ReduceColumnsPorts<AsPorts, T> p) {
+      cpu::reduce_columns(scale, p.columns, p.axis, p.mu, p.shown, p.work.data);
+    },
+    ASTERISM_CUDA_KERNEL([](Stream stream, const double& scale, ReduceColumnsPorts<AsPorts, T> p) {
+      cuda::reduce_columns(stream, scale, p.columns, p.axis, p.mu, p.shown, p.work.data);
     })};
 
-/// Ports: right-hand sides of whole columns (m x n), replaced by solutions, all AxisRows, mu (1 x n), the
-/// values before the first row and after the last (1 x n each), working memory (columns_scratch). Argument:
-/// scale.
+template <template <class> class As, class T>
+struct SolveColumnsPorts {
+  As<InOut<T>> columns;          ///< right-hand sides of whole columns, m x n, replaced by solutions
+  As<In<double>> axis, mu;       ///< all AxisRows; 1 x n
+  As<In<double>> before, after;  ///< the values before the first row and after the last, 1 x n each
+  As<Scratch<double>> work;      ///< columns_scratch
+};
+/// Argument: scale.
 template <class T>
-inline const Codelet<double, InOut<T>, In<double>, In<double>, In<double>, In<double>, Scratch<double>>
-    solve_columns{
-        typed_name<T>("solve_columns"),
-        [](const double& scale, InOut<T> columns, In<double> axis, In<double> mu, In<double> before,
-           In<double> after, Scratch<double>) { cpu::solve(columns, axis, mu, scale, before, after); },
-        ASTERISM_CUDA_KERNEL([](Stream stream, const double& scale, InOut<T> columns, In<double> axis,
-                                In<double> mu, In<double> before, In<double> after, Scratch<double> work) {
-          cuda::solve(stream, columns, axis, mu, scale, before, after, work.data);
-        })};
+inline const Codelet<double, SolveColumnsPorts<AsPorts, T>> solve_columns{
+    typed_name<T>("solve_columns"),
+    [](const double& scale, SolveColumnsPorts<AsPorts, T> p) {
+      cpu::solve(p.columns, p.axis, p.mu, scale, p.before, p.after);
+    },
+    ASTERISM_CUDA_KERNEL([](Stream stream, const double& scale, SolveColumnsPorts<AsPorts, T> p) {
+      cuda::solve(stream, p.columns, p.axis, p.mu, scale, p.before, p.after, p.work.data);
+    })};
 
 /// Elements of working memory of the tasks on whole columns.
 constexpr Index columns_scratch(Where where, Index rows, Index n, const InterfaceRows& tiles) {

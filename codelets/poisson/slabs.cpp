@@ -52,8 +52,8 @@ void show(const InOut<double>& state, Out<double> shown) {
 }  // namespace
 
 template <class T>
-void reduce_slab(const SlabArgs& args, In<T> f, In<double> axis, In<double> mu, Out<double> shown,
-                 Scratch<double> work) {
+void reduce_slab(const SlabArgs& args, ReducePorts<AsPorts, T> p) {
+  const auto& [f, axis, mu, shown, work] = p;
   const InOut<double> state = elimination_state(args, work);
   T* const group = reinterpret_cast<T*>(state.row(state.rows));
   for_each_group(args, f.rows, [&](Index first, Index count) {
@@ -66,8 +66,8 @@ void reduce_slab(const SlabArgs& args, In<T> f, In<double> axis, In<double> mu, 
 }
 
 template <class T>
-void transform_slab(const SlabArgs& args, InOut<T> f, In<double> axis, In<double> mu, Out<double> shown,
-                    Scratch<double> work) {
+void transform_slab(const SlabArgs& args, TransformPorts<AsPorts, T> p) {
+  const auto& [f, axis, mu, shown, work] = p;
   const InOut<double> state = elimination_state(args, work);
   for_each_group(args, f.rows, [&](Index first, Index count) {
     const InOut<T> planes = part(f, first, count);
@@ -78,8 +78,8 @@ void transform_slab(const SlabArgs& args, InOut<T> f, In<double> axis, In<double
 }
 
 template <class T>
-void solve_slab(const SlabArgs& args, InOut<T> f, In<double> axis, In<double> mu, In<double> before, In<double> after,
-                In<double> means, Out<T> first, Out<T> last, Scratch<double>) {
+void solve_slab(const SlabArgs& args, SolvePorts<AsPorts, T> p) {
+  const auto& [f, axis, mu, before, after, means, first, last, work] = p;
   if (args.content == Content::grid) to_modes(args, f);
   solve(f, axis, mu, args.scale, before, after);
   if (args.sets_mean)
@@ -104,12 +104,11 @@ void plan_slabs(const SlabArgs& args) {
       });
 }
 
-#define ASTERISM_INSTANTIATE(T)                                                                                    \
-  template void reduce_slab(const SlabArgs&, In<T>, In<double>, In<double>, Out<double>, Scratch<double>);         \
-  template void transform_slab(const SlabArgs&, InOut<T>, In<double>, In<double>, Out<double>, Scratch<double>);   \
-  template void solve_slab(const SlabArgs&, InOut<T>, In<double>, In<double>, In<double>, In<double>, In<double>,  \
-                           Out<T>, Out<T>, Scratch<double>);                                                       \
-  template Index slab_scratch<T>(const SlabArgs&, Index);                                                          \
+#define ASTERISM_INSTANTIATE(T)                                             \
+  template void reduce_slab(const SlabArgs&, ReducePorts<AsPorts, T>);       \
+  template void transform_slab(const SlabArgs&, TransformPorts<AsPorts, T>); \
+  template void solve_slab(const SlabArgs&, SolvePorts<AsPorts, T>);         \
+  template Index slab_scratch<T>(const SlabArgs&, Index);                   \
   template void plan_slabs<T>(const SlabArgs&);
 ASTERISM_INSTANTIATE(float)
 ASTERISM_INSTANTIATE(double)

@@ -99,8 +99,8 @@ void copy_plane(Stream stream, T* to, const T* from, Index columns) {
 }  // namespace
 
 template <class T>
-void reduce_slab(Stream stream, const SlabArgs& args, In<T> f, In<double> axis, In<double> mu, Out<double> shown,
-                 Scratch<double> work) {
+void reduce_slab(Stream stream, const SlabArgs& args, ReducePorts<AsPorts, T> p) {
+  const auto& [f, axis, mu, shown, work] = p;
   const Workspace<T> w(args, f.rows, work);
   const Blocks blocks{w.blocks, f.rows, f.cols};
   T* const group = reinterpret_cast<T*>(w.group);
@@ -112,8 +112,8 @@ void reduce_slab(Stream stream, const SlabArgs& args, In<T> f, In<double> axis, 
 }
 
 template <class T>
-void transform_slab(Stream stream, const SlabArgs& args, InOut<T> f, In<double> axis, In<double> mu,
-                    Out<double> shown, Scratch<double> work) {
+void transform_slab(Stream stream, const SlabArgs& args, TransformPorts<AsPorts, T> p) {
+  const auto& [f, axis, mu, shown, work] = p;
   const Workspace<T> w(args, f.rows, work);
   const Blocks blocks{w.blocks, f.rows, f.cols};
   for_each_group(args, f.rows,
@@ -123,8 +123,8 @@ void transform_slab(Stream stream, const SlabArgs& args, InOut<T> f, In<double> 
 }
 
 template <class T>
-void solve_slab(Stream stream, const SlabArgs& args, InOut<T> f, In<double> axis, In<double> mu, In<double> before,
-                In<double> after, In<double> means, Out<T> first, Out<T> last, Scratch<double> work) {
+void solve_slab(Stream stream, const SlabArgs& args, SolvePorts<AsPorts, T> p) {
+  const auto& [f, axis, mu, before, after, means, first, last, work] = p;
   const Workspace<T> w(args, f.rows, work);
   if (args.content == Content::grid)
     for_each_group(args, f.rows,
@@ -155,13 +155,11 @@ void plan_slabs(const SlabArgs& args) {
       });
 }
 
-#define ASTERISM_INSTANTIATE(T)                                                                                    \
-  template void reduce_slab(Stream, const SlabArgs&, In<T>, In<double>, In<double>, Out<double>, Scratch<double>); \
-  template void transform_slab(Stream, const SlabArgs&, InOut<T>, In<double>, In<double>, Out<double>,             \
-                               Scratch<double>);                                                                   \
-  template void solve_slab(Stream, const SlabArgs&, InOut<T>, In<double>, In<double>, In<double>, In<double>,      \
-                           In<double>, Out<T>, Out<T>, Scratch<double>);                                           \
-  template Index slab_scratch<T>(const SlabArgs&, Index);                                                          \
+#define ASTERISM_INSTANTIATE(T)                                             \
+  template void reduce_slab(Stream, const SlabArgs&, ReducePorts<AsPorts, T>);       \
+  template void transform_slab(Stream, const SlabArgs&, TransformPorts<AsPorts, T>); \
+  template void solve_slab(Stream, const SlabArgs&, SolvePorts<AsPorts, T>);         \
+  template Index slab_scratch<T>(const SlabArgs&, Index);                   \
   template void plan_slabs<T>(const SlabArgs&);
 ASTERISM_INSTANTIATE(float)
 ASTERISM_INSTANTIATE(double)

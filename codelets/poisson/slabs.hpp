@@ -66,24 +66,47 @@ inline double round_trip(const SlabArgs& args) {
   return factor;
 }
 
+/// Of pass 1 where the slab stays as it is, and where the transformed planes take the place of f.
+template <template <class> class As, class T>
+struct ReducePorts {
+  As<In<T>> f;
+  As<In<double>> axis;     ///< the slab's AxisRows
+  As<In<double>> mu;       ///< 1 x n
+  As<Out<double>> shown;   ///< what the transformed slab shows to the others
+  As<Scratch<double>> work;  ///< slab_scratch
+};
+template <template <class> class As, class T>
+struct TransformPorts {
+  As<InOut<T>> f;
+  As<In<double>> axis, mu;
+  As<Out<double>> shown;
+  As<Scratch<double>> work;
+};
+
+/// Of pass 2.
+template <template <class> class As, class T>
+struct SolvePorts {
+  As<InOut<T>> f;
+  As<In<double>> axis, mu;
+  As<In<double>> before, after;  ///< the modes just before and after the slab, 1 x n each
+  As<In<double>> means;          ///< rows x 1: the planes' means, where SlabArgs::sets_mean
+  As<Out<T>> first, last;        ///< 1 x n: copies of u's first and last plane, for those who need the slab's halo
+  As<Scratch<double>> work;
+};
+
 namespace cpu {
 
-/// Pass 1 where the slab is not kept: what the transformed slab shows to the others (2 x n); the slab stays as it is.
+/// Pass 1 where the slab is not kept: what the transformed slab shows to the others.
 template <class T>
-void reduce_slab(const SlabArgs& args, In<T> f, In<double> axis, In<double> mu, Out<double> shown,
-                 Scratch<double> work);
+void reduce_slab(const SlabArgs& args, ReducePorts<AsPorts, T> p);
 
 /// Pass 1 where it is kept: as reduce_slab, but the transformed planes take the place of f.
 template <class T>
-void transform_slab(const SlabArgs& args, InOut<T> f, In<double> axis, In<double> mu, Out<double> shown,
-                    Scratch<double> work);
+void transform_slab(const SlabArgs& args, TransformPorts<AsPorts, T> p);
 
-/// Pass 2: u over f (or over its modes, see Content), given the modes just before and after the slab (1 x n each) and,
-/// where args.sets_mean, the planes' means (rows x 1). `first` and `last` (1 x n) get copies of u's first and last plane,
-/// for those who need the slab's halo.
+/// Pass 2: u over f (or over its modes, see Content).
 template <class T>
-void solve_slab(const SlabArgs& args, InOut<T> f, In<double> axis, In<double> mu, In<double> before, In<double> after,
-                In<double> means, Out<T> first, Out<T> last, Scratch<double> work);
+void solve_slab(const SlabArgs& args, SolvePorts<AsPorts, T> p);
 
 /// Elements of working memory that any of the slab kernels needs for slabs of `rows` planes.
 template <class T>
@@ -98,14 +121,11 @@ void plan_slabs(const SlabArgs& args);
 namespace cuda {
 
 template <class T>
-void reduce_slab(Stream stream, const SlabArgs& args, In<T> f, In<double> axis, In<double> mu, Out<double> shown,
-                 Scratch<double> work);
+void reduce_slab(Stream stream, const SlabArgs& args, ReducePorts<AsPorts, T> p);
 template <class T>
-void transform_slab(Stream stream, const SlabArgs& args, InOut<T> f, In<double> axis, In<double> mu,
-                    Out<double> shown, Scratch<double> work);
+void transform_slab(Stream stream, const SlabArgs& args, TransformPorts<AsPorts, T> p);
 template <class T>
-void solve_slab(Stream stream, const SlabArgs& args, InOut<T> f, In<double> axis, In<double> mu, In<double> before,
-                In<double> after, In<double> means, Out<T> first, Out<T> last, Scratch<double> work);
+void solve_slab(Stream stream, const SlabArgs& args, SolvePorts<AsPorts, T> p);
 template <class T>
 Index slab_scratch(const SlabArgs& args, Index rows);
 /// Of the calling thread's current device.
@@ -118,64 +138,69 @@ void plan_slabs(const SlabArgs& args);
 namespace asterism::poisson::codelets {
 
 template <class T>
-inline const Codelet<SlabArgs, In<T>, In<double>, In<double>, Out<double>, Scratch<double>> reduce_slab{
+inline const Codelet<SlabArgs, ReducePorts<AsPorts, T>> reduce_slab{
     typed_name<T>("reduce_slab"), cpu::reduce_slab<T>, ASTERISM_CUDA_KERNEL(cuda::reduce_slab<T>)};
 
 template <class T>
-inline const Codelet<SlabArgs, InOut<T>, In<double>, In<double>, Out<double>, Scratch<double>> transform_slab{
+inline const Codelet<SlabArgs, TransformPorts<AsPorts, T>> transform_slab{
     typed_name<T>("transform_slab"), cpu::transform_slab<T>, ASTERISM_CUDA_KERNEL(cuda::transform_slab<T>)};
 
 template <class T>
-inline const Codelet<SlabArgs, InOut<T>, In<double>, In<double>, In<double>, In<double>, In<double>, Out<T>,
-                     Out<T>, Scratch<double>>
-    solve_slab{typed_name<T>("solve_slab"), cpu::solve_slab<T>, ASTERISM_CUDA_KERNEL(cuda::solve_slab<T>)};
+inline const Codelet<SlabArgs, SolvePorts<AsPorts, T>> solve_slab{
+    typed_name<T>("solve_slab"), cpu::solve_slab<T>, ASTERISM_CUDA_KERNEL(cuda::solve_slab<T>)};
 
-/// Ports: the rows of the axis that a segment has, mu (1 x n), its response (6 x n).
-inline const Codelet<NoArgs, In<double>, In<double>, Out<double>> respond{
-    "respond_f64",
-    [](const NoArgs&, In<double> axis, In<double> mu, Out<double> response) {
-      cpu::respond(axis, mu, response);
+template <template <class> class As>
+struct RespondPorts {
+  As<In<double>> axis;       ///< the rows of the axis that a segment has
+  As<In<double>> mu;         ///< 1 x n
+  As<Out<double>> response;  ///< InterfaceRows::response x n
+};
+inline const Codelet<NoArgs, RespondPorts<AsPorts>> respond{
+    "respond_f64", [](RespondPorts<AsPorts> p) { cpu::respond(p.axis, p.mu, p.response); },
+    ASTERISM_CUDA_KERNEL([](Stream stream, RespondPorts<AsPorts> p) {
+      cuda::respond(stream, p.axis, p.mu, p.response);
+    })};
+
+/// One step of poisson::eliminate or, on a periodic axis, of poisson::join, in every mode.
+template <template <class> class As>
+struct EliminatePorts {
+  As<In<double>> shown, response;  ///< of a segment
+  As<In<double>> before;           ///< the prefix before it, InterfaceRows::prefix (or joined) x n
+  As<Out<double>> after;           ///< and after it
+};
+inline const Codelet<NoArgs, EliminatePorts<AsPorts>> eliminate{
+    "eliminate_f64", [](EliminatePorts<AsPorts> p) { cpu::eliminate(p.shown, p.response, p.before, p.after); },
+    ASTERISM_CUDA_KERNEL([](Stream stream, EliminatePorts<AsPorts> p) {
+      cuda::eliminate(stream, p.shown, p.response, p.before, p.after);
+    })};
+
+template <template <class> class As>
+struct ClosePorts {
+  As<In<double>> joined;                    ///< the prefix after the last segment of a periodic axis
+  As<Out<double>> before_start, after_end;  ///< the values before its first row and after its last
+};
+inline const Codelet<NoArgs, ClosePorts<AsPorts>> close{
+    "close_f64", [](ClosePorts<AsPorts> p) { cpu::close(p.joined, p.before_start, p.after_end); },
+    ASTERISM_CUDA_KERNEL([](Stream stream, ClosePorts<AsPorts> p) {
+      cuda::close(stream, p.joined, p.before_start, p.after_end);
+    })};
+
+/// One step of poisson::substitute in every mode.
+template <template <class> class As>
+struct SubstitutePorts {
+  As<In<double>> shown, response;  ///< of a segment
+  As<In<double>> prefix;           ///< before it
+  As<In<double>> before_start;     ///< the value before the first row of the axis
+  As<In<double>> after;            ///< the value after the segment
+  As<Out<double>> first, before;   ///< its first unknown and the value before it
+};
+inline const Codelet<NoArgs, SubstitutePorts<AsPorts>> substitute{
+    "substitute_f64",
+    [](SubstitutePorts<AsPorts> p) {
+      cpu::substitute(p.shown, p.response, p.prefix, p.before_start, p.after, p.first, p.before);
     },
-    ASTERISM_CUDA_KERNEL([](Stream stream, const NoArgs&, In<double> axis, In<double> mu,
-                            Out<double> response) { cuda::respond(stream, axis, mu, response); })};
-
-/// Ports: what a segment shows (2 x n), its response (6 x n), the prefix before it and after it. One step of
-/// poisson::eliminate (prefixes of 3 rows) or poisson::join (8 rows: periodic axis) in every mode.
-inline const Codelet<NoArgs, In<double>, In<double>, In<double>, Out<double>> eliminate{
-    "eliminate_f64",
-    [](const NoArgs&, In<double> shown, In<double> response, In<double> before, Out<double> after) {
-      cpu::eliminate(shown, response, before, after);
-    },
-    ASTERISM_CUDA_KERNEL([](Stream stream, const NoArgs&, In<double> shown, In<double> response,
-                            In<double> before,
-                            Out<double> after) { cuda::eliminate(stream, shown, response, before, after); })};
-
-/// Ports: the prefix after the last segment of a periodic axis (8 x n), the values before its first row and after its
-/// last (1 x n each).
-inline const Codelet<NoArgs, In<double>, Out<double>, Out<double>> close{
-    "close_f64",
-    [](const NoArgs&, In<double> joined, Out<double> before_start, Out<double> after_end) {
-      cpu::close(joined, before_start, after_end);
-    },
-    ASTERISM_CUDA_KERNEL(
-        [](Stream stream, const NoArgs&, In<double> joined, Out<double> before_start, Out<double> after_end) {
-          cuda::close(stream, joined, before_start, after_end);
-        })};
-
-/// Ports: what a segment shows (2 x n), its response (6 x n), the prefix before it, the value before the first row of the
-/// axis, the value after the segment, its first unknown and the value before it (1 x n each). One step of
-/// poisson::substitute.
-inline const Codelet<NoArgs, In<double>, In<double>, In<double>, In<double>, In<double>, Out<double>,
-                     Out<double>>
-    substitute{"substitute_f64",
-               [](const NoArgs&, In<double> shown, In<double> response, In<double> prefix,
-                  In<double> before_start, In<double> after, Out<double> first, Out<double> before) {
-                 cpu::substitute(shown, response, prefix, before_start, after, first, before);
-               },
-               ASTERISM_CUDA_KERNEL([](Stream stream, const NoArgs&, In<double> shown, In<double> response,
-                                       In<double> prefix, In<double> before_start, In<double> after,
-                                       Out<double> first, Out<double> before) {
-                 cuda::substitute(stream, shown, response, prefix, before_start, after, first, before);
-               })};
+    ASTERISM_CUDA_KERNEL([](Stream stream, SubstitutePorts<AsPorts> p) {
+      cuda::substitute(stream, p.shown, p.response, p.prefix, p.before_start, p.after, p.first, p.before);
+    })};
 
 }  // namespace asterism::poisson::codelets

@@ -48,7 +48,7 @@ template <class T>
 void sweep_in_steps(Stream stream, const ColourArgs& args, InOut<T> u, InOut<T> other, In<T> g,
                     const Exchange<T>& with) {
   const Stripe& stripe = args.stripe;
-  fill_ghosts(stream, stripe, u, with.above, with.below);
+  fill_ghosts<T>(stream, stripe, {u, with.above, with.below});
   if (args.sweeps % 2 == 1) {
     copy_rows<T>(stream, {u.data, other.data, u.ld, other.ld, stripe.tile_rows()}, {}, stripe.tile_cols());
     u = other;
@@ -61,7 +61,7 @@ void sweep_in_steps(Stream stream, const ColourArgs& args, InOut<T> u, InOut<T> 
                                                          static_cast<T>(args.omega), u, g, args.has_source});
     check_launch("relax_colours");
   }
-  copy_edges(stream, stripe, reading(u), with.top, with.bottom);
+  copy_edges<T>(stream, stripe, {reading(u), with.top, with.bottom});
 }
 
 // ---- Several sweeps a launch -----------------------------------------------------------------------------
@@ -98,7 +98,7 @@ void sweep_colours(Stream stream, const ColourArgs& args, InOut<T> u, InOut<T> o
                      aligned(u) && aligned(other) && (!args.has_source || aligned(g));
   if (!piped) return sweep_in_steps(stream, args, u, other, g, with);
   if (args.stale_ghosts) {
-    for (const InOut<T>& tile : {u, other}) fill_ghosts(stream, stripe, tile, with.above, with.below);
+    for (const InOut<T>& tile : {u, other}) fill_ghosts<T>(stream, stripe, {tile, with.above, with.below});
     stripe.first = stripe.last = true;  // they stay as they are, like the frame
   }
   const Pass<T> pass = pass_over(stripe, weights<T>(args), static_cast<T>(args.omega), g);
@@ -112,29 +112,24 @@ void sweep_colours(Stream stream, const ColourArgs& args, InOut<T> u, InOut<T> o
 }  // namespace
 
 template <class T>
-void relax_colours(Stream stream, const ColourArgs& args, InOut<T> u, InOut<T> other, In<T> g, In<T> above,
-                   In<T> below, Out<T> top, Out<T> bottom) {
-  sweep_colours<T>(stream, args, u, other, g, {above, below, top, bottom});
+void relax_colours(Stream stream, const ColourArgs& args, SweepPorts<AsPorts, T> p) {
+  sweep_colours<T>(stream, args, p.u, p.other, p.g, {p.above, p.below, p.top, p.bottom});
 }
 
 template <class T>
-void relax_colours_border(Stream stream, const ColourArgs& args, In<T> u, In<T> g, In<T> above, In<T> below,
-                          Out<T> top, Out<T> bottom, Scratch<T> work) {
-  relax_border(stream, sweep_colours<T>, args, u, g, above, below, top, bottom, work);
+void relax_colours_border(Stream stream, const ColourArgs& args, BorderPorts<AsPorts, T> p) {
+  relax_border(stream, sweep_colours<T>, args, p);
 }
 
 template <class T>
-void relax_colours_interior(Stream stream, const ColourArgs& args, InOut<T> u, InOut<T> other, In<T> g,
-                            In<T> above, In<T> below) {
-  sweep_colours<T>(stream, args, u, other, g, {above, below, {}, {}});
+void relax_colours_interior(Stream stream, const ColourArgs& args, InteriorPorts<AsPorts, T> p) {
+  sweep_colours<T>(stream, args, p.u, p.other, p.g, {p.above, p.below, {}, {}});
 }
 
-#define ASTERISM_INSTANTIATE(T)                                                                             \
-  template void relax_colours(Stream, const ColourArgs&, InOut<T>, InOut<T>, In<T>, In<T>, In<T>, Out<T>,   \
-                              Out<T>);                                                                      \
-  template void relax_colours_border(Stream, const ColourArgs&, In<T>, In<T>, In<T>, In<T>, Out<T>, Out<T>, \
-                                     Scratch<T>);                                                           \
-  template void relax_colours_interior(Stream, const ColourArgs&, InOut<T>, InOut<T>, In<T>, In<T>, In<T>)
+#define ASTERISM_INSTANTIATE(T)                                                           \
+  template void relax_colours(Stream, const ColourArgs&, SweepPorts<AsPorts, T>);         \
+  template void relax_colours_border(Stream, const ColourArgs&, BorderPorts<AsPorts, T>); \
+  template void relax_colours_interior(Stream, const ColourArgs&, InteriorPorts<AsPorts, T>)
 ASTERISM_INSTANTIATE(float);
 ASTERISM_INSTANTIATE(double);
 #undef ASTERISM_INSTANTIATE

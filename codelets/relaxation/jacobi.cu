@@ -93,14 +93,14 @@ template <Reading reading, class T>
 void sweep_in_steps(Stream stream, const JacobiArgs& args, InOut<T> u, InOut<T> other, In<T> g,
                     const Exchange<T>& with) {
   const Stripe& stripe = args.stripe;
-  fill_ghosts(stream, stripe, u, with.above, with.below);
+  fill_ghosts<T>(stream, stripe, {u, with.above, with.below});
   for (Index sweep = 1; sweep <= args.sweeps; ++sweep) {
     launch_step<reading, T>(
         stream, {u.data, other.data, args.has_source ? g.data : nullptr, u.ld, other.ld, g.ld, stripe.nodes,
                  stripe.begin(sweep), stripe.end(sweep), weights<T>(args)});
     std::swap(u, other);
   }
-  copy_edges(stream, stripe, relaxation::reading(u), with.top, with.bottom);
+  copy_edges<T>(stream, stripe, {relaxation::reading(u), with.top, with.bottom});
 }
 
 // ---- Several sweeps a launch -----------------------------------------------------------------------------
@@ -174,50 +174,40 @@ void sweep_jacobi(Stream stream, const JacobiArgs& args, InOut<T> u, InOut<T> ot
 }  // namespace
 
 template <class T>
-void jacobi_global(Stream stream, const JacobiArgs& args, InOut<T> u, InOut<T> other, In<T> g, In<T> above,
-                   In<T> below, Out<T> top, Out<T> bottom) {
-  sweep_in_steps<Reading::global, T>(stream, args, u, other, g, {above, below, top, bottom});
+void jacobi_global(Stream stream, const JacobiArgs& args, SweepPorts<AsPorts, T> p) {
+  sweep_in_steps<Reading::global, T>(stream, args, p.u, p.other, p.g, {p.above, p.below, p.top, p.bottom});
 }
 template <class T>
-void jacobi_shared(Stream stream, const JacobiArgs& args, InOut<T> u, InOut<T> other, In<T> g, In<T> above,
-                   In<T> below, Out<T> top, Out<T> bottom) {
-  sweep_in_steps<Reading::shared, T>(stream, args, u, other, g, {above, below, top, bottom});
+void jacobi_shared(Stream stream, const JacobiArgs& args, SweepPorts<AsPorts, T> p) {
+  sweep_in_steps<Reading::shared, T>(stream, args, p.u, p.other, p.g, {p.above, p.below, p.top, p.bottom});
 }
 template <class T>
-void jacobi_readonly(Stream stream, const JacobiArgs& args, InOut<T> u, InOut<T> other, In<T> g, In<T> above,
-                     In<T> below, Out<T> top, Out<T> bottom) {
-  sweep_in_steps<Reading::readonly, T>(stream, args, u, other, g, {above, below, top, bottom});
+void jacobi_readonly(Stream stream, const JacobiArgs& args, SweepPorts<AsPorts, T> p) {
+  sweep_in_steps<Reading::readonly, T>(stream, args, p.u, p.other, p.g, {p.above, p.below, p.top, p.bottom});
 }
 template <class T>
-void jacobi_blocked(Stream stream, const JacobiArgs& args, InOut<T> u, InOut<T> other, In<T> g, In<T> above,
-                    In<T> below, Out<T> top, Out<T> bottom) {
-  sweep_jacobi<T>(stream, args, u, other, g, {above, below, top, bottom});
+void jacobi_blocked(Stream stream, const JacobiArgs& args, SweepPorts<AsPorts, T> p) {
+  sweep_jacobi<T>(stream, args, p.u, p.other, p.g, {p.above, p.below, p.top, p.bottom});
 }
 
 template <class T>
-void jacobi_border(Stream stream, const JacobiArgs& args, In<T> u, In<T> g, In<T> above, In<T> below,
-                   Out<T> top, Out<T> bottom, Scratch<T> work) {
-  relax_border(stream, sweep_jacobi<T>, args, u, g, above, below, top, bottom, work);
+void jacobi_border(Stream stream, const JacobiArgs& args, BorderPorts<AsPorts, T> p) {
+  relax_border(stream, sweep_jacobi<T>, args, p);
 }
 template <class T>
-void jacobi_interior(Stream stream, const JacobiArgs& args, InOut<T> u, InOut<T> other, In<T> g, In<T> above,
-                     In<T> below) {
-  sweep_jacobi<T>(stream, args, u, other, g, {above, below, {}, {}});
+void jacobi_interior(Stream stream, const JacobiArgs& args, InteriorPorts<AsPorts, T> p) {
+  sweep_jacobi<T>(stream, args, p.u, p.other, p.g, {p.above, p.below, {}, {}});
 }
 
-#define ASTERISM_INSTANTIATE_KERNEL(NAME, T) \
-  template void NAME(Stream, const JacobiArgs&, InOut<T>, InOut<T>, In<T>, In<T>, In<T>, Out<T>, Out<T>)
-#define ASTERISM_INSTANTIATE(T)                                                                      \
-  ASTERISM_INSTANTIATE_KERNEL(jacobi_global, T);                                                     \
-  ASTERISM_INSTANTIATE_KERNEL(jacobi_shared, T);                                                     \
-  ASTERISM_INSTANTIATE_KERNEL(jacobi_readonly, T);                                                   \
-  ASTERISM_INSTANTIATE_KERNEL(jacobi_blocked, T);                                                    \
-  template void jacobi_border(Stream, const JacobiArgs&, In<T>, In<T>, In<T>, In<T>, Out<T>, Out<T>, \
-                              Scratch<T>);                                                           \
-  template void jacobi_interior(Stream, const JacobiArgs&, InOut<T>, InOut<T>, In<T>, In<T>, In<T>)
+#define ASTERISM_INSTANTIATE(T)                                                     \
+  template void jacobi_global(Stream, const JacobiArgs&, SweepPorts<AsPorts, T>);   \
+  template void jacobi_shared(Stream, const JacobiArgs&, SweepPorts<AsPorts, T>);   \
+  template void jacobi_readonly(Stream, const JacobiArgs&, SweepPorts<AsPorts, T>); \
+  template void jacobi_blocked(Stream, const JacobiArgs&, SweepPorts<AsPorts, T>);  \
+  template void jacobi_border(Stream, const JacobiArgs&, BorderPorts<AsPorts, T>);  \
+  template void jacobi_interior(Stream, const JacobiArgs&, InteriorPorts<AsPorts, T>)
 ASTERISM_INSTANTIATE(float);
 ASTERISM_INSTANTIATE(double);
 #undef ASTERISM_INSTANTIATE
-#undef ASTERISM_INSTANTIATE_KERNEL
 
 }  // namespace asterism::relaxation::cuda

@@ -358,7 +358,7 @@ void between(Pass<T>& pass, const InOut<T>& from, const InOut<T>& to, Index begi
 template <class T, class Launch>
 void sweep_in_passes(Stream stream, const Stripe& stripe, Pass<T> pass, Index sweeps, int deepest,
                      Index reach, InOut<T> u, InOut<T> other, const Exchange<T>& with, const Launch& launch) {
-  fill_ghosts(stream, stripe, u, with.above, with.below);
+  fill_ghosts<T>(stream, stripe, {u, with.above, with.below});
   Index consumed = 0;
   for (const int depth : depths_of(sweeps, deepest)) {
     consumed += reach * depth;
@@ -366,7 +366,7 @@ void sweep_in_passes(Stream stream, const Stripe& stripe, Pass<T> pass, Index sw
     launch(depth, pass);
     std::swap(u, other);
   }
-  copy_edges(stream, stripe, reading(u), with.top, with.bottom);
+  copy_edges<T>(stream, stripe, {reading(u), with.top, with.bottom});
 }
 
 }  // namespace asterism::relaxation::cuda

@@ -15,8 +15,7 @@ namespace {
 
 template <class T>
 __global__ void __launch_bounds__(element_threads)
-    fill_stripe_kernel(FillArgs args, In<T> f, In<T> initial, In<T> frame_rows, In<T> frame_columns, Out<T> u,
-                       Out<T> other, Out<T> g) {
+    fill_stripe_kernel(FillArgs args, FillPorts<AsPorts, T> p) {
   const Stripe& stripe = args.stripe;
   const Index n = stripe.nodes, begin = stripe.halo, end = stripe.halo + stripe.rows;
   for_each_element(stripe.tile_rows(), stripe.tile_cols(), [&](Index r, Index column) {
@@ -26,21 +25,21 @@ __global__ void __launch_bounds__(element_threads)
     if (c > n + 1)
       value = 0;
     else if (r < begin && stripe.first)
-      value = frame_rows.row(0)[c];
+      value = p.frame_rows.row(0)[c];
     else if (r >= end && stripe.last)
-      value = frame_rows.row(1)[c];
+      value = p.frame_rows.row(1)[c];
     else if (c == 0 || c == n + 1)
-      value = frame_columns.row(r)[c == 0 ? 0 : 1];
+      value = p.frame_columns.row(r)[c == 0 ? 0 : 1];
     else if (own) {
-      value = initial.row(r - begin)[c - 1];
+      value = p.initial.row(r - begin)[c - 1];
       if (args.has_source)
-        source = static_cast<T>(-static_cast<double>(f.row(r - begin)[c - 1]) / args.diagonal);
+        source = static_cast<T>(-static_cast<double>(p.f.row(r - begin)[c - 1]) / args.diagonal);
     }
-    u.row(r)[column] = value;
-    other.row(r)[column] = value;
-    if (args.has_source) g.row(r)[column] = source;
+    p.u.row(r)[column] = value;
+    p.other.row(r)[column] = value;
+    if (args.has_source) p.g.row(r)[column] = source;
   });
-  if (!args.has_source && blockIdx.x == 0 && threadIdx.x == 0) *g.data = 0;
+  if (!args.has_source && blockIdx.x == 0 && threadIdx.x == 0) *p.g.data = 0;
 }
 
 template <class T>
@@ -129,21 +128,22 @@ void copy_rows(Stream stream, const RowCopy<T>& upper, const RowCopy<T>& lower, 
 }
 
 template <class T>
-void fill_stripe(Stream stream, const FillArgs& args, In<T> f, In<T> initial, In<T> frame_rows,
-                 In<T> frame_columns, Out<T> u, Out<T> other, Out<T> g) {
+void fill_stripe(Stream stream, const FillArgs& args, FillPorts<AsPorts, T> p) {
   fill_stripe_kernel<<<element_blocks(args.stripe.tile_rows(), args.stripe.tile_cols()), element_threads, 0,
-                       native(stream)>>>(args, f, initial, frame_rows, frame_columns, u, other, g);
+                       native(stream)>>>(args, p);
   check_launch("fill_stripe");
 }
 
 template <class T>
-void copy_edges(Stream stream, const Stripe& stripe, In<T> tile, Out<T> top, Out<T> bottom) {
+void copy_edges(Stream stream, const Stripe& stripe, EdgePorts<AsPorts, T> p) {
+  const auto& [tile, top, bottom] = p;
   copy_rows<T>(stream, {tile.row(stripe.halo), top.data, tile.ld, top.ld, top.rows},
                {tile.row(stripe.rows), bottom.data, tile.ld, bottom.ld, bottom.rows}, stripe.tile_cols());
 }
 
 template <class T>
-void fill_ghosts(Stream stream, const Stripe& stripe, InOut<T> tile, In<T> above, In<T> below) {
+void fill_ghosts(Stream stream, const Stripe& stripe, GhostPorts<AsPorts, T> p) {
+  const auto& [tile, above, below] = p;
   copy_rows<T>(
       stream, {above.data, tile.data, above.ld, tile.ld, stripe.first ? 0 : stripe.halo},
       {below.data, tile.row(stripe.halo + stripe.rows), below.ld, tile.ld, stripe.last ? 0 : stripe.halo},
@@ -158,24 +158,21 @@ void store_stripe(Stream stream, const Stripe& stripe, In<T> u, Out<T> result) {
 }
 
 template <class T>
-void stripe_residual(Stream stream, const ResidualArgs& args, In<T> u, In<T> g, In<T> above, In<T> below,
-                     Out<sums::SquareSum> sums, Scratch<sums::SquareSum> work) {
+void stripe_residual(Stream stream, const ResidualArgs& args, ResidualPorts<AsPorts, T> p) {
   const Index blocks = std::min(args.stripe.rows, residual_blocks);
-  residual_kernel<<<static_cast<unsigned>(blocks), element_threads, 0, native(stream)>>>(args, u, g, above,
-                                                                                         below, work.data);
+  residual_kernel<<<static_cast<unsigned>(blocks), element_threads, 0, native(stream)>>>(args, p.u, p.g, p.above, p.below, p.work.data);
   check_launch("stripe_residual");
-  add_partial_sums_kernel<<<1, element_threads, 0, native(stream)>>>(work.data, blocks, sums.data);
+  add_partial_sums_kernel<<<1, element_threads, 0, native(stream)>>>(p.work.data, blocks, p.sums.data);
   check_launch("stripe_residual sums");
 }
 
-#define ASTERISM_INSTANTIATE(T)                                                                           \
-  template void copy_rows(Stream, const RowCopy<T>&, const RowCopy<T>&, Index);                           \
-  template void fill_stripe(Stream, const FillArgs&, In<T>, In<T>, In<T>, In<T>, Out<T>, Out<T>, Out<T>); \
-  template void copy_edges(Stream, const Stripe&, In<T>, Out<T>, Out<T>);                                 \
-  template void fill_ghosts(Stream, const Stripe&, InOut<T>, In<T>, In<T>);                               \
-  template void store_stripe(Stream, const Stripe&, In<T>, Out<T>);                                       \
-  template void stripe_residual(Stream, const ResidualArgs&, In<T>, In<T>, In<T>, In<T>,                  \
-                                Out<sums::SquareSum>, Scratch<sums::SquareSum>)
+#define ASTERISM_INSTANTIATE(T)                                                 \
+  template void copy_rows(Stream, const RowCopy<T>&, const RowCopy<T>&, Index); \
+  template void fill_stripe(Stream, const FillArgs&, FillPorts<AsPorts, T>);    \
+  template void copy_edges(Stream, const Stripe&, EdgePorts<AsPorts, T>);       \
+  template void fill_ghosts(Stream, const Stripe&, GhostPorts<AsPorts, T>);     \
+  template void store_stripe(Stream, const Stripe&, In<T>, Out<T>);             \
+  template void stripe_residual(Stream, const ResidualArgs&, ResidualPorts<AsPorts, T>)
 ASTERISM_INSTANTIATE(float);
 ASTERISM_INSTANTIATE(double);
 #undef ASTERISM_INSTANTIATE

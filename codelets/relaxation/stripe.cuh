@@ -66,16 +66,15 @@ void relax_end(Stream stream, Sweeps<T, Args> sweep, Args args, const End& end, 
 
 /// The border's rows after the sweeps, of a stripe that stays as it is.
 template <class T, class Args>
-void relax_border(Stream stream, Sweeps<T, Args> sweep, const Args& args, In<T> u, In<T> g, In<T> above,
-                  In<T> below, Out<T> top, Out<T> bottom, Scratch<T> work) {
+void relax_border(Stream stream, Sweeps<T, Args> sweep, const Args& args, const BorderPorts<AsPorts, T>& p) {
   const End upper = End::upper(args.stripe), lower = End::lower(args.stripe);
   // Towards the interior, the ghost rows are rows of the stripe itself.
   const auto rows_of_u = [&](Index tile_row) {
-    return In<T>{u.row(tile_row), args.stripe.halo, u.cols, u.ld};
+    return In<T>{p.u.row(tile_row), args.stripe.halo, p.u.cols, p.u.ld};
   };
-  relax_end(stream, sweep, args, upper, u, g, above, rows_of_u(2 * args.stripe.halo), top, work.data);
-  relax_end(stream, sweep, args, lower, u, g, rows_of_u(lower.first_tile_row), below, bottom,
-            work.data + border_scratch(args.stripe) / 2);
+  relax_end(stream, sweep, args, upper, p.u, p.g, p.above, rows_of_u(2 * args.stripe.halo), p.top, p.work.data);
+  relax_end(stream, sweep, args, lower, p.u, p.g, rows_of_u(lower.first_tile_row), p.below, p.bottom,
+            p.work.data + border_scratch(args.stripe) / 2);
 }
 
 }  // namespace asterism::relaxation::cuda

@@ -184,7 +184,7 @@ void sweep_end(const Args& args, const End& end, In<T> tile, In<T> g, In<T> abov
   const Index rows = end.stripe.tile_rows(), cols = end.stripe.tile_cols();
   const InOut<T> u{work.data, rows, cols, cols}, other{work.data + rows * cols, rows, cols, cols};
   copy_rows(tile.row(end.first_tile_row), tile.ld, u.data, u.ld, rows, cols);
-  fill_ghosts(end.stripe, u, above, below);
+  fill_ghosts<T>(end.stripe, {u, above, below});
   std::copy_n(u.data, rows * cols, other.data);  // both need the frame
   Args part = args;
   part.stripe = end.stripe;
@@ -194,58 +194,57 @@ void sweep_end(const Args& args, const End& end, In<T> tile, In<T> g, In<T> abov
 }
 
 template <class Args, class T>
-void sweep_border(const Args& args, In<T> u, In<T> g, In<T> above, In<T> below, Out<T> top, Out<T> bottom,
-                  Scratch<T> work) {
+void sweep_border(const Args& args, const BorderPorts<AsPorts, T>& p) {
   const End upper = End::upper(args.stripe), lower = End::lower(args.stripe);
   // Towards the interior, the ghost rows are rows of the stripe itself.
   const Index halo = args.stripe.halo;
-  const auto rows_of_u = [&](Index tile_row) { return In<T>{u.row(tile_row), halo, u.cols, u.ld}; };
-  sweep_end(args, upper, u, g, above, rows_of_u(2 * halo), top, work);
-  sweep_end(args, lower, u, g, rows_of_u(lower.first_tile_row), below, bottom, work);
+  const auto rows_of_u = [&](Index tile_row) { return In<T>{p.u.row(tile_row), halo, p.u.cols, p.u.ld}; };
+  sweep_end(args, upper, p.u, p.g, p.above, rows_of_u(2 * halo), p.top, p.work);
+  sweep_end(args, lower, p.u, p.g, rows_of_u(lower.first_tile_row), p.below, p.bottom, p.work);
 }
 
 }  // namespace
 
 template <class T>
-void fill_stripe(const FillArgs& args, In<T> f, In<T> initial, In<T> frame_rows, In<T> frame_columns,
-                 Out<T> u, Out<T> other, Out<T> g) {
+void fill_stripe(const FillArgs& args, FillPorts<AsPorts, T> p) {
   const Stripe& stripe = args.stripe;
   const Index n = stripe.nodes, begin = stripe.halo, end = stripe.halo + stripe.rows;
   std::vector<T> numbers(static_cast<std::size_t>(n + 2));
   for (Index r = 0; r < stripe.tile_rows(); ++r) {
     const bool own = begin <= r && r < end;
     if (r < begin && stripe.first) {
-      std::copy_n(frame_rows.row(0), n + 2, numbers.begin());
+      std::copy_n(p.frame_rows.row(0), n + 2, numbers.begin());
     } else if (r >= end && stripe.last) {
-      std::copy_n(frame_rows.row(1), n + 2, numbers.begin());
+      std::copy_n(p.frame_rows.row(1), n + 2, numbers.begin());
     } else {
-      numbers.front() = frame_columns.row(r)[0];
-      numbers.back() = frame_columns.row(r)[1];
+      numbers.front() = p.frame_columns.row(r)[0];
+      numbers.back() = p.frame_columns.row(r)[1];
       if (own)
-        std::copy_n(initial.row(r - begin), n, numbers.begin() + 1);
+        std::copy_n(p.initial.row(r - begin), n, numbers.begin() + 1);
       else
         std::fill_n(numbers.begin() + 1, n, T{0});
     }
-    arrange(stripe, r, numbers.data(), u.row(r));
-    std::copy_n(u.row(r), u.cols, other.row(r));
+    arrange(stripe, r, numbers.data(), p.u.row(r));
+    std::copy_n(p.u.row(r), p.u.cols, p.other.row(r));
     if (!args.has_source) continue;
     std::fill(numbers.begin(), numbers.end(), T{0});
     if (own)
-      std::transform(f.row(r - begin), f.row(r - begin) + n, numbers.begin() + 1,
+      std::transform(p.f.row(r - begin), p.f.row(r - begin) + n, numbers.begin() + 1,
                      [&](T value) { return static_cast<T>(-static_cast<double>(value) / args.diagonal); });
-    arrange(stripe, r, numbers.data(), g.row(r));
+    arrange(stripe, r, numbers.data(), p.g.row(r));
   }
-  if (!args.has_source) *g.data = 0;
+  if (!args.has_source) *p.g.data = 0;
 }
 
 template <class T>
-void copy_edges(const Stripe& stripe, In<T> tile, Out<T> top, Out<T> bottom) {
-  copy_rows(tile.row(stripe.halo), tile.ld, top.data, top.ld, stripe.halo, tile.cols);
-  copy_rows(tile.row(stripe.rows), tile.ld, bottom.data, bottom.ld, stripe.halo, tile.cols);
+void copy_edges(const Stripe& stripe, EdgePorts<AsPorts, T> p) {
+  copy_rows(p.tile.row(stripe.halo), p.tile.ld, p.top.data, p.top.ld, stripe.halo, p.tile.cols);
+  copy_rows(p.tile.row(stripe.rows), p.tile.ld, p.bottom.data, p.bottom.ld, stripe.halo, p.tile.cols);
 }
 
 template <class T>
-void fill_ghosts(const Stripe& stripe, InOut<T> tile, In<T> above, In<T> below) {
+void fill_ghosts(const Stripe& stripe, GhostPorts<AsPorts, T> p) {
+  const auto& [tile, above, below] = p;
   if (!stripe.first) copy_rows(above.data, above.ld, tile.data, tile.ld, stripe.halo, tile.cols);
   if (!stripe.last)
     copy_rows(below.data, below.ld, tile.row(stripe.halo + stripe.rows), tile.ld, stripe.halo, tile.cols);
@@ -258,49 +257,43 @@ void store_stripe(const Stripe& stripe, In<T> u, Out<T> result) {
 }
 
 template <class T>
-void jacobi_interior(const JacobiArgs& args, InOut<T> u, InOut<T> other, In<T> g, In<T> above, In<T> below) {
-  fill_ghosts(args.stripe, u, above, below);
-  sweep(args, u, other, g);
+void jacobi_interior(const JacobiArgs& args, InteriorPorts<AsPorts, T> p) {
+  fill_ghosts<T>(args.stripe, {p.u, p.above, p.below});
+  sweep(args, p.u, p.other, p.g);
 }
 
 template <class T>
-void relax_colours_interior(const ColourArgs& args, InOut<T> u, InOut<T> other, In<T> g, In<T> above,
-                            In<T> below) {
-  fill_ghosts(args.stripe, u, above, below);
-  if (args.stale_ghosts) fill_ghosts(args.stripe, other, above, below);
-  sweep(args, u, other, g);
+void relax_colours_interior(const ColourArgs& args, InteriorPorts<AsPorts, T> p) {
+  fill_ghosts<T>(args.stripe, {p.u, p.above, p.below});
+  if (args.stale_ghosts) fill_ghosts<T>(args.stripe, {p.other, p.above, p.below});
+  sweep(args, p.u, p.other, p.g);
 }
 
 template <class T>
-void jacobi(const JacobiArgs& args, InOut<T> u, InOut<T> other, In<T> g, In<T> above, In<T> below, Out<T> top,
-            Out<T> bottom) {
-  jacobi_interior(args, u, other, g, above, below);
-  copy_edges(args.stripe, reading(ends_in_other(args) ? other : u), top, bottom);
+void jacobi(const JacobiArgs& args, SweepPorts<AsPorts, T> p) {
+  jacobi_interior<T>(args, {p.u, p.other, p.g, p.above, p.below});
+  copy_edges<T>(args.stripe, {reading(ends_in_other(args) ? p.other : p.u), p.top, p.bottom});
 }
 
 template <class T>
-void relax_colours(const ColourArgs& args, InOut<T> u, InOut<T> other, In<T> g, In<T> above, In<T> below,
-                   Out<T> top, Out<T> bottom) {
-  relax_colours_interior(args, u, other, g, above, below);
-  copy_edges(args.stripe, reading(ends_in_other(args) ? other : u), top, bottom);
+void relax_colours(const ColourArgs& args, SweepPorts<AsPorts, T> p) {
+  relax_colours_interior<T>(args, {p.u, p.other, p.g, p.above, p.below});
+  copy_edges<T>(args.stripe, {reading(ends_in_other(args) ? p.other : p.u), p.top, p.bottom});
 }
 
 template <class T>
-void jacobi_border(const JacobiArgs& args, In<T> u, In<T> g, In<T> above, In<T> below, Out<T> top,
-                   Out<T> bottom, Scratch<T> work) {
-  sweep_border(args, u, g, above, below, top, bottom, work);
+void jacobi_border(const JacobiArgs& args, BorderPorts<AsPorts, T> p) {
+  sweep_border(args, p);
 }
 
 template <class T>
-void relax_colours_border(const ColourArgs& args, In<T> u, In<T> g, In<T> above, In<T> below, Out<T> top,
-                          Out<T> bottom, Scratch<T> work) {
-  sweep_border(args, u, g, above, below, top, bottom, work);
+void relax_colours_border(const ColourArgs& args, BorderPorts<AsPorts, T> p) {
+  sweep_border(args, p);
 }
 
 // In float64 whatever T, because r comes from the difference of numbers that are nearly the same.
 template <class T>
-void stripe_residual(const ResidualArgs& args, In<T> u, In<T> g, In<T> above, In<T> below,
-                     Out<sums::SquareSum> sums, Scratch<sums::SquareSum> /*work*/) {
+void stripe_residual(const ResidualArgs& args, ResidualPorts<AsPorts, T> p) {
   const Stripe& stripe = args.stripe;
   const FivePoint<double> a{args.along_y, args.along_x};
   const Index begin = stripe.halo, end = stripe.halo + stripe.rows;
@@ -308,11 +301,11 @@ void stripe_residual(const ResidualArgs& args, In<T> u, In<T> g, In<T> above, In
   sums::SquareSum r2{}, v2{}, g2{};
   const auto add = [&](const Nodes& nodes, Index r) {
     const T* const up =
-        (r > begin || stripe.first ? u.row(r - 1) : above.row(stripe.halo - 1)) + nodes.first.across;
-    const T* const down = (r + 1 < end || stripe.last ? u.row(r + 1) : below.row(0)) + nodes.first.across;
-    const T *const left = u.row(r) + nodes.first.left, *const right = u.row(r) + nodes.first.right,
-                   *const own = u.row(r) + nodes.first.own;
-    const T* const source = args.has_source ? g.row(r) + nodes.first.own : nullptr;
+        (r > begin || stripe.first ? p.u.row(r - 1) : p.above.row(stripe.halo - 1)) + nodes.first.across;
+    const T* const down = (r + 1 < end || stripe.last ? p.u.row(r + 1) : p.below.row(0)) + nodes.first.across;
+    const T *const left = p.u.row(r) + nodes.first.left, *const right = p.u.row(r) + nodes.first.right,
+                   *const own = p.u.row(r) + nodes.first.own;
+    const T* const source = args.has_source ? p.g.row(r) + nodes.first.own : nullptr;
     const auto imbalance = [&](Index j) {
       return balance(a, real(up[j]), real(down[j]), real(left[j]), real(right[j])) - real(own[j]);
     };
@@ -331,25 +324,23 @@ void stripe_residual(const ResidualArgs& args, In<T> u, In<T> g, In<T> above, In
       add(nodes_of(stripe, Colour::red, r), r);
       add(nodes_of(stripe, Colour::black, r), r);
     }
-  sums.data[residual_squares] = r2;
-  sums.data[solution_squares] = v2;
-  sums.data[source_squares] = g2;
+  p.sums.data[residual_squares] = r2;
+  p.sums.data[solution_squares] = v2;
+  p.sums.data[source_squares] = g2;
 }
 
-#define ASTERISM_INSTANTIATE(T)                                                                            \
-  template void fill_stripe(const FillArgs&, In<T>, In<T>, In<T>, In<T>, Out<T>, Out<T>, Out<T>);          \
-  template void copy_edges(const Stripe&, In<T>, Out<T>, Out<T>);                                          \
-  template void fill_ghosts(const Stripe&, InOut<T>, In<T>, In<T>);                                        \
-  template void store_stripe(const Stripe&, In<T>, Out<T>);                                                \
-  template void jacobi(const JacobiArgs&, InOut<T>, InOut<T>, In<T>, In<T>, In<T>, Out<T>, Out<T>);        \
-  template void relax_colours(const ColourArgs&, InOut<T>, InOut<T>, In<T>, In<T>, In<T>, Out<T>, Out<T>); \
-  template void jacobi_border(const JacobiArgs&, In<T>, In<T>, In<T>, In<T>, Out<T>, Out<T>, Scratch<T>);  \
-  template void relax_colours_border(const ColourArgs&, In<T>, In<T>, In<T>, In<T>, Out<T>, Out<T>,        \
-                                     Scratch<T>);                                                          \
-  template void jacobi_interior(const JacobiArgs&, InOut<T>, InOut<T>, In<T>, In<T>, In<T>);               \
-  template void relax_colours_interior(const ColourArgs&, InOut<T>, InOut<T>, In<T>, In<T>, In<T>);        \
-  template void stripe_residual(const ResidualArgs&, In<T>, In<T>, In<T>, In<T>, Out<sums::SquareSum>,     \
-                                Scratch<sums::SquareSum>)
+#define ASTERISM_INSTANTIATE(T)                                                       \
+  template void fill_stripe(const FillArgs&, FillPorts<AsPorts, T>);                  \
+  template void copy_edges(const Stripe&, EdgePorts<AsPorts, T>);                     \
+  template void fill_ghosts(const Stripe&, GhostPorts<AsPorts, T>);                   \
+  template void store_stripe(const Stripe&, In<T>, Out<T>);                           \
+  template void jacobi(const JacobiArgs&, SweepPorts<AsPorts, T>);                    \
+  template void relax_colours(const ColourArgs&, SweepPorts<AsPorts, T>);             \
+  template void jacobi_border(const JacobiArgs&, BorderPorts<AsPorts, T>);            \
+  template void relax_colours_border(const ColourArgs&, BorderPorts<AsPorts, T>);     \
+  template void jacobi_interior(const JacobiArgs&, InteriorPorts<AsPorts, T>);        \
+  template void relax_colours_interior(const ColourArgs&, InteriorPorts<AsPorts, T>); \
+  template void stripe_residual(const ResidualArgs&, ResidualPorts<AsPorts, T>)
 ASTERISM_INSTANTIATE(float);
 ASTERISM_INSTANTIATE(double);
 #undef ASTERISM_INSTANTIATE

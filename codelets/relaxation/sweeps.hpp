@@ -209,25 +209,73 @@ constexpr Index residual_scratch = residual_blocks * residual_parts;
 // with the frame's columns, and are what belongs into the ghost rows. At an end of the grid they are not
 // looked at. `top` and `bottom` (G x tile_cols) get the first and the last G of the stripe's own rows, at an
 // end of the grid too.
+
+/// Of the sweeps over a stripe, and what it shows of the result.
+template <template <class> class As, class T>
+struct SweepPorts {
+  As<InOut<T>> u, other;
+  As<In<T>> g, above, below;
+  As<Out<T>> top, bottom;
+};
+
+/// Of the sweeps alone.
+template <template <class> class As, class T>
+struct InteriorPorts {
+  As<InOut<T>> u, other;
+  As<In<T>> g, above, below;
+};
+
+/// Of what it shows alone.
+template <template <class> class As, class T>
+struct BorderPorts {
+  As<In<T>> u, g, above, below;
+  As<Out<T>> top, bottom;
+  As<Scratch<T>> work;  ///< 1 x border_scratch
+};
+
+template <template <class> class As, class T>
+struct FillPorts {
+  As<In<T>> f;              ///< rows x n, or 1 x 1 without a source
+  As<In<T>> initial;        ///< rows x n, the first guess
+  As<In<T>> frame_rows;     ///< 2 x (n + 2): above and below the grid, looked at only by stripes that lie there
+  As<In<T>> frame_columns;  ///< (rows + 2 G) x 2: beside each of the tile's rows
+  As<Out<T>> u, other, g;
+};
+
+/// Of a tile of u or g.
+template <template <class> class As, class T>
+struct EdgePorts {
+  As<In<T>> tile;
+  As<Out<T>> top, bottom;
+};
+template <template <class> class As, class T>
+struct GhostPorts {
+  As<InOut<T>> tile;
+  As<In<T>> above, below;
+};
+
+template <template <class> class As, class T>
+struct ResidualPorts {
+  As<In<T>> u, g, above, below;        ///< above and below as the next sweep would get them
+  As<Out<sums::SquareSum>> sums;       ///< 1 x residual_parts
+  As<Scratch<sums::SquareSum>> work;   ///< 1 x residual_scratch
+};
+
 namespace cpu {
 
-/// f (rows x n, or 1 x 1 without a source) and the first guess (rows x n) become a stripe: u with its frame
-/// in both tiles, and g = -f / d. `frame_rows` (2 x (n + 2)) holds the frame's rows above and below the grid,
-/// looked at only by stripes that lie there; `frame_columns` ((rows + 2 G) x 2) the frame's columns beside
-/// each of the tile's rows. All ghost rows of an end of the grid get the frame's row; those beside a
-/// neighbour are zero between the frame's columns. g's frame and ghost rows, and whatever pads a row, are
-/// zero.
+/// f and the first guess become a stripe: u with its frame in both tiles, and g = -f / d. All ghost rows of an
+/// end of the grid get the frame's row; those beside a neighbour are zero between the frame's columns. g's frame
+/// and ghost rows, and whatever pads a row, are zero.
 template <class T>
-void fill_stripe(const FillArgs& args, In<T> f, In<T> initial, In<T> frame_rows, In<T> frame_columns,
-                 Out<T> u, Out<T> other, Out<T> g);
+void fill_stripe(const FillArgs& args, FillPorts<AsPorts, T> p);
 
 /// A tile's `top` and `bottom`: u's for the first sweeps, g's for the neighbours' fill_ghosts.
 template <class T>
-void copy_edges(const Stripe& stripe, In<T> tile, Out<T> top, Out<T> bottom);
+void copy_edges(const Stripe& stripe, EdgePorts<AsPorts, T> p);
 
 /// `above` and `below` into a tile's ghost rows: g's, once; the sweeps do it themselves with u's.
 template <class T>
-void fill_ghosts(const Stripe& stripe, InOut<T> tile, In<T> above, In<T> below);
+void fill_ghosts(const Stripe& stripe, GhostPorts<AsPorts, T> p);
 
 /// A stripe's nodes back to rows x n.
 template <class T>
@@ -235,106 +283,85 @@ void store_stripe(const Stripe& stripe, In<T> u, Out<T> result);
 
 /// Sweeps; then `top` and `bottom` of the result.
 template <class T>
-void jacobi(const JacobiArgs& args, InOut<T> u, InOut<T> other, In<T> g, In<T> above, In<T> below, Out<T> top,
-            Out<T> bottom);
+void jacobi(const JacobiArgs& args, SweepPorts<AsPorts, T> p);
 template <class T>
-void relax_colours(const ColourArgs& args, InOut<T> u, InOut<T> other, In<T> g, In<T> above, In<T> below,
-                   Out<T> top, Out<T> bottom);
+void relax_colours(const ColourArgs& args, SweepPorts<AsPorts, T> p);
 
 /// Only `top` and `bottom` of the above, from a stripe that stays as it is: first this, then the neighbours
 /// can go on while the interior is being swept. Where rows >= 2 G and G >= reach, of the whole grid's only
-/// stripe too. `work`: border_scratch numbers of T.
+/// stripe too.
 template <class T>
-void jacobi_border(const JacobiArgs& args, In<T> u, In<T> g, In<T> above, In<T> below, Out<T> top,
-                   Out<T> bottom, Scratch<T> work);
+void jacobi_border(const JacobiArgs& args, BorderPorts<AsPorts, T> p);
 template <class T>
-void relax_colours_border(const ColourArgs& args, In<T> u, In<T> g, In<T> above, In<T> below, Out<T> top,
-                          Out<T> bottom, Scratch<T> work);
+void relax_colours_border(const ColourArgs& args, BorderPorts<AsPorts, T> p);
 /// The sweeps without `top` and `bottom`.
 template <class T>
-void jacobi_interior(const JacobiArgs& args, InOut<T> u, InOut<T> other, In<T> g, In<T> above, In<T> below);
+void jacobi_interior(const JacobiArgs& args, InteriorPorts<AsPorts, T> p);
 template <class T>
-void relax_colours_interior(const ColourArgs& args, InOut<T> u, InOut<T> other, In<T> g, In<T> above,
-                            In<T> below);
+void relax_colours_interior(const ColourArgs& args, InteriorPorts<AsPorts, T> p);
 
-/// Sums over a stripe's nodes, for [Czapinski 2014] (4.13), to `sums` (1 x residual_parts): of the squares of
-/// r / d = (f - A v) / d, of v, and of f / d (0 without a source). `above` and `below` as the next sweep would
-/// get them. `work`: residual_scratch.
+/// Sums over a stripe's nodes, for [Czapinski 2014] (4.13): of the squares of r / d = (f - A v) / d, of v, and of
+/// f / d (0 without a source).
 template <class T>
-void stripe_residual(const ResidualArgs& args, In<T> u, In<T> g, In<T> above, In<T> below,
-                     Out<sums::SquareSum> sums, Scratch<sums::SquareSum> work);
+void stripe_residual(const ResidualArgs& args, ResidualPorts<AsPorts, T> p);
 
 }  // namespace cpu
 
 namespace cuda {
 
 template <class T>
-void fill_stripe(Stream stream, const FillArgs& args, In<T> f, In<T> initial, In<T> frame_rows,
-                 In<T> frame_columns, Out<T> u, Out<T> other, Out<T> g);
+void fill_stripe(Stream stream, const FillArgs& args, FillPorts<AsPorts, T> p);
 template <class T>
-void copy_edges(Stream stream, const Stripe& stripe, In<T> tile, Out<T> top, Out<T> bottom);
+void copy_edges(Stream stream, const Stripe& stripe, EdgePorts<AsPorts, T> p);
 template <class T>
-void fill_ghosts(Stream stream, const Stripe& stripe, InOut<T> tile, In<T> above, In<T> below);
+void fill_ghosts(Stream stream, const Stripe& stripe, GhostPorts<AsPorts, T> p);
 template <class T>
 void store_stripe(Stream stream, const Stripe& stripe, In<T> u, Out<T> result);
 
 /// Jacobi's sweeps, one after the other, with every node read from global memory whenever it is needed,
 template <class T>
-void jacobi_global(Stream stream, const JacobiArgs& args, InOut<T> u, InOut<T> other, In<T> g, In<T> above,
-                   In<T> below, Out<T> top, Out<T> bottom);
+void jacobi_global(Stream stream, const JacobiArgs& args, SweepPorts<AsPorts, T> p);
 /// once for a thread block, into its shared memory,
 template <class T>
-void jacobi_shared(Stream stream, const JacobiArgs& args, InOut<T> u, InOut<T> other, In<T> g, In<T> above,
-                   In<T> below, Out<T> top, Out<T> bottom);
+void jacobi_shared(Stream stream, const JacobiArgs& args, SweepPorts<AsPorts, T> p);
 /// through the path for data that nobody writes meanwhile;
 template <class T>
-void jacobi_readonly(Stream stream, const JacobiArgs& args, InOut<T> u, InOut<T> other, In<T> g, In<T> above,
-                     In<T> below, Out<T> top, Out<T> bottom);
+void jacobi_readonly(Stream stream, const JacobiArgs& args, SweepPorts<AsPorts, T> p);
 /// or several sweeps at once in a thread block.
 template <class T>
-void jacobi_blocked(Stream stream, const JacobiArgs& args, InOut<T> u, InOut<T> other, In<T> g, In<T> above,
-                    In<T> below, Out<T> top, Out<T> bottom);
+void jacobi_blocked(Stream stream, const JacobiArgs& args, SweepPorts<AsPorts, T> p);
 template <class T>
-void relax_colours(Stream stream, const ColourArgs& args, InOut<T> u, InOut<T> other, In<T> g, In<T> above,
-                   In<T> below, Out<T> top, Out<T> bottom);
+void relax_colours(Stream stream, const ColourArgs& args, SweepPorts<AsPorts, T> p);
 
 /// Jacobi's by the fastest of its kernels.
 template <class T>
-void jacobi_border(Stream stream, const JacobiArgs& args, In<T> u, In<T> g, In<T> above, In<T> below,
-                   Out<T> top, Out<T> bottom, Scratch<T> work);
+void jacobi_border(Stream stream, const JacobiArgs& args, BorderPorts<AsPorts, T> p);
 template <class T>
-void relax_colours_border(Stream stream, const ColourArgs& args, In<T> u, In<T> g, In<T> above, In<T> below,
-                          Out<T> top, Out<T> bottom, Scratch<T> work);
+void relax_colours_border(Stream stream, const ColourArgs& args, BorderPorts<AsPorts, T> p);
 template <class T>
-void jacobi_interior(Stream stream, const JacobiArgs& args, InOut<T> u, InOut<T> other, In<T> g, In<T> above,
-                     In<T> below);
+void jacobi_interior(Stream stream, const JacobiArgs& args, InteriorPorts<AsPorts, T> p);
 template <class T>
-void relax_colours_interior(Stream stream, const ColourArgs& args, InOut<T> u, InOut<T> other, In<T> g,
-                            In<T> above, In<T> below);
+void relax_colours_interior(Stream stream, const ColourArgs& args, InteriorPorts<AsPorts, T> p);
 
 /// As cpu::stripe_residual; the order of summation is fixed, so the result is the same every time.
 template <class T>
-void stripe_residual(Stream stream, const ResidualArgs& args, In<T> u, In<T> g, In<T> above, In<T> below,
-                     Out<sums::SquareSum> sums, Scratch<sums::SquareSum> work);
+void stripe_residual(Stream stream, const ResidualArgs& args, ResidualPorts<AsPorts, T> p);
 
 }  // namespace cuda
 }  // namespace asterism::relaxation
 
 namespace asterism::relaxation::codelets {
 
-/// Ports: f, the first guess, the frame's rows, its columns, u, other, g.
 template <class T>
-inline const Codelet<FillArgs, In<T>, In<T>, In<T>, In<T>, Out<T>, Out<T>, Out<T>> fill_stripe{
+inline const Codelet<FillArgs, FillPorts<AsPorts, T>> fill_stripe{
     typed_name<T>("fill_stripe"), cpu::fill_stripe<T>, ASTERISM_CUDA_KERNEL(cuda::fill_stripe<T>)};
 
-/// Ports: the tile, top, bottom.
 template <class T>
-inline const Codelet<Stripe, In<T>, Out<T>, Out<T>> copy_edges{
+inline const Codelet<Stripe, EdgePorts<AsPorts, T>> copy_edges{
     typed_name<T>("copy_edges"), cpu::copy_edges<T>, ASTERISM_CUDA_KERNEL(cuda::copy_edges<T>)};
 
-/// Ports: the tile, above, below.
 template <class T>
-inline const Codelet<Stripe, InOut<T>, In<T>, In<T>> fill_ghosts{
+inline const Codelet<Stripe, GhostPorts<AsPorts, T>> fill_ghosts{
     typed_name<T>("fill_ghosts"), cpu::fill_ghosts<T>, ASTERISM_CUDA_KERNEL(cuda::fill_ghosts<T>)};
 
 /// Ports: u, the result.
@@ -342,9 +369,8 @@ template <class T>
 inline const Codelet<Stripe, In<T>, Out<T>> store_stripe{typed_name<T>("store_stripe"), cpu::store_stripe<T>,
                                                          ASTERISM_CUDA_KERNEL(cuda::store_stripe<T>)};
 
-/// Ports: u, other, g, above, below, top, bottom.
 template <class T>
-inline const Codelet<JacobiArgs, InOut<T>, InOut<T>, In<T>, In<T>, In<T>, Out<T>, Out<T>> jacobi{
+inline const Codelet<JacobiArgs, SweepPorts<AsPorts, T>> jacobi{
     typed_name<T>("jacobi"),
     {cpu::jacobi<T>},
 #ifdef ASTERISM_WITH_CUDA
@@ -354,32 +380,29 @@ inline const Codelet<JacobiArgs, InOut<T>, InOut<T>, In<T>, In<T>, In<T>, Out<T>
 #endif
 };
 template <class T>
-inline const Codelet<ColourArgs, InOut<T>, InOut<T>, In<T>, In<T>, In<T>, Out<T>, Out<T>> relax_colours{
+inline const Codelet<ColourArgs, SweepPorts<AsPorts, T>> relax_colours{
     typed_name<T>("relax_colours"), cpu::relax_colours<T>, ASTERISM_CUDA_KERNEL(cuda::relax_colours<T>)};
 
-/// Ports: u, g, above, below, top, bottom, working memory (1 x border_scratch).
 template <class T>
-inline const Codelet<JacobiArgs, In<T>, In<T>, In<T>, In<T>, Out<T>, Out<T>, Scratch<T>> jacobi_border{
+inline const Codelet<JacobiArgs, BorderPorts<AsPorts, T>> jacobi_border{
     typed_name<T>("jacobi_border"), cpu::jacobi_border<T>, ASTERISM_CUDA_KERNEL(cuda::jacobi_border<T>)};
 template <class T>
-inline const Codelet<ColourArgs, In<T>, In<T>, In<T>, In<T>, Out<T>, Out<T>, Scratch<T>> relax_colours_border{
+inline const Codelet<ColourArgs, BorderPorts<AsPorts, T>> relax_colours_border{
     typed_name<T>("relax_colours_border"), cpu::relax_colours_border<T>,
     ASTERISM_CUDA_KERNEL(cuda::relax_colours_border<T>)};
 
-/// Ports: u, other, g, above, below.
 template <class T>
-inline const Codelet<JacobiArgs, InOut<T>, InOut<T>, In<T>, In<T>, In<T>> jacobi_interior{
+inline const Codelet<JacobiArgs, InteriorPorts<AsPorts, T>> jacobi_interior{
     typed_name<T>("jacobi_interior"), cpu::jacobi_interior<T>,
     ASTERISM_CUDA_KERNEL(cuda::jacobi_interior<T>)};
 template <class T>
-inline const Codelet<ColourArgs, InOut<T>, InOut<T>, In<T>, In<T>, In<T>> relax_colours_interior{
+inline const Codelet<ColourArgs, InteriorPorts<AsPorts, T>> relax_colours_interior{
     typed_name<T>("relax_colours_interior"), cpu::relax_colours_interior<T>,
     ASTERISM_CUDA_KERNEL(cuda::relax_colours_interior<T>)};
 
-/// Ports: u, g, above, below, sums (1 x residual_parts), working memory (1 x residual_scratch).
 template <class T>
-inline const Codelet<ResidualArgs, In<T>, In<T>, In<T>, In<T>, Out<sums::SquareSum>, Scratch<sums::SquareSum>>
-    stripe_residual{typed_name<T>("stripe_residual"), cpu::stripe_residual<T>,
+inline const Codelet<ResidualArgs, ResidualPorts<AsPorts, T>> stripe_residual{
+    typed_name<T>("stripe_residual"), cpu::stripe_residual<T>,
                     ASTERISM_CUDA_KERNEL(cuda::stripe_residual<T>)};
 
 }  // namespace asterism::relaxation::codelets

@@ -213,25 +213,45 @@ inline const Codelet<WavefrontArgs, InOut<T>, In<T>, Scratch<unsigned>> wavefron
     },
     ASTERISM_CUDA_KERNEL(cuda::wavefront<T>)};
 
-/// Ports: blocks number - 1, number and number + 1 of the grid, blocks number - 1 and number of g.
+/// Of block `number` of the grid: those before and after it, and g's.
+template <template <class> class As, class T>
+struct SlabPorts {
+  As<InOut<T>> before, block;
+  As<In<T>> after, g_before, g;
+};
 template <class T>
-inline const Codelet<cpu::WavefrontSlab, InOut<T>, InOut<T>, In<T>, In<T>, In<T>> wavefront_slab{
-    typed_name<T>("wavefront_slab"), cpu::wavefront_slab<T>};
+inline const Codelet<cpu::WavefrontSlab, SlabPorts<AsPorts, T>> wavefront_slab{
+    typed_name<T>("wavefront_slab"), [](const cpu::WavefrontSlab& slab, SlabPorts<AsPorts, T> p) {
+      cpu::wavefront_slab<T>(slab, p.before, p.block, p.after, p.g_before, p.g);
+    }};
 
-/// Ports: blocks number - 1, number and number + 1 of the grid, block number of g, sums.
+template <template <class> class As, class T>
+struct SlabResidualPorts {
+  As<In<T>> before, block, after, g;
+  As<Out<sums::SquareSum>> sums;  ///< 1 x wavefront_sums
+};
 template <class T>
-inline const Codelet<cpu::WavefrontSlab, In<T>, In<T>, In<T>, In<T>, Out<sums::SquareSum>>
-    wavefront_residual_slab{typed_name<T>("wavefront_residual_slab"), cpu::wavefront_residual<T>};
+inline const Codelet<cpu::WavefrontSlab, SlabResidualPorts<AsPorts, T>> wavefront_residual_slab{
+    typed_name<T>("wavefront_residual_slab"),
+    [](const cpu::WavefrontSlab& slab, SlabResidualPorts<AsPorts, T> p) {
+      cpu::wavefront_residual<T>(slab, p.before, p.block, p.after, p.g, p.sums);
+    }};
 
-/// Ports: the grid, g, sums, working memory (1 x cuda::wavefront_residual_scratch).
+template <template <class> class As, class T>
+struct ResidualPorts {
+  As<In<T>> u, g;                     ///< the grid, and g
+  As<Out<sums::SquareSum>> sums;      ///< 1 x wavefront_sums
+  As<Scratch<sums::SquareSum>> work;  ///< 1 x cuda::wavefront_residual_scratch
+};
 template <class T>
-inline const Codelet<WavefrontArgs, In<T>, In<T>, Out<sums::SquareSum>, Scratch<sums::SquareSum>>
-    wavefront_residual{
-        typed_name<T>("wavefront_residual"),
-        [](const WavefrontArgs& args, In<T> u, In<T> g, Out<sums::SquareSum> sums, Scratch<sums::SquareSum>) {
-          const cpu::WavefrontSlab whole{args, cpu::wavefront_slices(args), 0};
-          cpu::wavefront_residual<T>(whole, {}, u, {}, g, sums);
-        },
-        ASTERISM_CUDA_KERNEL(cuda::wavefront_residual<T>)};
+inline const Codelet<WavefrontArgs, ResidualPorts<AsPorts, T>> wavefront_residual{
+    typed_name<T>("wavefront_residual"),
+    [](const WavefrontArgs& args, ResidualPorts<AsPorts, T> p) {
+      const cpu::WavefrontSlab whole{args, cpu::wavefront_slices(args), 0};
+      cpu::wavefront_residual<T>(whole, {}, p.u, {}, p.g, p.sums);
+    },
+    ASTERISM_CUDA_KERNEL([](Stream stream, const WavefrontArgs& args, ResidualPorts<AsPorts, T> p) {
+      cuda::wavefront_residual<T>(stream, args, p.u, p.g, p.sums, p.work);
+    })};
 
 }  // namespace asterism::wavefront::codelets

@@ -491,8 +491,8 @@ TEST_CASE_TEMPLATE("gpu: residual sums", T, float, double) {
         for (const bool known : {true, false}) {
           const SlabProblem slab = slab_of(grid, model, first, known);
           const Tile<sums::SquareSum> sums(runtime, 1, residual_sums), again(runtime, 1, residual_sums);
-          grid::codelets::residual<T>(slab, u_tile, before, after, f_tile, axis, sums, work, on_gpu);
-          grid::codelets::residual<T>(slab, u_tile, before, after, f_tile, axis, again, work, on_gpu);
+          for (const Tile<sums::SquareSum>* result : {&sums, &again})
+            grid::codelets::residual<T>(slab, {.u = u_tile, .before = before, .after = after, .f = f_tile, .axis = axis, .sums = *result, .work = work}, on_gpu);
           runtime.wait();
           const Sums expected = residual_of(grid, slab, u, f, planes);
           const HostView<sums::SquareSum> made(sums, HostView<sums::SquareSum>::Access::read),
@@ -517,8 +517,8 @@ TEST_CASE_TEMPLATE("gpu: moments", T, float, double) {
       const Tile<T> f_tile = upload(runtime, planes_of(f, first, planes));
       const Tile<double> axis = upload(runtime, planes_of(grid.rows, first, planes)),
                          sums(runtime, planes, moments_count), again(runtime, planes, moments_count);
-      grid::codelets::moments<T>(grid.a, f_tile, axis, sums, work, on_gpu);
-      grid::codelets::moments<T>(grid.a, f_tile, axis, again, work, on_gpu);
+      for (const Tile<double>* result : {&sums, &again})
+        grid::codelets::moments<T>(grid.a, {.f = f_tile, .axis = axis, .sums = *result, .work = work}, on_gpu);
       runtime.wait();
       Matrix<double> expected(planes, moments_count);
       cpu::moments<T>(grid.a, f.in(first, planes), grid.rows.in(first, planes), expected.out());

@@ -253,7 +253,7 @@ TEST_CASE_TEMPLATE("gpu: lifted values", T, float, double) {
       const Tile<T> f_tile = upload(runtime, expected);
       const Tile<double> x_tile = upload(runtime, x_part), y_tile = upload(runtime, y_part),
                          z_tile = upload(runtime, z), axis = upload(runtime, axis_part);
-      grid::codelets::lift<T>(slab, f_tile, x_tile, y_tile, z_tile, axis, on_gpu);
+      grid::codelets::lift<T>(slab, {.f = f_tile, .x_sides = x_tile, .y_sides = y_tile, .z_sides = z_tile, .axis = axis}, on_gpu);
       runtime.wait();
       cpu::lift<T>(slab, expected.inout(), x_part.in(), y_part.in(), z.in(), axis_part.in());
       const auto [worst, largest] = compare(download(f_tile), expected);

@@ -515,10 +515,10 @@ TEST_CASE_TEMPLATE("gpu: products of dense matrices", T, float, double) {
       const Tile<T> a_tile = upload(runtime, a), b_tile = upload(runtime, b),
                     c_tile = upload(runtime, before);
       const Product product{rows, 4, 2, result};
-      poisson::codelets::multiply<T>(product, a_tile, b_tile, c_tile, {.where = Where::cuda});
+      poisson::codelets::multiply<T>(product, {.a = a_tile, .b = b_tile, .c = c_tile}, {.where = Where::cuda});
       const Product whole{rows + 5, 0, 0, Result::replaces};
       const Tile<T> new_tile(runtime, rows + 5, cols);
-      poisson::codelets::multiply_anew<T>(whole, a_tile, b_tile, new_tile, {.where = Where::cuda});
+      poisson::codelets::multiply_anew<T>(whole, {.a = a_tile, .b = b_tile, .c = new_tile}, {.where = Where::cuda});
       runtime.wait();
       CHECK(product_error(product, a, b, before, download(c_tile)) <= 1);
       CHECK(product_error(whole, a, b, before, download(new_tile)) <= 1);

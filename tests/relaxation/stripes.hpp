@@ -214,9 +214,7 @@ template <class T>
 Part<T> filled(const FramedGrid<T>& grid, const Stripe& stripe, bool has_source) {
   Part<T> part(stripe, has_source);
   const Given<T> given(grid, stripe, has_source);
-  cpu::fill_stripe<T>({stripe, grid.a.diagonal, has_source}, given.f.in(), given.initial.in(),
-                      given.frame_rows.in(), given.frame_columns.in(), part.u.out(), part.other.out(),
-                      part.g.out());
+  cpu::fill_stripe<T>({stripe, grid.a.diagonal, has_source}, {.f = given.f.in(), .initial = given.initial.in(), .frame_rows = given.frame_rows.in(), .frame_columns = given.frame_columns.in(), .u = part.u.out(), .other = part.other.out(), .g = part.g.out()});
   CHECK(part.guarded());
   return part;
 }
@@ -233,35 +231,47 @@ const Matrix<T>& result_of(const Work& work, const Part<T>& part) {
 
 template <class T>
 void relax_whole(const Work& work, const Discretisation& a, Part<T>& part) {
+  const SweepPorts<AsPorts, T> ports{.u = part.u.inout(),
+                                     .other = part.other.inout(),
+                                     .g = part.g.in(),
+                                     .above = part.above.in(),
+                                     .below = part.below.in(),
+                                     .top = part.top.out(),
+                                     .bottom = part.bottom.out()};
   if (work.jacobi)
-    cpu::jacobi<T>(work.jacobi_args(part.stripe, a), part.u.inout(), part.other.inout(), part.g.in(),
-                   part.above.in(), part.below.in(), part.top.out(), part.bottom.out());
+    cpu::jacobi<T>(work.jacobi_args(part.stripe, a), ports);
   else
-    cpu::relax_colours<T>(work.colour_args(part.stripe, a), part.u.inout(), part.other.inout(), part.g.in(),
-                          part.above.in(), part.below.in(), part.top.out(), part.bottom.out());
+    cpu::relax_colours<T>(work.colour_args(part.stripe, a), ports);
 }
 
 template <class T>
 void relax_border(const Work& work, const Discretisation& a, Part<T>& part) {
   Matrix<T> memory(1, border_scratch(part.stripe));
-  const Scratch<T> scratch{memory.out().data, 1, memory.cols(), memory.cols()};
+  const BorderPorts<AsPorts, T> ports{.u = part.u.in(),
+                                      .g = part.g.in(),
+                                      .above = part.above.in(),
+                                      .below = part.below.in(),
+                                      .top = part.top.out(),
+                                      .bottom = part.bottom.out(),
+                                      .work = {memory.out().data, 1, memory.cols(), memory.cols()}};
   if (work.jacobi)
-    cpu::jacobi_border<T>(work.jacobi_args(part.stripe, a), part.u.in(), part.g.in(), part.above.in(),
-                          part.below.in(), part.top.out(), part.bottom.out(), scratch);
+    cpu::jacobi_border<T>(work.jacobi_args(part.stripe, a), ports);
   else
-    cpu::relax_colours_border<T>(work.colour_args(part.stripe, a), part.u.in(), part.g.in(), part.above.in(),
-                                 part.below.in(), part.top.out(), part.bottom.out(), scratch);
+    cpu::relax_colours_border<T>(work.colour_args(part.stripe, a), ports);
   CHECK(memory.guarded());
 }
 
 template <class T>
 void relax_interior(const Work& work, const Discretisation& a, Part<T>& part) {
+  const InteriorPorts<AsPorts, T> ports{.u = part.u.inout(),
+                                        .other = part.other.inout(),
+                                        .g = part.g.in(),
+                                        .above = part.above.in(),
+                                        .below = part.below.in()};
   if (work.jacobi)
-    cpu::jacobi_interior<T>(work.jacobi_args(part.stripe, a), part.u.inout(), part.other.inout(), part.g.in(),
-                            part.above.in(), part.below.in());
+    cpu::jacobi_interior<T>(work.jacobi_args(part.stripe, a), ports);
   else
-    cpu::relax_colours_interior<T>(work.colour_args(part.stripe, a), part.u.inout(), part.other.inout(),
-                                   part.g.in(), part.above.in(), part.below.in());
+    cpu::relax_colours_interior<T>(work.colour_args(part.stripe, a), ports);
 }
 
 /// A grid cut into stripes.
@@ -282,7 +292,7 @@ class Stripes {
       show_edges(&Part<T>::g);
       exchange();
       for (Part<T>& part : parts_)
-        cpu::fill_ghosts<T>(part.stripe, part.g.inout(), part.above.in(), part.below.in());
+        cpu::fill_ghosts<T>(part.stripe, {.tile = part.g.inout(), .above = part.above.in(), .below = part.below.in()});
     }
     show_edges(&Part<T>::u);
   }
@@ -299,7 +309,7 @@ class Stripes {
         relax_interior(work_, grid_.a, part);
         CHECK(part.top == top);
         CHECK(part.bottom == bottom);
-        cpu::copy_edges<T>(part.stripe, result_of(work_, part).in(), top.out(), bottom.out());
+        cpu::copy_edges<T>(part.stripe, {.tile = result_of(work_, part).in(), .top = top.out(), .bottom = bottom.out()});
         CHECK(part.top == top);
         CHECK(part.bottom == bottom);
       } else {
@@ -335,7 +345,7 @@ class Stripes {
  private:
   void show_edges(Matrix<T> Part<T>::*tile) {
     for (Part<T>& part : parts_)
-      cpu::copy_edges<T>(part.stripe, (part.*tile).in(), part.top.out(), part.bottom.out());
+      cpu::copy_edges<T>(part.stripe, {.tile = (part.*tile).in(), .top = part.top.out(), .bottom = part.bottom.out()});
   }
 
   /// Both tiles hold the frame beside the stripe's own rows, above the grid and below it.
@@ -408,6 +418,16 @@ struct PartTiles {
         below(upload(runtime, part.below)),
         top(upload(runtime, part.top)),
         bottom(upload(runtime, part.bottom)) {}
+
+  [[nodiscard]] SweepPorts<AsTiles, T> sweep() const {
+    return {.u = u, .other = other, .g = g, .above = above, .below = below, .top = top, .bottom = bottom};
+  }
+  [[nodiscard]] BorderPorts<AsTiles, T> border(const Tile<T>& work) const {
+    return {.u = u, .g = g, .above = above, .below = below, .top = top, .bottom = bottom, .work = work};
+  }
+  [[nodiscard]] InteriorPorts<AsTiles, T> interior() const {
+    return {.u = u, .other = other, .g = g, .above = above, .below = below};
+  }
 };
 
 /// Whether rows that lie in the tile's rows `begin` and after are the same, up to `bound`; the frame's

@@ -17,6 +17,21 @@ using namespace asterism;
 using namespace asterism::relaxation;
 using namespace asterism::test;
 
+namespace {
+
+/// What a CPU's sums are made of.
+template <class T>
+ResidualPorts<AsPorts, T> residual_ports(const Part<T>& part, Out<sums::SquareSum> sums) {
+  return {.u = part.u.in(),
+          .g = part.g.in(),
+          .above = part.above.in(),
+          .below = part.below.in(),
+          .sums = sums,
+          .work = {nullptr, 1, 0, 0}};
+}
+
+}  // namespace
+
 TEST_CASE("weights, diagonal, radius and omega") {
   const Discretisation square = discretise_five_point(127, 127, 1, 1);
   CHECK(square.along_y == 0.25);
@@ -128,9 +143,7 @@ TEST_CASE_TEMPLATE("sums of squares: residual, solution, source", T, float, doub
           std::array<Real, residual_parts> total{};
           for (const Part<T>& part : stripes.parts()) {
             SquareSums<residual_parts> sums;
-            cpu::stripe_residual<T>({part.stripe, grid.a.along_y, grid.a.along_x, has_source}, part.u.in(),
-                                    part.g.in(), part.above.in(), part.below.in(), sums.out(),
-                                    {nullptr, 1, 0, 0});
+            cpu::stripe_residual<T>({part.stripe, grid.a.along_y, grid.a.along_x, has_source}, residual_ports(part, sums.out()));
             for (Index s = 0; s < residual_parts; ++s) total[static_cast<std::size_t>(s)] += sums[s];
           }
           for (std::size_t s = 0; s < total.size(); ++s) {
@@ -150,8 +163,7 @@ TEST_CASE_TEMPLATE("a NaN anywhere ends in the sums", T, float, double) {
       grid.v(2, j + 1) = std::numeric_limits<T>::quiet_NaN();
       const Part<T> part = filled(grid, stripe_of(3, 19, 0, 3, 1, arrangement), true);
       SquareSums<residual_parts> sums;
-      cpu::stripe_residual<T>({part.stripe, grid.a.along_y, grid.a.along_x, true}, part.u.in(), part.g.in(),
-                              part.above.in(), part.below.in(), sums.out(), {nullptr, 1, 0, 0});
+      cpu::stripe_residual<T>({part.stripe, grid.a.along_y, grid.a.along_x, true}, residual_ports(part, sums.out()));
       CHECK(std::isnan(sums[residual_squares]));
       CHECK(std::isnan(sums[solution_squares]));
     }
@@ -174,10 +186,8 @@ TEST_CASE_TEMPLATE("gpu: stripes are filled, shown to neighbours and stored", T,
         const PartTiles<T> tiles(runtime, Part<T>(stripe, has_source));
         const Given<T> given(grid, stripe, has_source);
         relaxation::codelets::fill_stripe<T>(
-            {stripe, grid.a.diagonal, has_source}, upload(runtime, given.f), upload(runtime, given.initial),
-            upload(runtime, given.frame_rows), upload(runtime, given.frame_columns), tiles.u, tiles.other,
-            tiles.g, on_gpu);
-        relaxation::codelets::copy_edges<T>(stripe, tiles.u, tiles.top, tiles.bottom, on_gpu);
+            {stripe, grid.a.diagonal, has_source}, {.f = upload(runtime, given.f), .initial = upload(runtime, given.initial), .frame_rows = upload(runtime, given.frame_rows), .frame_columns = upload(runtime, given.frame_columns), .u = tiles.u, .other = tiles.other, .g = tiles.g}, on_gpu);
+        relaxation::codelets::copy_edges<T>(stripe, {.tile = tiles.u, .top = tiles.top, .bottom = tiles.bottom}, on_gpu);
         const Tile<T> stored(runtime, stripe.rows, stripe.nodes);
         relaxation::codelets::store_stripe<T>(stripe, tiles.u, stored, on_gpu);
         runtime.wait();
@@ -193,15 +203,15 @@ TEST_CASE_TEMPLATE("gpu: stripes are filled, shown to neighbours and stored", T,
           CHECK(right);
         }
         Part<T> shown = expected;
-        cpu::copy_edges<T>(stripe, shown.u.in(), shown.top.out(), shown.bottom.out());
+        cpu::copy_edges<T>(stripe, {.tile = shown.u.in(), .top = shown.top.out(), .bottom = shown.bottom.out()});
         CHECK(download(tiles.top) == shown.top);
         CHECK(download(tiles.bottom) == shown.bottom);
         CHECK(download(stored) == block(grid.v, stripe.first_row + 1, 1, stripe.rows, grid.n));
 
         const Tile<T> above = upload(runtime, part.above), below = upload(runtime, part.below);
-        relaxation::codelets::fill_ghosts<T>(stripe, tiles.u, above, below, on_gpu);
+        relaxation::codelets::fill_ghosts<T>(stripe, {.tile = tiles.u, .above = above, .below = below}, on_gpu);
         runtime.wait();
-        cpu::fill_ghosts<T>(stripe, shown.u.inout(), part.above.in(), part.below.in());
+        cpu::fill_ghosts<T>(stripe, {.tile = shown.u.inout(), .above = part.above.in(), .below = part.below.in()});
         CHECK(download(tiles.u) == shown.u);
       });
     }
@@ -222,12 +232,10 @@ TEST_CASE_TEMPLATE("gpu: sums of squares", T, float, double) {
         const PartTiles<T> tiles(runtime, part);
         const Tile<sums::SquareSum> sums(runtime, 1, residual_parts), again(runtime, 1, residual_parts);
         for (const Tile<sums::SquareSum>* result : {&sums, &again})
-          relaxation::codelets::stripe_residual<T>(args, tiles.u, tiles.g, tiles.above, tiles.below, *result,
-                                                   memory, on_gpu);
+          relaxation::codelets::stripe_residual<T>(args, {.u = tiles.u, .g = tiles.g, .above = tiles.above, .below = tiles.below, .sums = *result, .work = memory}, on_gpu);
         runtime.wait();
         SquareSums<residual_parts> expected;
-        cpu::stripe_residual<T>(args, part.u.in(), part.g.in(), part.above.in(), part.below.in(),
-                                expected.out(), {nullptr, 1, 0, 0});
+        cpu::stripe_residual<T>(args, residual_ports(part, expected.out()));
         const HostView<sums::SquareSum> made(sums, HostView<sums::SquareSum>::Access::read),
             repeated(again, HostView<sums::SquareSum>::Access::read);
         for (Index s = 0; s < residual_parts; ++s) {

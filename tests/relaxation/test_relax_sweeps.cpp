@@ -158,7 +158,7 @@ TEST_CASE("SOR with the best omega reaches the discrete solution of Laplace's eq
 namespace {
 
 template <class T>
-using JacobiCodelet = Codelet<JacobiArgs, InOut<T>, InOut<T>, In<T>, In<T>, In<T>, Out<T>, Out<T>>;
+using JacobiCodelet = Codelet<JacobiArgs, SweepPorts<AsPorts, T>>;
 
 /// Each of the implementations alone; the codelet would choose.
 template <class T>
@@ -186,8 +186,7 @@ TEST_CASE_TEMPLATE("gpu: each of Jacobi's kernels", T, float, double) {
         for (const JacobiCodelet<T>& codelet : jacobi_kernels<T>) {
           CAPTURE(codelet.name());
           const PartTiles<T> tiles(runtime, part);
-          codelet(work.jacobi_args(part.stripe, grid.a), tiles.u, tiles.other, tiles.g, tiles.above,
-                  tiles.below, tiles.top, tiles.bottom, on_gpu);
+          codelet(work.jacobi_args(part.stripe, grid.a), tiles.sweep(), on_gpu);
           runtime.wait();
           check_part(work, expected, tiles);
         }
@@ -203,12 +202,9 @@ TEST_CASE_TEMPLATE("gpu: sweeps", T, float, double) {
       relax_whole(work, grid.a, expected);
       const PartTiles<T> tiles(runtime, part);
       if (work.jacobi)
-        relaxation::codelets::jacobi<T>(work.jacobi_args(part.stripe, grid.a), tiles.u, tiles.other, tiles.g,
-                                        tiles.above, tiles.below, tiles.top, tiles.bottom, on_gpu);
+        relaxation::codelets::jacobi<T>(work.jacobi_args(part.stripe, grid.a), tiles.sweep(), on_gpu);
       else
-        relaxation::codelets::relax_colours<T>(work.colour_args(part.stripe, grid.a), tiles.u, tiles.other,
-                                               tiles.g, tiles.above, tiles.below, tiles.top, tiles.bottom,
-                                               on_gpu);
+        relaxation::codelets::relax_colours<T>(work.colour_args(part.stripe, grid.a), tiles.sweep(), on_gpu);
       runtime.wait();
       check_part(work, expected, tiles);
     });
@@ -227,16 +223,12 @@ TEST_CASE_TEMPLATE("gpu: the border, then the interior", T, float, double) {
       const Tile<T> memory(runtime, 1, border_scratch(stripe));
       if (work.jacobi) {
         const JacobiArgs args = work.jacobi_args(stripe, grid.a);
-        relaxation::codelets::jacobi_border<T>(args, tiles.u, tiles.g, tiles.above, tiles.below, tiles.top,
-                                               tiles.bottom, memory, on_gpu);
-        relaxation::codelets::jacobi_interior<T>(args, tiles.u, tiles.other, tiles.g, tiles.above,
-                                                 tiles.below, on_gpu);
+        relaxation::codelets::jacobi_border<T>(args, tiles.border(memory), on_gpu);
+        relaxation::codelets::jacobi_interior<T>(args, tiles.interior(), on_gpu);
       } else {
         const ColourArgs args = work.colour_args(stripe, grid.a);
-        relaxation::codelets::relax_colours_border<T>(args, tiles.u, tiles.g, tiles.above, tiles.below,
-                                                      tiles.top, tiles.bottom, memory, on_gpu);
-        relaxation::codelets::relax_colours_interior<T>(args, tiles.u, tiles.other, tiles.g, tiles.above,
-                                                        tiles.below, on_gpu);
+        relaxation::codelets::relax_colours_border<T>(args, tiles.border(memory), on_gpu);
+        relaxation::codelets::relax_colours_interior<T>(args, tiles.interior(), on_gpu);
       }
       runtime.wait();
       check_part(work, expected, tiles);
@@ -256,9 +248,7 @@ TEST_CASE_TEMPLATE("gpu: stale ghost rows", T, float, double) {
         Part<T> expected = part;
         relax_whole(work, grid.a, expected);
         const PartTiles<T> tiles(runtime, part);
-        relaxation::codelets::relax_colours<T>(work.colour_args(part.stripe, grid.a), tiles.u, tiles.other,
-                                               tiles.g, tiles.above, tiles.below, tiles.top, tiles.bottom,
-                                               on_gpu);
+        relaxation::codelets::relax_colours<T>(work.colour_args(part.stripe, grid.a), tiles.sweep(), on_gpu);
         runtime.wait();
         check_part(work, expected, tiles);
       });

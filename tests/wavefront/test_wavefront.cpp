@@ -380,7 +380,7 @@ TEST_CASE_TEMPLATE("gpu: residuals", T, float, double) {
           work(runtime, 1, cuda::wavefront_residual_scratch);
       Hints hints;
       hints.where = Where::cuda;
-      wavefront::codelets::wavefront_residual<T>(args, u, g, sums, work, hints);
+      wavefront::codelets::wavefront_residual<T>(args, {.u = u, .g = g, .sums = sums, .work = work}, hints);
       runtime.wait();
       const HostView<sums::SquareSum> made(sums, HostView<sums::SquareSum>::Access::read);
       for (Index k = 0; k < wavefront_sums; ++k)
