@@ -113,7 +113,9 @@ GemmSolver<T>::GemmSolver(Runtime& runtime, const Problem& problem, const Settin
   work_ = one_per_rank(runtime, 1, codelets::columns_scratch(layout_.where, grid_.planes, most_modes, grid_.interface()));
   if (grid_.slow.periodic())
     for (Block& b : blocks_)
-      codelets::respond({}, axis_[static_cast<std::size_t>(b.rank)], b.systems.mu, b.response, hints_at(b.worker));
+      codelets::respond(
+          {.axis = axis_[static_cast<std::size_t>(b.rank)], .mu = b.systems.mu, .response = b.response},
+          hints_at(b.worker));
   runtime.wait();
 }
 
@@ -214,9 +216,9 @@ void GemmSolver<T>::transform(Index problem, Tiles<T>& f) {
       const Tile<T>& v = modes(problem, p).values;
       const Hints hints = product_hints(b.worker, s, p);
       if (place == 0)
-        codelets::multiply_anew<T>(product, f[s.number], b.forward, v, hints);
+        codelets::multiply_anew<T>(product, {.a = f[s.number], .b = b.forward, .c = v}, hints);
       else
-        codelets::multiply<T>(product, f[s.number], b.forward, v, hints);
+        codelets::multiply<T>(product, {.a = f[s.number], .b = b.forward, .c = v}, hints);
     }
   }
 }
@@ -231,13 +233,26 @@ void GemmSolver<T>::solve_modes(Index problem, const std::vector<double>& means)
     const Hints hints = hints_at(b.worker);
     const bool periodic = grid_.slow.periodic();
     if (periodic) {
-      codelets::reduce_columns<T>(scale_, v.values, axis_[rank], b.systems.mu, v.shown, work_[rank], hints);
-      codelets::eliminate({}, v.shown, b.response, b.systems.before_axis, v.joined, hints);
-      codelets::close({}, v.joined, v.before_start, v.after_end, hints);
+      codelets::reduce_columns<T>(scale_,
+                                  {.columns = v.values,
+                                   .axis = axis_[rank],
+                                   .mu = b.systems.mu,
+                                   .shown = v.shown,
+                                   .work = work_[rank]},
+                                  hints);
+      codelets::eliminate(
+          {.shown = v.shown, .response = b.response, .before = b.systems.before_axis, .after = v.joined},
+          hints);
+      codelets::close({.joined = v.joined, .before_start = v.before_start, .after_end = v.after_end}, hints);
     }
-    codelets::solve_columns<T>(scale_, v.values, axis_[rank], b.systems.mu,
-                               periodic ? v.before_start : b.systems.before_axis,
-                               periodic ? v.after_end : b.systems.after_axis, work_[rank], hints);
+    codelets::solve_columns<T>(scale_,
+                               {.columns = v.values,
+                                .axis = axis_[rank],
+                                .mu = b.systems.mu,
+                                .before = periodic ? v.before_start : b.systems.before_axis,
+                                .after = periodic ? v.after_end : b.systems.after_axis,
+                                .work = work_[rank]},
+                               hints);
   }
   if (means.empty()) return;
   // Mode 0 is the rows' mean.
@@ -274,9 +289,9 @@ void GemmSolver<T>::transform_back(Index problem, Tiles<T>& u) {
       const Tile<T>& v = here ? modes(problem, p).values : part(s, p);
       const Hints hints = product_hints(at.worker, s, p);
       if (i == 0)
-        codelets::multiply_anew<T>(product, v, at.inverse[p], u[s.number], hints);
+        codelets::multiply_anew<T>(product, {.a = v, .b = at.inverse[p], .c = u[s.number]}, hints);
       else
-        codelets::multiply<T>(product, v, at.inverse[p], u[s.number], hints);
+        codelets::multiply<T>(product, {.a = v, .b = at.inverse[p], .c = u[s.number]}, hints);
     }
     codelets::copy_rows<T>(0, u[s.number], front_[s.number], hints_at(at.worker));
     codelets::copy_rows<T>(rows - 1, u[s.number], back_[s.number], hints_at(at.worker));

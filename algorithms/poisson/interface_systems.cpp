@@ -61,7 +61,7 @@ void InterfaceSystems::make_responses(const Tiles<double>& axis) {
     const auto [found, is_new] = responses_.try_emplace(kind_of(s));
     if (!is_new) continue;
     found->second = Tile<double>(*runtime_, rows_.response, columns_, slabs_->owner(number));
-    codelets::respond({}, axis[number], modes(s).mu, found->second, slabs_->hints(s));
+    codelets::respond({.axis = axis[number], .mu = modes(s).mu, .response = found->second}, slabs_->hints(s));
   }
 }
 
@@ -100,7 +100,11 @@ void InterfaceSystems::eliminate(Slab s) {
   for (; next_ < layout_.slabs && is_shown_[static_cast<std::size_t>(next_)]; ++next_) {
     const Slab e = slabs_->slab(problem_, next_);
     if (!slabs_->is_last(e) || periodic_)
-      codelets::eliminate({}, shown_[e.number], response(e), prefix_before(e), prefix_[e.number], hints(e));
+      codelets::eliminate({.shown = shown_[e.number],
+                           .response = response(e),
+                           .before = prefix_before(e),
+                           .after = prefix_[e.number]},
+                          hints(e));
   }
 }
 
@@ -108,7 +112,10 @@ void InterfaceSystems::close() {
   next_ = layout_.slabs - 1;
   const Slab last = slabs_->slab(problem_, next_);
   if (periodic_)
-    codelets::close({}, prefix_[last.number], before_start_[problem_], after_end_[problem_], hints(last));
+    codelets::close({.joined = prefix_[last.number],
+                     .before_start = before_start_[problem_],
+                     .after_end = after_end_[problem_]},
+                    hints(last));
   // A step of the chain waits in line behind the slabs that its GPU has begun, and all other GPUs wait with it: so the
   // way back goes first, all of it.
   if (!crosses_gpus_) return;
@@ -120,8 +127,14 @@ void InterfaceSystems::substitute_down_to(Slab s) {
   if (!exist()) return;
   for (; next_ >= s.place; --next_) {
     const Slab e = slabs_->slab(problem_, next_);
-    codelets::substitute({}, shown_[e.number], response(e), prefix_before(e), before_start(e), after(e),
-                         first_[e.number], before_[e.number], hints(e));
+    codelets::substitute({.shown = shown_[e.number],
+                          .response = response(e),
+                          .prefix = prefix_before(e),
+                          .before_start = before_start(e),
+                          .after = after(e),
+                          .first = first_[e.number],
+                          .before = before_[e.number]},
+                         hints(e));
     if (!forgets_) continue;
     shown_[e.number].forget();
     if (!slabs_->is_first(e)) prefix_[e.number - 1].forget();

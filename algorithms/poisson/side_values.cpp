@@ -47,7 +47,12 @@ void SideValues::lift(Slab s, const Tile<T>& f, const Tile<double>& axis, const 
   const grid::LiftedSlab slab{
       grid_->a,          grid_->slow.lower, grid_->slow.upper, grid_->slow.spacing(), slabs_->is_first(s),
       slabs_->is_last(s)};
-  grid::codelets::lift<T>(slab, f, x_sides_[s.number], y_sides_[s.number], slabs_->mine(z_sides_, s), axis,
+  grid::codelets::lift<T>(slab,
+                          {.f = f,
+                           .x_sides = x_sides_[s.number],
+                           .y_sides = y_sides_[s.number],
+                           .z_sides = slabs_->mine(z_sides_, s),
+                           .axis = axis},
                           hints);
 }
 

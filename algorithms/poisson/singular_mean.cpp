@@ -53,7 +53,8 @@ PlaneMoments::PlaneMoments(Runtime& runtime, const Grid& grid, const Layout& lay
 
 template <class T>
 void PlaneMoments::take(Slab s, const Tile<T>& slab, const Tile<double>& axis, const Hints& hints) const {
-  grid::codelets::moments<T>(grid_->a, slab, axis, sums_[s.number], slabs_->mine(work_, s), hints);
+  grid::codelets::moments<T>(
+      grid_->a, {.f = slab, .axis = axis, .sums = sums_[s.number], .work = slabs_->mine(work_, s)}, hints);
 }
 
 template void PlaneMoments::take(Slab, const Tile<float>&, const Tile<double>&, const Hints&) const;

@@ -58,7 +58,12 @@ class TrialSlab {
     const auto rank = static_cast<std::size_t>(worker_.rank);
     const Hints hints{.where = worker_.where, .label = "trial", .worker = worker_.worker};
     for (Index task = 0; task < tasks_; ++task)
-      codelets::reduce_slab<T>(args_, f_, shared_->axis[rank], shared_->mu[rank], shown_, shared_->work[rank],
+      codelets::reduce_slab<T>(args_,
+                               {.f = f_,
+                                .axis = shared_->axis[rank],
+                                .mu = shared_->mu[rank],
+                                .shown = shown_,
+                                .work = shared_->work[rank]},
                                hints);
   }
 

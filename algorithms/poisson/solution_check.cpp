@@ -74,9 +74,15 @@ void SolutionCheck<T>::submit(Slab s, const Tile<T>& u, const Tile<T>& f) const 
   grid::SlabProblem model{models_->problem(known_.value_or(Known{}), s),
                           problem_.slabs.first_in_problem(s.place), known_.has_value()};
   if (!means_.empty()) model.problem.mean = means_[static_cast<std::size_t>(s.problem)];
-  grid::codelets::residual<T>(model, u, plane_beside(s, -1, problem_.back),
-                              plane_beside(s, 1, problem_.front), f, problem_.axis[s.number], sums_[s.number],
-                              problem_.slabs.mine(work_, s), problem_.slabs.hints(s));
+  grid::codelets::residual<T>(model,
+                              {.u = u,
+                               .before = plane_beside(s, -1, problem_.back),
+                               .after = plane_beside(s, 1, problem_.front),
+                               .f = f,
+                               .axis = problem_.axis[s.number],
+                               .sums = sums_[s.number],
+                               .work = problem_.slabs.mine(work_, s)},
+                              problem_.slabs.hints(s));
   if (problem_.layout.mode == Mode::streaming) u.wont_use();
 }
 

@@ -88,10 +88,13 @@ Report Solver<T>::solve(Tiles<T>& f) {
 template <class T>
 void Solver<T>::transform_and_reduce(Slab s, const Tile<T>& f) {
   const Tile<double>& mu = slabs_.mine(modes_, s).mu;
+  const Tile<double>&axis = axis_[s.number], &shown = interface_.shown(s);
   if (stream_.keeps_all())
-    codelets::transform_slab<T>(args_, f, axis_[s.number], mu, interface_.shown(s), stream_.work(s), slabs_.hints(s));
+    codelets::transform_slab<T>(
+        args_, {.f = f, .axis = axis, .mu = mu, .shown = shown, .work = stream_.work(s)}, slabs_.hints(s));
   else
-    codelets::reduce_slab<T>(args_, f, axis_[s.number], mu, interface_.shown(s), stream_.work(s), slabs_.hints(s));
+    codelets::reduce_slab<T>(args_, {.f = f, .axis = axis, .mu = mu, .shown = shown, .work = stream_.work(s)},
+                             slabs_.hints(s));
   stream_.reduced(s, f);
 }
 
@@ -101,9 +104,17 @@ void Solver<T>::solve_and_transform_back(Slab s, const Tile<T>& f) {
   SlabArgs args = args_;
   if (interface_.exist() && stream_.keeps_all()) args.content = Content::modes;
   stream_.to_be_solved(f);
-  codelets::solve_slab<T>(args, f, axis_[s.number], modes.mu, interface_.before(s), interface_.after(s),
-                          args.sets_mean ? means_[s.number] : modes.after_axis, front_[s.number], back_[s.number],
-                          stream_.work(s), slabs_.hints(s));
+  codelets::solve_slab<T>(args,
+                          {.f = f,
+                           .axis = axis_[s.number],
+                           .mu = modes.mu,
+                           .before = interface_.before(s),
+                           .after = interface_.after(s),
+                           .means = args.sets_mean ? means_[s.number] : modes.after_axis,
+                           .first = front_[s.number],
+                           .last = back_[s.number],
+                           .work = stream_.work(s)},
+                          slabs_.hints(s));
   stream_.solved(f);
   interface_.forget_around(s);
 }

@@ -214,19 +214,28 @@ void Solver<T>::load(const T* f, T* u) {
     const Tile<T>& other = others.emplace_back(edge(shape.tile_rows()));  // which only other methods need
     const Tile<T>& nothing =
         has_source_ ? t.g : others.emplace_back(Tile<T>(*runtime_, 1, 1, stripes()[s].rank));
-    codelets::fill_stripe<T>({shape, discretisation().diagonal, has_source_}, rows_of_f, guess,
-                             grid_.mine(frame_rows_, s), t.frame_columns, t.u, other, nothing, hints(s));
-    codelets::copy_edges<T>(shape, t.u, t.top, t.bottom, hints(s));
+    codelets::fill_stripe<T>({shape, discretisation().diagonal, has_source_},
+                             {.f = rows_of_f,
+                              .initial = guess,
+                              .frame_rows = grid_.mine(frame_rows_, s),
+                              .frame_columns = t.frame_columns,
+                              .u = t.u,
+                              .other = other,
+                              .g = nothing},
+                             hints(s));
+    codelets::copy_edges<T>(shape, {.tile = t.u, .top = t.top, .bottom = t.bottom}, hints(s));
     const Tile<T>& top = tops.emplace_back(edge(shape.halo));
     const Tile<T>& bottom = bottoms.emplace_back(edge(shape.halo));
-    if (has_source_) codelets::copy_edges<T>(shape, t.g, top, bottom, hints(s));
+    if (has_source_) codelets::copy_edges<T>(shape, {.tile = t.g, .top = top, .bottom = bottom}, hints(s));
   }
   for (std::size_t s = 0; s < count && count > 1; ++s) {
     const std::size_t before = previous(s, Direction::forward), after = next(s, Direction::forward);
-    codelets::fill_ghosts<T>(stripe(s).stripe, tiles_[s].u, tiles_[before].bottom, tiles_[after].top,
-                             hints(s));
+    codelets::fill_ghosts<T>(
+        stripe(s).stripe, {.tile = tiles_[s].u, .above = tiles_[before].bottom, .below = tiles_[after].top},
+        hints(s));
     if (has_source_)
-      codelets::fill_ghosts<T>(stripe(s).stripe, tiles_[s].g, bottoms[before], tops[after], hints(s));
+      codelets::fill_ghosts<T>(
+          stripe(s).stripe, {.tile = tiles_[s].g, .above = bottoms[before], .below = tops[after]}, hints(s));
   }
 }
 
@@ -277,13 +286,18 @@ void Solver<T>::submit_residual(Index number) {
   const Discretisation& a = discretisation();
   receive();
   for (std::size_t s = 0; s < stripes().size(); ++s)
-    codelets::copy_edges<T>(stripe(s).stripe, tiles_[s].u, tiles_[s].top, tiles_[s].bottom, hints(s));
+    codelets::copy_edges<T>(
+        stripe(s).stripe, {.tile = tiles_[s].u, .top = tiles_[s].top, .bottom = tiles_[s].bottom}, hints(s));
   for (std::size_t s = 0; s < stripes().size(); ++s) {
     StripeTiles& t = tiles_[s];
-    codelets::stripe_residual<T>({stripe(s).stripe, a.along_y, a.along_x, has_source_}, t.u,
-                                 source(s), tiles_[previous(s, Direction::forward)].bottom,
-                                 tiles_[next(s, Direction::forward)].top, sums_.sums(s, number),
-                                 sums_.work(s), hints(s));
+    codelets::stripe_residual<T>({stripe(s).stripe, a.along_y, a.along_x, has_source_},
+                                 {.u = t.u,
+                                  .g = source(s),
+                                  .above = tiles_[previous(s, Direction::forward)].bottom,
+                                  .below = tiles_[next(s, Direction::forward)].top,
+                                  .sums = sums_.sums(s, number),
+                                  .work = sums_.work(s)},
+                                 hints(s));
   }
 }
 

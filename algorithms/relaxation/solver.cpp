@@ -124,13 +124,22 @@ void Solver<T>::load(const T* f, T* u) {
     const Tile<T>& rows_of_f = has_source_
                                    ? borrowed.emplace_back(grid_.borrow(const_cast<T*>(f), s))  // only read
                                    : grid_.mine(nothing_, s);
-    codelets::fill_stripe<T>({stripe(s), discretisation().diagonal, has_source_}, rows_of_f, guess,
-                             grid_.mine(frame_rows_, s), t.frame_columns, t.u, t.other, source(s), hints(s));
-    codelets::copy_edges<T>(stripe(s), t.u, t.top[0], t.bottom[0], hints(s));
-    if (has_source_) codelets::copy_edges<T>(stripe(s), t.g, t.top[1], t.bottom[1], hints(s));
+    codelets::fill_stripe<T>({stripe(s), discretisation().diagonal, has_source_},
+                             {.f = rows_of_f,
+                              .initial = guess,
+                              .frame_rows = grid_.mine(frame_rows_, s),
+                              .frame_columns = t.frame_columns,
+                              .u = t.u,
+                              .other = t.other,
+                              .g = source(s)},
+                             hints(s));
+    codelets::copy_edges<T>(stripe(s), {.tile = t.u, .top = t.top[0], .bottom = t.bottom[0]}, hints(s));
+    if (has_source_)
+      codelets::copy_edges<T>(stripe(s), {.tile = t.g, .top = t.top[1], .bottom = t.bottom[1]}, hints(s));
   }
   for (std::size_t s = 0; s < stripes().size() && has_source_; ++s)
-    codelets::fill_ghosts<T>(stripe(s), tiles_[s].g, above(s, 1), below(s, 1), hints(s));
+    codelets::fill_ghosts<T>(stripe(s), {.tile = tiles_[s].g, .above = above(s, 1), .below = below(s, 1)},
+                             hints(s));
 }
 
 template <class T>
@@ -184,35 +193,44 @@ void Solver<T>::relax_border(std::size_t s, Index sweeps) {
   StripeTiles& t = tiles_[s];
   Hints first = hints(s, sweeps);
   first.priority = 1;
+  const BorderPorts<AsTiles, T> ports{.u = t.u,
+                                      .g = source(s),
+                                      .above = above(s, set_),
+                                      .below = below(s, set_),
+                                      .top = t.top[1 - set_],
+                                      .bottom = t.bottom[1 - set_],
+                                      .work = grid_.mine(border_work_, s)};
   if (settings_.method == Method::jacobi)
-    codelets::jacobi_border<T>(all_at_once(s, sweeps), t.u, source(s), above(s, set_), below(s, set_),
-                               t.top[1 - set_], t.bottom[1 - set_], grid_.mine(border_work_, s), first);
+    codelets::jacobi_border<T>(all_at_once(s, sweeps), ports, first);
   else
-    codelets::relax_colours_border<T>(red_then_black(s, sweeps), t.u, source(s), above(s, set_),
-                                      below(s, set_), t.top[1 - set_], t.bottom[1 - set_],
-                                      grid_.mine(border_work_, s), first);
+    codelets::relax_colours_border<T>(red_then_black(s, sweeps), ports, first);
 }
 
 template <class T>
 void Solver<T>::relax_interior(std::size_t s, Index sweeps) {
   StripeTiles& t = tiles_[s];
+  const InteriorPorts<AsTiles, T> ports{
+      .u = t.u, .other = t.other, .g = source(s), .above = above(s, set_), .below = below(s, set_)};
   if (settings_.method == Method::jacobi)
-    codelets::jacobi_interior<T>(all_at_once(s, sweeps), t.u, t.other, source(s), above(s, set_),
-                                 below(s, set_), hints(s, sweeps));
+    codelets::jacobi_interior<T>(all_at_once(s, sweeps), ports, hints(s, sweeps));
   else
-    codelets::relax_colours_interior<T>(red_then_black(s, sweeps), t.u, t.other, source(s), above(s, set_),
-                                        below(s, set_), hints(s, sweeps));
+    codelets::relax_colours_interior<T>(red_then_black(s, sweeps), ports, hints(s, sweeps));
 }
 
 template <class T>
 void Solver<T>::relax_all(std::size_t s, Index sweeps) {
   StripeTiles& t = tiles_[s];
+  const SweepPorts<AsTiles, T> ports{.u = t.u,
+                                     .other = t.other,
+                                     .g = source(s),
+                                     .above = above(s, set_),
+                                     .below = below(s, set_),
+                                     .top = t.top[1 - set_],
+                                     .bottom = t.bottom[1 - set_]};
   if (settings_.method == Method::jacobi)
-    codelets::jacobi<T>(all_at_once(s, sweeps), t.u, t.other, source(s), above(s, set_), below(s, set_),
-                        t.top[1 - set_], t.bottom[1 - set_], hints(s, sweeps));
+    codelets::jacobi<T>(all_at_once(s, sweeps), ports, hints(s, sweeps));
   else
-    codelets::relax_colours<T>(red_then_black(s, sweeps), t.u, t.other, source(s), above(s, set_),
-                               below(s, set_), t.top[1 - set_], t.bottom[1 - set_], hints(s, sweeps));
+    codelets::relax_colours<T>(red_then_black(s, sweeps), ports, hints(s, sweeps));
 }
 
 template <class T>
@@ -220,8 +238,13 @@ void Solver<T>::submit_residual(Index number) {
   const Discretisation& a = discretisation();
   for (std::size_t s = 0; s < stripes().size(); ++s) {
     StripeTiles& t = tiles_[s];
-    codelets::stripe_residual<T>({stripe(s), a.along_y, a.along_x, has_source_}, t.u, source(s),
-                                 above(s, set_), below(s, set_), sums_.sums(s, number), sums_.work(s),
+    codelets::stripe_residual<T>({stripe(s), a.along_y, a.along_x, has_source_},
+                                 {.u = t.u,
+                                  .g = source(s),
+                                  .above = above(s, set_),
+                                  .below = below(s, set_),
+                                  .sums = sums_.sums(s, number),
+                                  .work = sums_.work(s)},
                                  hints(s));
   }
 }

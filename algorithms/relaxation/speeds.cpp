@@ -39,16 +39,23 @@ class TrialGrid {
   }
 
   void fill() {
-    codelets::fill_stripe<T>({stripe_, grid_.diagonal, true}, initial_, initial_, frame_rows_, frame_columns_,
-                             u_, other_, g_, hints());
+    codelets::fill_stripe<T>({stripe_, grid_.diagonal, true},
+                             {.f = initial_,
+                              .initial = initial_,
+                              .frame_rows = frame_rows_,
+                              .frame_columns = frame_columns_,
+                              .u = u_,
+                              .other = other_,
+                              .g = g_},
+                             hints());
   }
   void relax() {
+    const SweepPorts<AsTiles, T> ports{
+        .u = u_, .other = other_, .g = g_, .above = above_, .below = below_, .top = top_, .bottom = bottom_};
     if (settings_.method == Method::jacobi)
-      codelets::jacobi<T>(jacobi_args(grid_, stripe_, sweeps_, true), u_, other_, g_, above_, below_, top_,
-                          bottom_, hints());
+      codelets::jacobi<T>(jacobi_args(grid_, stripe_, sweeps_, true), ports, hints());
     else
-      codelets::relax_colours<T>(colour_args(grid_, stripe_, sweeps_, true, settings_), u_, other_, g_,
-                                 above_, below_, top_, bottom_, hints());
+      codelets::relax_colours<T>(colour_args(grid_, stripe_, sweeps_, true, settings_), ports, hints());
   }
   [[nodiscard]] const Tile<T>& last() const { return bottom_; }
   [[nodiscard]] double nodes_relaxed() const {

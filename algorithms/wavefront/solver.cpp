@@ -130,8 +130,12 @@ void Solver<T>::sweep_on_cpus(WavefrontArgs grid, Index count) {
   for (Index done = 0; done < count; done += grid.sweeps) {
     grid.sweeps = std::min(grid.layout.tile.sweeps, count - done);
     for (Index number = 0; number <= blocks; ++number)
-      codelets::wavefront_slab<T>({grid, height_, number}, block_of_u(number - 1, 0), block_of_u(number, 1),
-                                  block_of_u(number + 1, 2), block_of_g(number - 1, 3), block_of_g(number, 4),
+      codelets::wavefront_slab<T>({grid, height_, number},
+                                  {.before = block_of_u(number - 1, 0),
+                                   .block = block_of_u(number, 1),
+                                   .after = block_of_u(number + 1, 2),
+                                   .g_before = block_of_g(number - 1, 3),
+                                   .g = block_of_g(number, 4)},
                                   cpu_hints(grid.sweeps));
   }
 }
@@ -140,12 +144,17 @@ template <class T>
 void Solver<T>::submit_residual() {
   const auto source = [&](Index k) -> const Tile<T>& { return grid_.has_source ? g_[k] : none_[0]; };
   if (on_gpu_) {
-    codelets::wavefront_residual<T>(grid_, u_[0], source(0), sums_[0], work_, on_first_gpu);
+    codelets::wavefront_residual<T>(grid_, {.u = u_[0], .g = source(0), .sums = sums_[0], .work = work_},
+                                    on_first_gpu);
     return;
   }
   for (Index k = 0; k < u_.blocks(); ++k)
-    codelets::wavefront_residual_slab<T>({grid_, height_, k}, k > 0 ? u_[k - 1] : none_[1], u_[k],
-                                         k + 1 < u_.blocks() ? u_[k + 1] : none_[2], source(k), sums_[k],
+    codelets::wavefront_residual_slab<T>({grid_, height_, k},
+                                         {.before = k > 0 ? u_[k - 1] : none_[1],
+                                          .block = u_[k],
+                                          .after = k + 1 < u_.blocks() ? u_[k + 1] : none_[2],
+                                          .g = source(k),
+                                          .sums = sums_[k]},
                                          cpu_hints());
 }
 

@@ -7,7 +7,9 @@
 #include <deque>
 #include <limits>
 #include <utility>
+#include <vector>
 
+#include "../../algorithms/common/partition.hpp"
 #include "../../codelets/grid/laplacian.hpp"
 #include "../../codelets/relaxation/sweeps.hpp"
 #include "measured_workers.hpp"
@@ -15,7 +17,7 @@
 namespace asterism::tools {
 
 template <class T, class Args>
-using SweepCodelet = Codelet<Args, InOut<T>, InOut<T>, In<T>, In<T>, In<T>, Out<T>, Out<T>>;
+using SweepCodelet = Codelet<Args, relaxation::SweepPorts<AsPorts, T>>;
 template <class T>
 using JacobiCodelet = SweepCodelet<T, relaxation::JacobiArgs>;
 template <class T>
@@ -23,13 +25,12 @@ using ColourCodelet = SweepCodelet<T, relaxation::ColourArgs>;
 
 /// A task's sweeps, each in a kernel of its own: what StarPU does between tasks does not count.
 template <auto kernel, class T, class Args>
-void one_by_one(Stream stream, const Args& args, InOut<T> u, InOut<T> other, In<T> g, In<T> above,
-                In<T> below, Out<T> top, Out<T> bottom) {
+void one_by_one(Stream stream, const Args& args, relaxation::SweepPorts<AsPorts, T> ports) {
   Args one = args;
   one.sweeps = 1;
   for (Index sweep = 0; sweep < args.sweeps; ++sweep) {
-    kernel(stream, one, u, other, g, above, below, top, bottom);
-    std::swap(u, other);
+    kernel(stream, one, ports);
+    std::swap(ports.u, ports.other);
   }
 }
 
@@ -41,16 +42,14 @@ class StripedGrid {
   /// @param halo what so many sweeps of a task consume
   StripedGrid(Runtime& runtime, const Measured& workers, Index n, relaxation::Arrangement arrangement,
               Index sweeps, Index halo, bool has_source)
-      : runtime_(&runtime), where_(workers.where), has_source_(has_source) {
-    const Index count = std::clamp<Index>(n / std::max<Index>(1, halo), 1, stripes_for(workers, n, sweeps));
-    for (Index s = 0; s < count; ++s) {
-      const Index first = n * s / count;
-      stripes_.emplace_back().stripe = {.rows = n * (s + 1) / count - first,
+      : runtime_(&runtime), rows_(equal_stripes(workers, n, sweeps, halo)), has_source_(has_source) {
+    for (Index s = 0; s < rows_.count(); ++s) {
+      stripes_.emplace_back().stripe = {.rows = rows_[s].size,
                                         .nodes = n,
                                         .halo = halo,
-                                        .first_row = first,
-                                        .first = s == 0,
-                                        .last = s == count - 1,
+                                        .first_row = rows_[s].first,
+                                        .first = !rows_.before(s),
+                                        .last = !rows_.after(s),
                                         .arrangement = arrangement};
       make_tiles(s);
     }
@@ -83,8 +82,14 @@ class StripedGrid {
     Tile<T> frame;  // stands for the neighbour's rows at an end of the grid
   };
 
-  [[nodiscard]] Hints hints(Index s) const {
-    return {.where = where_, .worker = where_ == Where::cuda ? 0 : static_cast<int>(s)};
+  static Partition equal_stripes(const Measured& workers, Index n, Index sweeps, Index halo) {
+    const Index count = std::clamp<Index>(n / std::max<Index>(1, halo), 1, stripes_for(workers, n, sweeps));
+    std::vector<Candidate> of_stripes;
+    for (Index s = 0; s < count; ++s)
+      of_stripes.push_back(
+          {.where = workers.where, .worker = workers.where == Where::cuda ? 0 : static_cast<int>(s)});
+    return cut_by_weight(n, of_stripes, std::vector<double>(of_stripes.size(), 1),
+                         {.rounding = Rounding::down});
   }
 
   void make_tiles(Index s) {
@@ -113,7 +118,7 @@ class StripedGrid {
     Tile<T> tile(*runtime_, rows, cols);
     grid::ModelProblem problem{grid::Model::random, seed, axis(rows), {}};
     problem.a.x = axis(cols);
-    grid::codelets::model_rhs<T>({problem, 0}, axis_rows, tile, hints(s));
+    grid::codelets::model_rhs<T>({problem, 0}, axis_rows, tile, rows_.hints(s));
     return tile;
   }
 
@@ -123,16 +128,22 @@ class StripedGrid {
     for (std::size_t s = 0; s <= last; ++s) {
       Piece& piece = stripes_[s];
       args.stripe = piece.stripe;
-      codelet(args, piece.u, piece.other, piece.g, s > 0 ? stripes_[s - 1].bottom[set_] : piece.frame,
-              s < last ? stripes_[s + 1].top[set_] : piece.frame, piece.top[1 - set_], piece.bottom[1 - set_],
-              hints(static_cast<Index>(s)));
+      codelet(args,
+              {.u = piece.u,
+               .other = piece.other,
+               .g = piece.g,
+               .above = s > 0 ? stripes_[s - 1].bottom[set_] : piece.frame,
+               .below = s < last ? stripes_[s + 1].top[set_] : piece.frame,
+               .top = piece.top[1 - set_],
+               .bottom = piece.bottom[1 - set_]},
+              rows_.hints(static_cast<Index>(s)));
       if (args.sweeps % 2 == 1) std::swap(piece.u, piece.other);
     }
     set_ = 1 - set_;
   }
 
   Runtime* runtime_;
-  Where where_;
+  Partition rows_;
   bool has_source_;
   std::deque<Piece> stripes_;
   int set_ = 0;  // of top and bottom: which are of now
