@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "mode_systems.hpp"
-#include "slab_partition.hpp"
+#include "slabs/partition.hpp"
 
 namespace asterism::poisson {
 

@@ -2,7 +2,7 @@
 /// How a grid is cut into slabs, and where these are worked on.
 ///
 /// Slabs are made for ranks that are equal, and are as high whoever gets how many of them: the bits of u follow from the
-/// layout alone. Which rank and GPU gets which slabs is decided after that (slab_dealing.hpp).
+/// layout alone. Which rank and GPU gets which slabs is decided after that (slabs/dealing.hpp).
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 #include "../../codelets/poisson/slabs.hpp"
 #include "../../runtime/machine.hpp"
 #include "../common/partition.hpp"
-#include "problem.hpp"
+#include "problem/problem.hpp"
 
 namespace asterism::poisson {
 
@@ -34,7 +34,7 @@ struct Settings {
   /// To what the numbers of f and of given values were rounded, relatively, where that is coarser than the solver's own
   /// precision: 0x1p-24 of float32, say, for a solver in float64. Their mean can vanish no better. 0: to the solver's.
   double source_rounding = 0;
-  /// How slabs are divided among ranks and GPUs (slab_dealing.hpp). Small grids are divided by the number of workers.
+  /// How slabs are divided among ranks and GPUs (slabs/dealing.hpp). Small grids are divided by the number of workers.
   Balance balance = Balance::measured;
   /// Of the ranks: how many slabs each gets, in proportion, whatever `balance` says; empty: nothing is known of them.
   std::vector<double> weights = {};

@@ -1,7 +1,7 @@
 #include "mode_systems.hpp"
 
 #include "../../codelets/poisson/tridiagonal.hpp"
-#include "slab_partition.hpp"
+#include "slabs/partition.hpp"
 
 namespace asterism::poisson {
 

@@ -7,7 +7,7 @@
 
 #include "../../runtime/runtime.hpp"
 #include "../../runtime/tile.hpp"
-#include "problem.hpp"
+#include "problem/problem.hpp"
 
 namespace asterism::poisson {
 

@@ -8,7 +8,7 @@
 
 #include "../../runtime/collectives.hpp"
 #include "../common/statement.hpp"
-#include "singular_mean.hpp"
+#include "problem/singular_mean.hpp"
 
 namespace asterism::poisson {
 namespace {

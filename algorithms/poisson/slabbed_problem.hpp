@@ -13,12 +13,12 @@
 #include "../../runtime/runtime.hpp"
 #include "../../runtime/tile.hpp"
 #include "layout.hpp"
-#include "model_problems.hpp"
-#include "problem.hpp"
-#include "side_values.hpp"
-#include "slab_dealing.hpp"
-#include "slab_partition.hpp"
-#include "solution_check.hpp"
+#include "problem/models.hpp"
+#include "problem/problem.hpp"
+#include "problem/side_values.hpp"
+#include "slabs/dealing.hpp"
+#include "slabs/partition.hpp"
+#include "problem/check.hpp"
 
 namespace asterism::poisson {
 

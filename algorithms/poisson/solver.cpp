@@ -2,7 +2,7 @@
 
 #include <ranges>
 
-#include "slab_speeds.hpp"
+#include "slabs/speeds.hpp"
 
 namespace asterism::poisson {
 namespace {

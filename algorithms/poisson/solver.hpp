@@ -16,7 +16,7 @@
 #include "../../codelets/poisson/slabs.hpp"
 #include "interface_systems.hpp"
 #include "mode_systems.hpp"
-#include "slab_stream.hpp"
+#include "slabs/stream.hpp"
 #include "slabbed_problem.hpp"
 
 namespace asterism::poisson {

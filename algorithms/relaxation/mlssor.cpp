@@ -10,7 +10,7 @@
 #include "../../runtime/error.hpp"
 #include "../common/iteration.hpp"
 #include "../common/statement.hpp"
-#include "stripe_room.hpp"
+#include "stripes/room.hpp"
 
 namespace asterism::relaxation::mlssor {
 namespace {

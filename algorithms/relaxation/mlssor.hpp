@@ -17,7 +17,7 @@
 #include "../../runtime/tile.hpp"
 #include "problem.hpp"
 #include "residual_sums.hpp"
-#include "striped_problem.hpp"
+#include "stripes/striped_problem.hpp"
 
 namespace asterism::relaxation::mlssor {
 

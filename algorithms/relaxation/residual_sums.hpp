@@ -9,7 +9,7 @@
 #include "../../runtime/runtime.hpp"
 #include "../../runtime/tile.hpp"
 #include "../common/convergence.hpp"
-#include "stripes.hpp"
+#include "stripes/stripes.hpp"
 
 namespace asterism::relaxation {
 

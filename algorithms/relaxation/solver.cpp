@@ -8,8 +8,8 @@
 #include "../common/iteration.hpp"
 #include "../common/one_per_rank.hpp"
 #include "../common/statement.hpp"
-#include "speeds.hpp"
-#include "stripe_arguments.hpp"
+#include "stripes/speeds.hpp"
+#include "stripes/arguments.hpp"
 
 namespace asterism::relaxation {
 namespace {

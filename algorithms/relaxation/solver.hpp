@@ -17,8 +17,8 @@
 #include "../../runtime/tile.hpp"
 #include "problem.hpp"
 #include "residual_sums.hpp"
-#include "striped_problem.hpp"
-#include "stripes.hpp"
+#include "stripes/striped_problem.hpp"
+#include "stripes/stripes.hpp"
 
 namespace asterism::relaxation {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "algorithms/common/speeds.hpp"
-#include "algorithms/poisson/slab_dealing.hpp"
-#include "algorithms/poisson/slab_speeds.hpp"
+#include "algorithms/poisson/slabs/dealing.hpp"
+#include "algorithms/poisson/slabs/speeds.hpp"
 #include "poisson_solves.hpp"
 
 using namespace asterism;

@@ -13,7 +13,7 @@
 #include "../support/worst.hpp"
 #include "algorithms/relaxation/mlssor.hpp"
 #include "algorithms/relaxation/solver.hpp"
-#include "algorithms/relaxation/stripe_arguments.hpp"
+#include "algorithms/relaxation/stripes/arguments.hpp"
 #include "algorithms/wavefront/solver.hpp"
 #include "random_problems.hpp"
 #include "runtime/collectives.hpp"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/poisson/problem.hpp"
+#include "algorithms/poisson/problem/problem.hpp"
 
 namespace asterism::test {
 

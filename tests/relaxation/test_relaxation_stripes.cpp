@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "algorithms/common/speeds.hpp"
-#include "algorithms/relaxation/speeds.hpp"
-#include "algorithms/relaxation/stripe_room.hpp"
+#include "algorithms/relaxation/stripes/speeds.hpp"
+#include "algorithms/relaxation/stripes/room.hpp"
 #include "relaxation_solves.hpp"
 
 using namespace asterism;

@@ -2,7 +2,7 @@
 /// Costs of wavefront SOR on a GPU, to search and to keep.
 #pragma once
 
-#include "algorithms/wavefront/tile_model.hpp"
+#include "algorithms/wavefront/tiles/model.hpp"
 
 namespace asterism::test {
 

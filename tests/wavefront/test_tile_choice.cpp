@@ -8,7 +8,7 @@
 
 #include "../support/own_cache.hpp"
 #include "../support/skip.hpp"
-#include "algorithms/wavefront/tile_choice.hpp"
+#include "algorithms/wavefront/tiles/choice.hpp"
 
 using namespace asterism;
 using namespace asterism::test;

@@ -1,7 +1,7 @@
 // The tile-size model against its equations worked out by hand, its counts against counting, its fit against
 // known costs, its search against trying everything. On a GPU: against runs of the kernel.
 
-#include "algorithms/wavefront/tile_model.hpp"
+#include "algorithms/wavefront/tiles/model.hpp"
 
 #include <doctest/doctest.h>
 
@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/wavefront/tile_fit.hpp"
-#include "algorithms/wavefront/tile_probe.hpp"
-#include "algorithms/wavefront/tile_search.hpp"
+#include "algorithms/wavefront/tiles/fit.hpp"
+#include "algorithms/wavefront/tiles/probe.hpp"
+#include "algorithms/wavefront/tiles/search.hpp"
 #include "plausible_costs.hpp"
 #include "wavefront_counts.hpp"
 

@@ -9,7 +9,7 @@
 
 #include "../support/command_line.hpp"
 #include "../support/own_cache.hpp"
-#include "algorithms/wavefront/tile_costs.hpp"
+#include "algorithms/wavefront/tiles/costs.hpp"
 #include "plausible_costs.hpp"
 #include "runtime/kept/kept_files.hpp"
 

@@ -6,8 +6,8 @@
 #include <limits>
 #include <map>
 
-#include "../../algorithms/wavefront/tile_costs.hpp"
-#include "../../algorithms/wavefront/tile_search.hpp"
+#include "../../algorithms/wavefront/tiles/costs.hpp"
+#include "../../algorithms/wavefront/tiles/search.hpp"
 #include "../cli/commands.hpp"
 #include "../wavefront/tile_points.hpp"
 #include "figures.hpp"

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "../../algorithms/poisson/problem.hpp"
+#include "../../algorithms/poisson/problem/problem.hpp"
 
 namespace asterism::tools {
 namespace {

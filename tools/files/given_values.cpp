@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "../../algorithms/poisson/problem.hpp"
+#include "../../algorithms/poisson/problem/problem.hpp"
 #include "../cli/options.hpp"
 
 namespace asterism::tools {

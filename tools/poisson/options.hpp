@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "../../algorithms/poisson/layout.hpp"
-#include "../../algorithms/poisson/problem.hpp"
+#include "../../algorithms/poisson/problem/problem.hpp"
 #include "../cli/grid_options.hpp"
 
 namespace asterism::tools {

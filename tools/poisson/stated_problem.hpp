@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "../../algorithms/poisson/problem.hpp"
+#include "../../algorithms/poisson/problem/problem.hpp"
 #include "../files/npy.hpp"
 #include "options.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "../../algorithms/wavefront/tile_choice.hpp"
+#include "../../algorithms/wavefront/tiles/choice.hpp"
 #include "../cli/report.hpp"
 #include "stated_problem.hpp"
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "../../algorithms/poisson/problem.hpp"
+#include "../../algorithms/poisson/problem/problem.hpp"
 #include "../../runtime/collectives.hpp"
 #include "../../runtime/pause.hpp"
 #include "../../runtime/pinned_buffer.hpp"

@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "../../algorithms/wavefront/solver.hpp"
-#include "../../algorithms/wavefront/tile_choice.hpp"
+#include "../../algorithms/wavefront/tiles/choice.hpp"
 #include "../bench/figures.hpp"
 #include "tune.hpp"
 

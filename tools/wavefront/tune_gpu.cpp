@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "../../algorithms/wavefront/tile_choice.hpp"
+#include "../../algorithms/wavefront/tiles/choice.hpp"
 #include "../bench/figures.hpp"
 #include "tile_points.hpp"
 #include "tune.hpp"

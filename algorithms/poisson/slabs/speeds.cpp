@@ -1,0 +1,112 @@
+#include "speeds.hpp"
+
+#include <algorithm>
+
+#include "../../common/one_per_rank.hpp"
+#include "../../common/speeds.hpp"
+#include "partition.hpp"
+
+namespace asterism::poisson {
+namespace {
+
+/// What is the same for all workers of a rank, per rank.
+struct Shared {
+  std::vector<Tile<double>> axis, mu, work;
+};
+
+struct TrialSize {
+  Index planes, tasks;
+};
+/// A slab no larger than it takes to see how fast a worker is, and several tasks on it where one would be over before
+/// anybody looked; but one where it is the way to the GPU that takes the time.
+TrialSize trial_size(Where where, const Layout& layout, Index plane_bytes) {
+  const bool on_gpu = where == Where::cuda;
+  const Index slab_bytes = Index{1} << (on_gpu ? 26 : 22), work_bytes = Index{1} << (on_gpu ? 30 : 22);
+  const Index planes = std::clamp<Index>(slab_bytes / plane_bytes, 1, layout.slab_planes);
+  const bool crosses_link = on_gpu && layout.mode == Mode::streaming;
+  return {planes, crosses_link ? 1 : std::clamp<Index>(work_bytes / (planes * plane_bytes), 1, 32)};
+}
+
+/// A slab of zeros on a worker.
+template <class T>
+class TrialSlab {
+ public:
+  TrialSlab(Runtime& runtime, const Candidate& worker, const Grid& grid, const Layout& layout,
+            const SlabArgs& args, const Shared& shared)
+      : worker_(worker), args_(args), shared_(&shared), streams_(layout.mode == Mode::streaming) {
+    const TrialSize size = trial_size(worker.where, layout, grid.columns() * static_cast<Index>(sizeof(T)));
+    tasks_ = size.tasks;
+    unknowns_ = size.planes * grid.columns();
+    f_ = Tile<T>(runtime, size.planes, grid.columns(), worker.rank);
+    shown_ = Tile<double>(runtime, grid.interface().shown, grid.columns(), worker.rank);
+    set(runtime, f_, [](Index, Index) { return 0; });
+    is_mine_ = worker.rank == runtime.rank();
+  }
+
+  [[nodiscard]] Trial trial() const {
+    return {.work = static_cast<double>(tasks_ * unknowns_),
+            .prepare =
+                [this] {
+                  if (streams_ && is_mine_) f_.return_home();
+                },
+            .submit = [this] { submit(); },
+            .last = &shown_};
+  }
+
+ private:
+  void submit() const {
+    const auto rank = static_cast<std::size_t>(worker_.rank);
+    const Hints hints{.where = worker_.where, .label = "trial", .worker = worker_.worker};
+    for (Index task = 0; task < tasks_; ++task)
+      codelets::reduce_slab<T>(args_,
+                               {.f = f_,
+                                .axis = shared_->axis[rank],
+                                .mu = shared_->mu[rank],
+                                .shown = shown_,
+                                .work = shared_->work[rank]},
+                               hints);
+  }
+
+  Candidate worker_;
+  SlabArgs args_;
+  const Shared* shared_;
+  bool streams_, is_mine_ = false;
+  Index tasks_ = 1, unknowns_ = 0;
+  Tile<T> f_;
+  Tile<double> shown_;
+};
+
+}  // namespace
+
+template <class T>
+void measure_slabs(Runtime& runtime, const Grid& grid, const Layout& layout, const SlabArgs& args,
+                   std::vector<Candidate>& workers) {
+  const Index plane = grid.columns() * static_cast<Index>(sizeof(T));
+  Shared shared;
+  for (int rank = 0; rank < runtime.ranks(); ++rank) {
+    const auto its =
+        std::find_if(workers.begin(), workers.end(), [&](const Candidate& w) { return w.rank == rank; });
+    const Index planes = trial_size(its->where, layout, plane).planes;
+    // Equations with which zeros stay zeros.
+    set(runtime, shared.axis.emplace_back(runtime, planes, grid::axis_columns, rank),
+        [](Index, Index) { return 1; });
+    set(runtime, shared.mu.emplace_back(runtime, grid.interface().mu, grid.columns(), rank),
+        [](Index, Index) { return 1; });
+  }
+  shared.work = one_per_rank(runtime, 1, layout.scratch);
+
+  std::vector<TrialSlab<T>> slabs;
+  slabs.reserve(workers.size());
+  for (const Candidate& worker : workers) slabs.emplace_back(runtime, worker, grid, layout, args, shared);
+  std::vector<Trial> trials;
+  trials.reserve(slabs.size());
+  for (const TrialSlab<T>& slab : slabs) trials.push_back(slab.trial());
+  measure_speeds(runtime, workers, trials);
+}
+
+template void measure_slabs<float>(Runtime&, const Grid&, const Layout&, const SlabArgs&,
+                                   std::vector<Candidate>&);
+template void measure_slabs<double>(Runtime&, const Grid&, const Layout&, const SlabArgs&,
+                                    std::vector<Candidate>&);
+
+}  // namespace asterism::poisson

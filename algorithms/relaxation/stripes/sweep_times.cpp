@@ -1,0 +1,56 @@
+#include "sweep_times.hpp"
+
+#include <algorithm>
+
+#include "arguments.hpp"
+
+namespace asterism::relaxation {
+namespace {
+
+/// From the end of a task to the start of the next one that depends on it, in seconds: StarPU's reaction (40
+/// to 60 us with a GPU), and where stripes exchange rows through a link or a network what a message takes to
+/// get going.
+double task_seconds(const std::vector<Part>& stripes) {
+  const bool any_gpu =
+      std::any_of(stripes.begin(), stripes.end(), [](const Part& s) { return s.where == Where::cuda; });
+  const bool crosses_ranks = stripes.front().rank != stripes.back().rank;
+  const bool crosses_link = any_gpu && !same_worker(stripes.front(), stripes.back());
+  return crosses_ranks || crosses_link ? 100e-6 : any_gpu ? 50e-6 : 20e-6;
+}
+
+}  // namespace
+
+double predicted_seconds(const std::vector<Part>& stripes, const std::vector<double>& speeds, Index sweeps,
+                         const Problem& problem, const Settings& settings) {
+  // On average G rows are ghosts; and both borders, of 2 G rows on average, are relaxed twice where exchange
+  // is overlapped.
+  const double ghosts = stripes.size() == 1 ? 0 : settings.exchange == Exchange::overlapped ? 5 : 1;
+  const double ghost_work = ghosts * static_cast<double>(ghost_rows(settings.method, sweeps));
+  // The sweeps of a task share the bringing of numbers from memory into caches, which takes as long as the
+  // arithmetic of a sweep; and what a task costs.
+  const double shared = 1 / static_cast<double>(sweeps), task = shared * task_seconds(stripes);
+  double longest = 0, busy = 0;
+  for (std::size_t s = 0; s < stripes.size(); ++s) {
+    const double row = static_cast<double>(problem.shape[1]) / speeds[s];
+    if (s > 0 && !same_worker(stripes[s - 1], stripes[s])) busy = 0;
+    busy += (static_cast<double>(stripes[s].size) + ghost_work) * row * (1 + shared) + task;
+    longest = std::max(longest, busy);
+  }
+  return longest;
+}
+
+Index choose_sweeps(const std::vector<Part>& stripes, const std::vector<double>& speeds, Index lowest,
+                    const Problem& problem, const Settings& settings) {
+  const auto seconds = [&](Index sweeps) {
+    return predicted_seconds(stripes, speeds, sweeps, problem, settings);
+  };
+  constexpr Index most = 256;
+  std::vector<Index> possible{1};  // or an even number, which leaves the result where it was
+  for (Index k = 2; k <= std::min(most, settings.check_every); k += 2)
+    if (stripes.size() == 1 || least_rows(settings, k) <= lowest) possible.push_back(k);
+  double best = seconds(1);
+  for (const Index k : possible) best = std::min(best, seconds(k));
+  return *std::find_if(possible.begin(), possible.end(), [&](Index k) { return seconds(k) <= 1.05 * best; });
+}
+
+}  // namespace asterism::relaxation
