@@ -11,6 +11,7 @@
 
 #include "../../codelets/poisson/slabs.hpp"
 #include "../../runtime/collectives.hpp"
+#include "../common/set.hpp"
 
 namespace asterism::poisson {
 namespace {

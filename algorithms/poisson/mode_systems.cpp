@@ -1,6 +1,7 @@
 #include "mode_systems.hpp"
 
 #include "../../codelets/poisson/tridiagonal.hpp"
+#include "../common/set.hpp"
 #include "slabs/partition.hpp"
 
 namespace asterism::poisson {

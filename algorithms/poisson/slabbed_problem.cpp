@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "../../runtime/collectives.hpp"
+#include "../common/set.hpp"
 #include "../common/statement.hpp"
 #include "problem/singular_mean.hpp"
 

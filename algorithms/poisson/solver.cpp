@@ -2,6 +2,7 @@
 
 #include <ranges>
 
+#include "../common/set.hpp"
 #include "slabs/speeds.hpp"
 
 namespace asterism::poisson {

@@ -9,13 +9,12 @@
 
 #include "../../runtime/error.hpp"
 #include "../common/iteration.hpp"
+#include "../common/set.hpp"
 #include "../common/statement.hpp"
 #include "stripes/room.hpp"
 
 namespace asterism::relaxation::mlssor {
 namespace {
-
-using relaxation::set;
 
 /// Checks and completes what does not depend on the machine.
 Settings completed(const relaxation::Problem& problem, Settings s) {

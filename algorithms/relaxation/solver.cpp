@@ -7,6 +7,7 @@
 
 #include "../common/iteration.hpp"
 #include "../common/one_per_rank.hpp"
+#include "../common/set.hpp"
 #include "../common/statement.hpp"
 #include "stripes/speeds.hpp"
 #include "stripes/arguments.hpp"

@@ -88,6 +88,7 @@ SolverReport full_report() {
   say_residual_history(report.accuracy, {{0, 1.0}, {7, 0.5}});
   say_error(report.accuracy, 0.125, tools::Exact::difference_equation, ", or so");
   report.run.workers = {2, 1, 3};
+  report.run.slices = {4, 5, 0};
   report.run.stopwatch.lap("setup");
   report.run.report.seconds["naps"] = 1.5;
   report.run.report.traffic.to_disk = 1024;
@@ -104,18 +105,20 @@ TEST_CASE("a report says the same to people and to programs, in the same order")
   const ordered_json j = as_json(report);
   CHECK(keys_in_order(j) == Names{"solver", "method", "problem_key", "silent", "spoken", "detail", "seconds",
                                   "solver_seconds", "naps", "seconds_per_nap", "scaled_residual",
-                                  "residual_history", "error", "workers", "bytes", "output", "reason"});
+                                  "residual_history", "error", "workers", "slices_of_ranks", "bytes",
+                                  "output", "reason"});
   CHECK(j["spoken"] == 3);
   CHECK(j["seconds_per_nap"] == 0.25);
   CHECK(j["residual_history"] == ordered_json{{0, 1.0}, {7, 0.5}});
   CHECK(j["workers"] == ordered_json{{"cpu", 2}, {"cuda", 1}, {"ranks", 3}});
+  CHECK(j["slices_of_ranks"] == ordered_json{4, 5, 0});
   CHECK(j["output"] == "u.npy");
 
   const std::string text = as_text(report);
   CHECK(labels(text) == Names{"problem", "method", "details", "workers", "seconds", "naps", "moved",
                               "residual", "error", "written", "result"});
   has(text, {"problem    none\n", "method     patience, 3 of them\n", "details    4.50 deep\n",
-             "workers    2 CPU, 1 CUDA, 3 ranks\n", "naps       7, 0.25 s each\n",
+             "workers    2 CPU, 1 CUDA, 3 ranks with 4 + 5 + 0 slices\n", "naps       7, 0.25 s each\n",
              "moved      1.0 KiB to disk\n", "residual   nan scaled, as it began\n",
              "error      1.25e-01 relative to the exact solution of the difference equation, or so\n",
              "written    u.npy\n", "result     solved!\n"});
@@ -193,5 +196,29 @@ TEST_CASE("all solvers: every shared line, in the same order") {
     CHECK(only(labels(text), shared) == shared);
     has(text, {"problem    u_xx + u_yy = f, model random: 17 x 15 unknowns (0.000255 million) in f64\n",
                "result     solved\n"});
+  }
+}
+
+TEST_CASE("ranks of one and of two cores: who has how much") {
+  const Words problem{"--model", "random", "--grid", "1023x255"};
+  for (const Words& solver : solvers) {
+    if (solver.back() == "wavefront") continue;  // for one rank
+    CAPTURE(line_of(solver));
+    const auto with_cores = [&](const char* cores) {
+      return solver + problem + Words{"--json", "--sweeps", "8", "--cpus", cores};
+    };
+    Words one = with_cores("1"), two = with_cores("2");
+    if (solver.front() == "poisson")  // no sweeps
+      for (Words* words : {&one, &two}) words->erase(words->end() - 4, words->end() - 2);
+    const Result result = run(on_ranks(1, one) + Words{":", "-np", "1"} + one_process(two));
+    CAPTURE(result.err);
+    REQUIRE(result.status == 0);
+    const ordered_json j = ordered_json::parse(result.out);
+    const Index first = j["slices_of_ranks"][0], second = j["slices_of_ranks"][1];
+    CHECK(first + second == 1023);
+    if (solver == solvers.front()) {  // by the number of workers, in whole slabs
+      CHECK(second > 1.4 * static_cast<double>(first));
+      CHECK(second < 2.8 * static_cast<double>(first));
+    }
   }
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "algorithms/common/iteration.hpp"
+#include "algorithms/common/set.hpp"
 #include "relaxation_solves.hpp"
 
 using namespace asterism;
@@ -405,7 +406,7 @@ TEST_CASE("sweeps end soon after a task has failed, on all ranks") {
   const relaxation::ResidualSums sums(runtime, stripes);
   const Tile<double> tile(runtime, 1, 1, runtime.ranks() - 1);
   const auto set_sums = [&](Index number) {
-    relaxation::set(runtime, sums.sums(0, number), [](Index, Index) { return sums::SquareSum{1, {}}; });
+    set(runtime, sums.sums(0, number), [](Index, Index) { return sums::SquareSum{1, {}}; });
   };
   Index calls = 0;
   const Steps steps{.load = [] {},

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "algorithms/common/set.hpp"
 #include "algorithms/common/speeds.hpp"
 #include "algorithms/relaxation/stripes/speeds.hpp"
 #include "algorithms/relaxation/stripes/room.hpp"
@@ -244,7 +245,7 @@ TEST_CASE("groups of tiles are waited for by one thread each") {
   Runtime runtime;
   std::vector<Tile<double>> tiles;
   for (int k = 0; k < 100; ++k)
-    relaxation::set(runtime, tiles.emplace_back(runtime, 1, 1), [](Index, Index) { return 0; });
+    set(runtime, tiles.emplace_back(runtime, 1, 1), [](Index, Index) { return 0; });
   std::vector<std::vector<const detail::TileBase*>> groups(3);
   for (std::size_t k = 0; k < tiles.size(); ++k) groups[k % 2].push_back(&tiles[k]);
   const std::vector<double> seconds = seconds_until_done(groups);

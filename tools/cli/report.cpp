@@ -28,8 +28,9 @@ nlohmann::ordered_json as_json(const Traffic& traffic) {
           {"between_ranks", traffic.between_ranks}};
 }
 
-std::string as_text(const Workers& workers) {
-  return fmt::format("{} CPU, {} CUDA, {}", workers.cpus, workers.gpus, counted(workers.ranks, "rank"));
+std::string as_text(const Workers& workers, const std::vector<Index>& slices) {
+  return fmt::format("{} CPU, {} CUDA, {}{}", workers.cpus, workers.gpus, counted(workers.ranks, "rank"),
+                     workers.ranks > 1 ? fmt::format(" with {} slices", fmt::join(slices, " + ")) : "");
 }
 
 std::string as_text(const Stopwatch& stopwatch) {
@@ -104,7 +105,7 @@ std::string as_text(const SolverReport& report) {
   const SolverRun& run = report.run;
   const std::string moved = as_text(run.report.traffic);
   return report.problem.text() + line_of("method", report.solver + report.choices.opening()) +
-         report.choices.text() + line_of("workers", as_text(run.workers)) +
+         report.choices.text() + line_of("workers", as_text(run.workers, run.slices)) +
          line_of("seconds", as_text(run.stopwatch)) + report.speed.text() +
          (moved.empty() ? "" : line_of("moved", moved)) + report.accuracy.text() +
          (report.output.empty() ? "" : line_of("written", written(report))) +
@@ -121,6 +122,7 @@ nlohmann::ordered_json as_json(const SolverReport& report) {
   j.update(report.speed.json());
   j.update(report.accuracy.json());
   j["workers"] = as_json(run.workers);
+  if (run.workers.ranks > 1) j["slices_of_ranks"] = run.slices;
   j["bytes"] = as_json(run.report.traffic);
   if (!report.output.empty() && run.has_result()) j["output"] = report.output.string();
   j["reason"] = to_string(run.report.reason);

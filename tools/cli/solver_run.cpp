@@ -15,12 +15,13 @@ Traffic traffic_of_all_ranks(const Runtime& runtime, const Traffic& mine) {
   return {bytes[0], bytes[1], bytes[2], bytes[3], bytes[4]};
 }
 
-void SolverRun::sum_up(const Runtime& runtime) {
+void SolverRun::sum_up(const Runtime& runtime, Index mine) {
   report.traffic = traffic_of_all_ranks(runtime, report.traffic);
   const Machine machine = runtime.machine();
   int counts[] = {machine.count(WorkerKind::cpu), machine.count(WorkerKind::cuda)};
   sum_over_ranks(runtime, counts, std::size(counts));
   workers = {counts[0], counts[1], runtime.ranks()};
+  slices = gather(runtime, mine);
 }
 
 void tell_replaced(const CommonOptions& options, const std::vector<std::filesystem::path>& inputs) {

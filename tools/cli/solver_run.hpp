@@ -49,12 +49,14 @@ struct SolverRun {
   Stopwatch stopwatch = {};
   Report report = {};
   Workers workers = {};
+  std::vector<Index> slices = {};  ///< along the slowest axis, that each rank had
 
   /// Whether there is a u that is worth keeping, if only to look at it.
   [[nodiscard]] bool has_result() const { return report.reason != Reason::not_finite; }
 
-  /// Takes traffic and workers of all ranks together. Collective.
-  void sum_up(const Runtime& runtime);
+  /// Takes traffic, workers and slices of all ranks together. Collective.
+  /// @param mine slices of this rank
+  void sum_up(const Runtime& runtime, Index mine);
 };
 
 /// Tells, on standard error, when the output is one of the inputs: that is allowed, as they stay open until

@@ -32,7 +32,7 @@ void solve_by(Runtime& runtime, const PoissonOptions& o, const StatedPoisson& st
     commit_output(runtime, writer);
     stopwatch.lap("write");
   }
-  outcome.run.sum_up(runtime);
+  outcome.run.sum_up(runtime, steps.slices());
 }
 
 int run(const CLI::App& app, const PoissonOptions& o) {

@@ -62,6 +62,9 @@ class PoissonSolve {
     });
   }
 
+  /// This rank's, of all problems of a batch.
+  [[nodiscard]] Index slices() const { return solver_.plane_count(); }
+
  private:
   using Access = typename HostView<T>::Access;
 

@@ -109,7 +109,7 @@ void solve_by(Runtime& runtime, const RelaxOptions& o, const StatedRelaxation& s
     commit_output(runtime, writer);
     run.stopwatch.lap("write");
   }
-  run.sum_up(runtime);
+  run.sum_up(runtime, u.count);
 }
 
 }  // namespace asterism::tools

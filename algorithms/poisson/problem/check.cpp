@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "../../../runtime/collectives.hpp"
+#include "../../common/set.hpp"
 
 namespace asterism::poisson {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "../../common/set.hpp"
 #include "singular_mean.hpp"
 
 namespace asterism::poisson {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "../../../codelets/grid/laplacian.hpp"
+#include "../../common/set.hpp"
 
 namespace asterism::poisson {
 namespace {

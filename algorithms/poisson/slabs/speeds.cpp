@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "../../common/one_per_rank.hpp"
+#include "../../common/set.hpp"
 #include "../../common/speeds.hpp"
 #include "partition.hpp"
 

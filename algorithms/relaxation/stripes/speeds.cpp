@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "../../common/set.hpp"
 #include "../../common/speeds.hpp"
 #include "arguments.hpp"
 #include "room.hpp"

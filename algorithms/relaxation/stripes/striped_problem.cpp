@@ -7,6 +7,7 @@
 
 #include "../../../runtime/error.hpp"
 #include "../../../runtime/collectives.hpp"
+#include "../../common/set.hpp"
 
 namespace asterism::relaxation {
 
