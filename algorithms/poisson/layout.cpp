@@ -46,7 +46,7 @@ Resources resources_for(const Machine& machine, const Grid& grid) {
 Mode choose_mode(const Resources& r) {
   // Without a disk main memory holds the whole grid in any case.
   const Index room = r.where == Where::cuda ? r.workers * r.capacity : r.capacity;
-  return !r.limited() || r.grid < room / 10 * 8 ? Mode::incore : Mode::streaming;
+  return !r.limited() || stays_in(r.grid, room) ? Mode::incore : Mode::streaming;
 }
 
 /// Planes in float64 of a slab's part of the interface systems: its ends, its prefix, its first unknown and the value before.

@@ -55,6 +55,9 @@ struct Layout {
   bool keeps_interface = false;      ///< whether its tiles have room of their own on the GPUs, beside the stream
 };
 
+/// Whether a grid of so many bytes can stay in a memory, whose rest is for what works on it.
+constexpr bool stays_in(Index bytes, Index memory) { return bytes < memory / 10 * 8; }
+
 /// Sizes and mode from those of grid and memories. `args.planes_at_once` is chosen here.
 /// @throw Error: the slabs asked for cannot be, or not even two (one, where there is but one) and their working memory fit.
 template <class T>

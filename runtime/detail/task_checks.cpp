@@ -11,12 +11,6 @@
 namespace asterism::detail {
 namespace {
 
-#ifdef ASTERISM_WITH_CUDA
-constexpr bool built_with_cuda = true;
-#else
-constexpr bool built_with_cuda = false;
-#endif
-
 /// "port 2", "port 2, tile 17"
 std::string place(const TaskTiles::Entry& entry) {
   return fmt::format("port {}", entry.port) + (entry.place < 0 ? "" : fmt::format(", tile {}", entry.place));

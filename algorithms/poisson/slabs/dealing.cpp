@@ -18,19 +18,17 @@ constexpr Index unknowns_worth_measuring = Index{1} << 22;
 bool has_room(const Runtime& runtime, const Grid& grid, const Layout& layout, const Partition& slabs,
               std::size_t element_bytes) {
   const Machine machine = runtime.machine();
-  const double plane = static_cast<double>(grid.columns()) * static_cast<double>(element_bytes);
-  const auto bytes = [&](Index planes) { return static_cast<double>(planes) * plane; };
+  const Index plane = grid.columns() * static_cast<Index>(element_bytes);
   const std::size_t disk = machine.capacity(MemoryKind::disk), limit = runtime.options().cpu_memory;
-  const auto room = static_cast<double>(disk > 0 ? disk : limit > 0 ? limit : physical_memory());
-  if (bytes(slabs.elements_of(runtime.rank()).count()) > room) return false;
+  const auto room = static_cast<Index>(disk > 0 ? disk : limit > 0 ? limit : physical_memory());
+  if (slabs.elements_of(runtime.rank()).count() * plane > room) return false;
   if (layout.where != Where::cuda || layout.mode == Mode::streaming) return true;
   std::vector<Index> planes(static_cast<std::size_t>(layout.lanes), 0);
   const Partition::Range mine = slabs.parts_of(runtime.rank());
   for (Index part = mine.first; part < mine.end; ++part)
     planes[static_cast<std::size_t>(slabs[part].worker)] += slabs[part].size;
-  constexpr double share_of_grid = 0.8;  // of the memory: as choose_layout has it
-  return bytes(*std::max_element(planes.begin(), planes.end())) <
-         share_of_grid * static_cast<double>(machine.capacity(MemoryKind::gpu));
+  return stays_in(*std::max_element(planes.begin(), planes.end()) * plane,
+                  static_cast<Index>(machine.capacity(MemoryKind::gpu)));
 }
 
 }  // namespace
