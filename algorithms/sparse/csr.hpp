@@ -1,0 +1,28 @@
+/// \file
+/// Sparse matrices in main memory, as files, generators and users give them.
+#pragma once
+
+#include <vector>
+
+#include "../../runtime/ports.hpp"
+
+namespace asterism::sparse {
+
+/// Consecutive rows of a sparse matrix, compressed (CSR): all of its rows, or those that a rank has.
+///
+/// Row i of the matrix, first_row <= i < first_row + rows(), has the entries row_begin[i - first_row] to
+/// row_begin[i - first_row + 1], in ascending order of their columns, none of them twice. Indices begin at 0.
+template <class T>
+struct Csr {
+  Index first_row = 0;   ///< of those that are here
+  Index total_rows = 0;  ///< of the whole matrix
+  Index cols = 0;
+  std::vector<Index> row_begin = {0};  ///< rows() + 1 numbers; the first is 0
+  std::vector<Index> columns;          ///< of each entry
+  std::vector<T> values;               ///< of each entry
+
+  [[nodiscard]] Index rows() const { return static_cast<Index>(row_begin.size()) - 1; }
+  [[nodiscard]] Index entries() const { return row_begin.back(); }
+};
+
+}  // namespace asterism::sparse
