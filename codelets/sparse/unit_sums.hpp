@@ -1,0 +1,57 @@
+/// \file
+/// Sums over units on a CPU.
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include "../sums/sums.hpp"
+#include "row_products.hpp"
+#include "units.hpp"
+
+namespace asterism::sparse::cpu {
+
+/// Calls body(first, end) for the chunks of a unit's rows.
+template <class Body>
+void for_each_chunk(Index unit, Index unit_rows, Index rows, Body body) {
+  const Index end = std::min(rows, (unit + 1) * unit_rows);
+  for (Index first = unit * unit_rows; first < end; first += chunk_rows)
+    body(first, std::min(first + chunk_rows, end));
+}
+
+/// Calls body(first, end) for all chunks of a block, unit by unit.
+template <class Body>
+void for_each_chunk(Index unit_rows, Index rows, Body body) {
+  for (Index u = 0; u < units_of(rows, unit_rows); ++u) for_each_chunk(u, unit_rows, rows, body);
+}
+
+/// sums[u] = the sum of part(first, end) over the chunks of unit u, for all units of a block.
+template <class Part>
+void sum_units(Index unit_rows, Index rows, double* sums, Part part) {
+  for (Index u = 0; u < units_of(rows, unit_rows); ++u) {
+    double sum = 0;
+    for_each_chunk(u, unit_rows, rows, [&](Index first, Index end) { sum += part(first, end); });
+    sums[u] = sum;
+  }
+}
+
+/// The sum of a[i] b[i] for i from `first` to `end`.
+template <class T>
+double dot(const T* a, const T* b, Index first, Index end) {
+  return sums::cpu::sum_of(end - first, [&](Index i) {
+    return static_cast<double>(a[first + i]) * static_cast<double>(b[first + i]);
+  });
+}
+
+/// What the units of all blocks add up to.
+inline double total(const Many<In<double>>& blocks) {
+  std::array<double, static_cast<std::size_t>(most_units)> all;
+  Index count = 0;
+  for (const In<double>& block : blocks) {
+    std::copy_n(block.data, block.cols, all.data() + count);
+    count += block.cols;
+  }
+  return sums::cpu::sum_of(count, [&](Index u) { return all[static_cast<std::size_t>(u)]; });
+}
+
+}  // namespace asterism::sparse::cpu

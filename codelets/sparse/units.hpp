@@ -1,0 +1,27 @@
+/// \file
+/// How dot products are added up: in units, consecutive rows whose number follows from n alone. A block has whole units. A
+/// product's sum over a unit is formed in one way, and the sums of all units are added in one way, so that it has the same
+/// bits in every division into blocks; on GPUs other ones than on cores.
+#pragma once
+
+#include "../../runtime/codelet.hpp"
+
+namespace asterism::sparse {
+
+/// At most so many units are all rows.
+inline constexpr Index most_units = 1024;
+
+/// At most so many blocks: what a GPU's kernel is told of all of them travels with its launch.
+inline constexpr Index most_blocks = 256;
+
+/// Rows of a unit, of n in all; the last unit may be shorter.
+constexpr Index unit_rows(Index n) {
+  constexpr Index least = 256;
+  const Index even = (n + most_units - 1) / most_units, whole = (even + 31) / 32 * 32;
+  return whole < least ? least : whole;
+}
+
+/// Units of so many rows.
+constexpr Index units_of(Index rows, Index unit) { return (rows + unit - 1) / unit; }
+
+}  // namespace asterism::sparse
