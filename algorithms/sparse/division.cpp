@@ -1,0 +1,101 @@
+#include "division.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "../../runtime/collectives.hpp"
+#include "../../runtime/error.hpp"
+
+namespace asterism::sparse {
+namespace {
+
+/// Entries below which a block is not worth a task of its own: on a core some 50 microseconds of work, on a GPU a
+/// millisecond's, as a GPU that is alone makes many iterations in one task.
+constexpr Index least_entries_of_core = 100'000, least_entries_of_gpu = 20'000'000;
+
+/// Most entries of a block: 32-bit numbers count them, with some padding.
+constexpr Index most_entries = std::numeric_limits<std::int32_t>::max() / 2;
+
+/// The workers of a rank that take part.
+std::vector<Candidate> chosen_workers(const std::vector<Candidate>& all, int rank, Workers workers) {
+  std::vector<Candidate> mine;
+  const bool has_gpu = std::ranges::any_of(all, [&](const Candidate& w) { return w.rank == rank && w.where == Where::cuda; });
+  for (const Candidate& worker : all)
+    if (worker.rank == rank && (workers == Workers::all || !has_gpu || worker.where == Where::cuda)) mine.push_back(worker);
+  return mine;
+}
+
+/// How many of a rank's workers get a block.
+std::size_t blocks_of(const std::vector<Candidate>& workers, Index entries, Index units) {
+  const Index least = workers.front().where == Where::cuda ? least_entries_of_gpu : least_entries_of_core;
+  const Index most = std::min(units, std::max<Index>(entries / least, 1));
+  return static_cast<std::size_t>(std::min<Index>(most, static_cast<Index>(workers.size())));
+}
+
+void require_whole_units(Index n, Index unit, const std::vector<std::pair<Index, Index>>& ranges) {
+  Index next = 0;
+  for (std::size_t r = 0; r < ranges.size(); ++r) {
+    const auto [first, end] = ranges[r];
+    if (first != next || (end != n && end % unit != 0))
+      throw Error(fmt::format("rank {} has the rows from {} to {} of {}: they must begin at {}, where those of the rank "
+                              "before end, and end at a multiple of {} or at {}",
+                              r, first, end, n, next, unit, n));
+    next = end;
+  }
+  if (next != n) throw Error(fmt::format("the ranks have {} of {} rows together", next, n));
+}
+
+}  // namespace
+
+std::pair<Index, Index> rows_of_rank(Index n, int rank, int ranks) {
+  const Index unit = unit_rows(n), units = units_of(n, unit);
+  const auto bound = [&](Index r) { return std::min(n, units * r / ranks * unit); };
+  return {bound(rank), bound(rank + 1)};
+}
+
+Partition divide(const Runtime& runtime, Index n, Index first, const std::vector<Index>& entries, Workers workers) {
+  struct Range {
+    Index first, end;
+  };
+  const Index unit = unit_rows(n), rows = static_cast<Index>(entries.size());
+  std::vector<std::pair<Index, Index>> ranges;
+  for (const Range& range : gather(runtime, Range{first, first + rows})) ranges.emplace_back(range.first, range.end);
+  require_whole_units(n, unit, ranges);
+
+  std::vector<Index> mine(static_cast<std::size_t>(units_of(rows, unit)));
+  for (Index i = 0; i < rows; ++i) mine[static_cast<std::size_t>(i / unit)] += entries[static_cast<std::size_t>(i)];
+  const std::vector<Index> costs = gather_lists(runtime, mine);
+
+  const std::vector<Candidate> all = all_workers(runtime);
+  std::vector<Part> parts;
+  auto cost = costs.begin();
+  for (int rank = 0; rank < runtime.ranks(); ++rank) {
+    const auto [begin, end] = ranges[static_cast<std::size_t>(rank)];
+    const Index units = units_of(end - begin, unit);
+    if (units == 0) continue;
+    std::vector<Index> before{0};
+    for (Index u = 0; u < units; ++u) before.push_back(before.back() + *cost++);
+    std::vector<Candidate> its = chosen_workers(all, rank, workers);
+    its.resize(blocks_of(its, before.back(), units));
+    // Blocks beyond what 32-bit numbers count: several for each worker.
+    const Index repeats = before.back() / static_cast<Index>(its.size()) / most_entries + 1;
+    std::vector<double> weights;
+    for (const Candidate& worker : its)
+      for (Index k = 0; k < repeats; ++k) weights.push_back(speed_of(worker));
+    const std::vector<Index> bounds = bounds_by_cost(before, weights);
+    for (std::size_t b = 0; b + 1 < bounds.size(); ++b) {
+      const Index from = begin + bounds[b] * unit, to = std::min(end, begin + bounds[b + 1] * unit);
+      const Candidate& worker = its[b / static_cast<std::size_t>(repeats)];
+      if (from < to) parts.push_back({from, to - from, rank, worker.where, worker.worker, worker.alone});
+    }
+  }
+  if (static_cast<Index>(parts.size()) > most_blocks)
+    throw Error(fmt::format("{} workers would get a block of rows each: at most {} can; use fewer (--cpus)", parts.size(),
+                            most_blocks));
+  return Partition(std::move(parts));
+}
+
+}  // namespace asterism::sparse
