@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "codelets/wavefront/schedule.hpp"
+#include "codelets/wavefront/sweeps.hpp"
 
 namespace asterism::test {
 
