@@ -12,7 +12,6 @@
 #include "../../support/child.hpp"
 #include "../../support/skip.hpp"
 #include "runtime/codelet.hpp"
-#include "runtime/collectives.hpp"
 #include "start_and_copy.hpp"
 
 using namespace asterism;
