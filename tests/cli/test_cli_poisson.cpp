@@ -23,17 +23,6 @@ Equation dirichlet(const std::vector<double>& lengths) {
   return equation;
 }
 
-double difference(const fs::path& a, const fs::path& b) {
-  const Array left = read_array(a), right = read_array(b);
-  REQUIRE(left.shape == right.shape);
-  double difference2 = 0, norm2 = 0;
-  for (std::size_t i = 0; i < left.values.size(); ++i) {
-    difference2 += (left.values[i] - right.values[i]) * (left.values[i] - right.values[i]);
-    norm2 += left.values[i] * left.values[i];
-  }
-  return std::sqrt(difference2 / norm2);
-}
-
 }  // namespace
 
 TEST_CASE("a residual beyond rounding is not called solved, and u is written all the same") {

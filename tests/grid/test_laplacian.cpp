@@ -1,5 +1,4 @@
-// The operator with all its conditions, model problems, residual, moments and norm, against their definitions
-// in long double.
+// The operator with all its conditions: residual, norm and moments against their definitions in long double.
 
 #include "codelets/grid/laplacian.hpp"
 
@@ -8,87 +7,18 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "../support/grid.hpp"
-#include "../support/square_sums.hpp"
 #include "../support/worst.hpp"
-
-#ifdef ASTERISM_WITH_CUDA
-#include "../support/tiles.hpp"
-#endif
+#include "model_grids.hpp"
 
 using namespace asterism;
 using namespace asterism::grid;
 using namespace asterism::test;
 
 namespace {
-
-using Sums = std::array<double, residual_sums>;
-
-template <class T>
-Matrix<T> rhs_of(const Grid& grid, Model model, Index height) {
-  Matrix<T> f(grid.m(), grid.plane());
-  for_slabs(grid, height, [&](Index first, Index planes) {
-    cpu::model_rhs<T>(grid.problem(model), first, grid.rows.in(first, planes), f.out(first, planes));
-  });
-  CHECK(f.guarded());
-  return f;
-}
-
-/// The sine model's factors by their definition.
-Reals plain_sines(const PlainAxis& axis) {
-  Reals factors;
-  for (const Real position : axis.position) {
-    const Real xi = position / static_cast<Real>(axis.axis.length);
-    const bool lower = axis.axis.lower == Condition::neumann, upper = axis.axis.upper == Condition::neumann;
-    factors.push_back(inert(axis.axis) ? 1
-                      : lower && upper ? std::cos(2 * pi * xi)
-                      : lower          ? std::cos(1.5L * pi * xi)
-                      : upper          ? std::sin(1.5L * pi * xi)
-                                       : std::sin(2 * pi * xi));
-  }
-  return factors;
-}
-
-template <class T>
-Matrix<T> solution_of(const Grid& grid, Model model) {
-  const ModelProblem problem = grid.problem(model);
-  const Reals z = plain_sines(grid.slow), y = plain_sines(grid.y), x = plain_sines(grid.x);
-  return Matrix<T>(grid.m(), grid.plane()).fill([&](Index i, Index j) {
-    const auto at = [](const Reals& factors, Index k) { return factors[static_cast<std::size_t>(k)]; };
-    return model == Model::random ? random_solution(problem, i, j)
-                                  : at(z, i) * at(y, j / grid.a.x.n) * at(x, j % grid.a.x.n);
-  });
-}
-
-SlabProblem slab_of(const Grid& grid, Model model, Index first_row = 0, bool known = true) {
-  return {grid.problem(model), first_row, known};
-}
-
-/// The plane of u that `residual` wants beside a slab: i = -1 ... m.
-template <class T>
-Matrix<T> plane_beside(const Grid& grid, const Matrix<T>& u, Index i) {
-  const bool inside = i >= 0 && i < grid.m();
-  const Index wrapped = (i + grid.m()) % grid.m();
-  return Matrix<T>(1, u.cols()).fill([&](Index, Index j) {
-    return inside || grid.slow.axis.periodic() ? u(wrapped, j) : T{0};
-  });
-}
-
-/// The sums over the planes of a slab.
-template <class T>
-Sums residual_of(const Grid& grid, const SlabProblem& slab, const Matrix<T>& u, const Matrix<T>& f,
-                 Index planes) {
-  const Index first = slab.first_row;
-  const Matrix<T> before = plane_beside(grid, u, first - 1), after = plane_beside(grid, u, first + planes);
-  SquareSums<residual_sums> sums;
-  cpu::residual<T>(slab, u.in(first, planes), before.in(), after.in(), f.in(first, planes),
-                   grid.rows.in(first, planes), sums.out());
-  Sums result;
-  for (Index s = 0; s < residual_sums; ++s) result[static_cast<std::size_t>(s)] = sums[s];
-  return result;
-}
 
 /// The sums over a whole grid, node by node.
 template <class T>
@@ -126,55 +56,6 @@ void check_sums(const Grid& grid, Model model, const Matrix<T>& u, const Matrix<
 
 }  // namespace
 
-TEST_CASE("sin(pi x) and cos(pi x) are exact where they can be and accurate elsewhere") {
-  for (const double x : {0.0, 1.0, -1.0, 2.0, 1e9, -3.0}) {
-    CHECK(sin_pi(x) == 0.0);
-    CHECK(cos_pi(x + 0.5) == 0.0);
-  }
-  CHECK(sin_pi(0.5) == 1.0);
-  CHECK(sin_pi(-0.5) == -1.0);
-  CHECK(sin_pi(1.5) == -1.0);
-  CHECK(cos_pi(0.0) == 1.0);
-  CHECK(cos_pi(-1.0) == -1.0);
-  CHECK(cos_pi(2.0) == 1.0);
-  for (double x = -4.0; x < 4.0; x += 0.0137) {
-    const Real sine = std::sin(pi * static_cast<Real>(x)), cosine = std::cos(pi * static_cast<Real>(x));
-    CHECK(std::abs(static_cast<Real>(sin_pi(x)) - sine) <= 4e-16L * std::abs(sine) + 2e-18L);
-    CHECK(std::abs(static_cast<Real>(cos_pi(x)) - cosine) <= 4e-16L * std::abs(cosine) + 2e-18L);
-  }
-}
-
-TEST_CASE("the random solution is uniform, exact in float32 and different at every node") {
-  const Axis axis{100, 1.0, Condition::dirichlet, Condition::dirichlet, Centering::node};
-  ModelProblem problem{Model::random, 42, axis, {axis, axis, 0.0}};
-  double sum = 0, square = 0;
-  std::array<int, 16> counts{};
-  std::vector<double> first_plane;
-  for (Index i = 0; i < 100; ++i)
-    for (Index j = 0; j < 10'000; ++j) {
-      const double u = random_solution(problem, i, j);
-      if (!(std::abs(u) < 1.0) || static_cast<double>(static_cast<float>(u)) != u) FAIL("bad value " << u);
-      sum += u;
-      square += u * u;
-      ++counts[static_cast<std::size_t>((u + 1.0) * 8.0)];
-    }
-  CHECK(std::abs(sum / 1e6) < 4 * std::sqrt(1.0 / 3.0) / 1e3);
-  CHECK(square / 1e6 == doctest::Approx(1.0 / 3.0).epsilon(5e-3));
-  for (const int count : counts) CHECK(count == doctest::Approx(62'500).epsilon(0.02));
-
-  CHECK(random_solution(problem, -1, 7) == 0.0);
-  CHECK(random_solution(problem, 100, 7) == 0.0);
-  ModelProblem other = problem;
-  other.seed = 43;
-  CHECK(random_solution(other, 3, 4) != random_solution(problem, 3, 4));
-  // Nodes are told apart beyond 2^32 of them.
-  CHECK(random_solution(problem, 0, 5) != random_solution(problem, 0, 5 + (Index{1} << 32)));
-
-  problem.slow.lower = problem.slow.upper = Condition::periodic;
-  CHECK(random_solution(problem, -1, 7) == random_solution(problem, 99, 7));
-  CHECK(random_solution(problem, 100, 7) == random_solution(problem, 0, 7));
-}
-
 TEST_CASE("the table and coordinates say the same of equal spacings") {
   for (const Index n : {1, 2, 5})
     for (const Axis& axis : all_axes(n, 1.25)) {
@@ -186,54 +67,6 @@ TEST_CASE("the table and coordinates say the same of equal spacings") {
         CHECK(std::abs(table.position[i] - coordinates.position[i]) <= 1e-18L);
       }
     }
-}
-
-TEST_CASE_TEMPLATE("random right-hand sides are the dense matrix times the solution, however the grid is cut",
-                   T, float, double) {
-  constexpr Real epsilon = std::numeric_limits<T>::epsilon();
-  const auto check = [&](const Grid& grid) {
-    const Matrix<double> u = solution_of<double>(grid, Model::random);
-    for (const Index height : slab_heights(grid)) {
-      const Matrix<T> f = rhs_of<T>(grid, Model::random, height);
-      bool right = true;
-      for (Index i = 0; i < f.rows(); ++i)
-        for (Index j = 0; j < f.cols(); ++j) {
-          Real size = 0;
-          const Real exact = grid.apply(u, i, j, &size);
-          right = right &&
-                  std::abs(static_cast<Real>(f(i, j)) - exact) <= epsilon * std::abs(exact) + 2e-15L * size;
-        }
-      CHECK(right);
-    }
-  };
-  for_all_grids(check);
-}
-
-TEST_CASE_TEMPLATE("sine right-hand sides are the differential operator's, however the grid is cut", T, float,
-                   double) {
-  constexpr Real epsilon = std::numeric_limits<T>::epsilon();
-  const auto check = [&](const Grid& grid) {
-    const Matrix<Real> u = solution_of<Real>(grid, Model::sine);
-    const auto kappa = [](const Axis& axis) {
-      return inert(axis) ? 0.0L
-                         : (axis.lower == axis.upper ? 2.0L : 1.5L) * pi / static_cast<Real>(axis.length);
-    };
-    const Real kappa_z = kappa(grid.slow.axis), kappa_y = kappa(grid.a.y), kappa_x = kappa(grid.a.x);
-    const Real scale =
-        static_cast<Real>(grid.a.lambda) - kappa_z * kappa_z - kappa_y * kappa_y - kappa_x * kappa_x;
-    for (const Index height : slab_heights(grid)) {
-      const Matrix<T> f = rhs_of<T>(grid, Model::sine, height);
-      bool right = true;
-      for (Index i = 0; i < f.rows(); ++i)
-        for (Index j = 0; j < f.cols(); ++j) {
-          const Real exact = scale * u(i, j);
-          right = right && std::abs(static_cast<Real>(f(i, j)) - exact) <=
-                               epsilon * std::abs(exact) + 3e-15L * std::abs(scale);
-        }
-      CHECK(right);
-    }
-  };
-  for_all_grids(check);
 }
 
 TEST_CASE_TEMPLATE("sums agree with those taken node by node, and slabs add up to the whole", T, float,
@@ -284,69 +117,6 @@ TEST_CASE("sums by hand") {
   CHECK(uniform(3, 3) == Sums{4 * 4.0 + 4 * 1.0, 0.0, 9.0, 0.0, 0.0});
 }
 
-TEST_CASE_TEMPLATE("the known solution solves its problem", T, float, double) {
-  const double epsilon = std::numeric_limits<T>::epsilon();
-  for (const Grid& grid : some_grids()) {
-    const Matrix<T> u = solution_of<T>(grid, Model::random), f = rhs_of<T>(grid, Model::random, grid.m());
-    const Sums sums = residual_of(grid, slab_of(grid, Model::random), u, f, grid.m());
-    CHECK(sums[residual2] <= epsilon * epsilon * sums[rhs2]);
-    CHECK(sums[error2] == 0.0);
-    CHECK(sums[known2] == sums[solution2]);
-  }
-  // Differences are of second order: the residual of the sine model's exact solution is (kappa h)^2 / 12 of
-  // f.
-  const Axis axis{127, 2.0, Condition::dirichlet, Condition::dirichlet, Centering::node};
-  const Grid grid(plain(axis), {no_axis, axis, 0.0});
-  const Matrix<T> u = solution_of<T>(grid, Model::sine);
-  const Sums sums = residual_of(grid, slab_of(grid, Model::sine), u, rhs_of<T>(grid, Model::sine, 127), 127);
-  CHECK(std::sqrt(sums[residual2] / sums[rhs2]) ==
-        doctest::Approx(static_cast<double>(pi * pi) / (12 * 64 * 64)).epsilon(5e-3));
-  CHECK(sums[error2] <= epsilon * epsilon * sums[known2]);
-}
-
-TEST_CASE(
-    "the sine model's solution satisfies the difference equation to second order, whatever the conditions") {
-  // The largest residual away from the ends, over the largest f.
-  const auto residual_at = [](const Axis& slow, const Axis& y, const Axis& x, bool stretch) {
-    const Grid grid(stretch ? stretched(slow) : plain(slow), {y, x, -1.0});
-    const Matrix<double> u = solution_of<double>(grid, Model::sine), f = rhs_of<double>(grid, Model::sine, 3);
-    Worst worst, largest;
-    const auto inside = [](const Axis& axis, Index i) { return axis.n == 1 || (i > 0 && i < axis.n - 1); };
-    for (Index i = 0; i < grid.m(); ++i)
-      for (Index j = 0; j < grid.plane(); ++j) {
-        largest.take_in(f(i, j));
-        if (inside(slow, i) && inside(y, j / x.n) && inside(x, j % x.n))
-          worst.take_in(static_cast<Real>(f(i, j)) - grid.apply(u, i, j));
-      }
-    CHECK(residual_of(grid, slab_of(grid, Model::sine), u, f, grid.m())[error2] <= 1e-28);
-    return static_cast<double>(worst.value() / largest.value());
-  };
-  // Axes of 16 or so and twice as many cells.
-  const auto refined = [](Axis axis) {
-    axis.n += axis.cells();
-    return axis;
-  };
-  const Axis y{6, 1.5, Condition::neumann, Condition::dirichlet, Centering::cell};
-  for (const Axis& slow : all_axes(16, 1.0))
-    for (const Axis& x : all_axes(16, 1.5)) {
-      const double ratio =
-          residual_at(slow, no_axis, x, false) / residual_at(refined(slow), no_axis, refined(x), false);
-      CHECK(ratio > 3.5);
-      CHECK(ratio < 4.5);
-    }
-  for (const Axis& axis : all_axes(12, 1.0)) {
-    const double ratio =
-        residual_at(axis, y, axis, false) / residual_at(refined(axis), refined(y), refined(axis), false);
-    CHECK(ratio > 3.2);
-    CHECK(ratio < 4.8);
-  }
-  // Nodes of a smooth map are equally spaced to second order, so that order stays.
-  const Axis slow{63, 1.0, Condition::dirichlet, Condition::neumann, Centering::node};
-  const double ratio = residual_at(slow, no_axis, refined(y), true) /
-                       residual_at(refined(slow), no_axis, refined(refined(y)), true);
-  CHECK(ratio > 3.5);
-  CHECK(ratio < 4.5);
-}
 TEST_CASE("the norm is that of the dense Laplacian, and lambda's") {
   const auto check = [](Grid grid) {
     const Matrix<Real> dz = grid.slow.matrix(), dy = grid.y.matrix(), dx = grid.x.matrix();
@@ -452,29 +222,6 @@ TEST_CASE_TEMPLATE("a NaN anywhere ends in the sums", T, float, double) {
 
 #ifdef ASTERISM_WITH_CUDA
 
-namespace {
-
-const Hints on_gpu{.where = Where::cuda};
-
-}  // namespace
-
-TEST_CASE_TEMPLATE("gpu: right-hand sides", T, float, double) {
-  Runtime runtime;
-  for_gpu_grids([&](const Grid& grid) {
-    for (const Model model : {Model::sine, Model::random})
-      for (const auto& [first, planes] : gpu_slabs(grid)) {
-        const Tile<T> f(runtime, planes, grid.plane());
-        const Tile<double> axis = upload(runtime, planes_of(grid.rows, first, planes));
-        grid::codelets::model_rhs<T>({grid.problem(model), first}, axis, f, on_gpu);
-        runtime.wait();
-        const Matrix<T> expected = rhs_of<T>(grid, model, grid.m());
-        const double worst = compare(download(f), planes_of(expected, first, planes)).first;
-        // Three sines of up to 2 ulp each on the device, and their product with the eigenvalue.
-        CHECK(worst <= 8.0 * std::numeric_limits<T>::epsilon() * compare(expected, expected).second);
-      }
-  });
-}
-
 TEST_CASE_TEMPLATE("gpu: residual sums", T, float, double) {
   Runtime runtime;
   for_gpu_grids([&](const Grid& grid) {
@@ -492,7 +239,15 @@ TEST_CASE_TEMPLATE("gpu: residual sums", T, float, double) {
           const SlabProblem slab = slab_of(grid, model, first, known);
           const Tile<sums::SquareSum> sums(runtime, 1, residual_sums), again(runtime, 1, residual_sums);
           for (const Tile<sums::SquareSum>* result : {&sums, &again})
-            grid::codelets::residual<T>(slab, {.u = u_tile, .before = before, .after = after, .f = f_tile, .axis = axis, .sums = *result, .work = work}, on_gpu);
+            grid::codelets::residual<T>(slab,
+                                        {.u = u_tile,
+                                         .before = before,
+                                         .after = after,
+                                         .f = f_tile,
+                                         .axis = axis,
+                                         .sums = *result,
+                                         .work = work},
+                                        on_gpu);
           runtime.wait();
           const Sums expected = residual_of(grid, slab, u, f, planes);
           const HostView<sums::SquareSum> made(sums, HostView<sums::SquareSum>::Access::read),

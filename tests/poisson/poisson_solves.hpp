@@ -9,12 +9,11 @@
 #include <functional>
 #include <limits>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "../support/skip.hpp"
 #include "algorithms/poisson/solver.hpp"
-#include "runtime/collectives.hpp"
+#include "poisson_problems.hpp"
 
 namespace asterism::test {
 
@@ -37,6 +36,28 @@ struct Solved {
   Index first_plane = 0;
   std::vector<T> u;
 };
+
+/// f by its value at (plane of the whole batch, column).
+template <class T>
+auto from_values(const std::function<double(Index, Index)>& value) {
+  return [value](const poisson::SlabbedProblem<T>& solver, Index c, Tile<T>& f) {
+    const HostView<T> view(f, HostView<T>::Access::write);
+    for (Index i = 0; i < view.rows(); ++i)
+      for (Index j = 0; j < view.cols(); ++j) view(i, j) = static_cast<T>(value(solver.first_plane(c) + i, j));
+  };
+}
+
+/// ||a - b||_2 / ||b||_2, where a holds numbers of b from `first` on.
+template <class A, class B>
+double distance(const std::vector<A>& a, const std::vector<B>& b, Index first = 0) {
+  double difference = 0, norm = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double other = b[static_cast<std::size_t>(first) + i];
+    difference += (static_cast<double>(a[i]) - other) * (static_cast<double>(a[i]) - other);
+    norm += other * other;
+  }
+  return a.empty() ? 0 : std::sqrt(difference / norm);
+}
 
 /// Calls body(slab, its tile, its place in this rank's planes) for this rank's slabs.
 template <class T, class Body>
@@ -81,45 +102,6 @@ Solved<T> solve_model(Runtime& runtime, const poisson::Problem& problem, grid::M
       runtime, problem, settings,
       [&](const poisson::SlabbedProblem<T>& solver, Index c, Tile<T>& f) { solver.fill(c, f, known); },
       known);
-}
-
-/// The conditions that both ends of an axis can have.
-const poisson::Ends all_ends[] = {
-    {{poisson::Condition::dirichlet}, {poisson::Condition::dirichlet}},
-    {{poisson::Condition::dirichlet}, {poisson::Condition::neumann}},
-    {{poisson::Condition::neumann}, {poisson::Condition::dirichlet}},
-    {{poisson::Condition::neumann}, {poisson::Condition::neumann}},
-    {{poisson::Condition::periodic}, {poisson::Condition::periodic}},
-};
-
-inline std::string letters(const std::vector<poisson::Ends>& ends) {
-  std::string text;
-  for (const poisson::Ends& e : ends)
-    for (const poisson::Condition c : {e.lower.condition, e.upper.condition})
-      text += "DNP"[static_cast<int>(c)];
-  return text;
-}
-
-/// Every combination of conditions on the axes of `shape`, on both kinds of grid.
-inline std::vector<poisson::Problem> all_combinations(const std::vector<Index>& shape) {
-  std::vector<poisson::Problem> problems;
-  const std::size_t axes = shape.size();
-  for (std::size_t combination = 0; combination < (axes == 2 ? 25 : 125); ++combination)
-    for (const poisson::Centering centering : {poisson::Centering::node, poisson::Centering::cell}) {
-      poisson::Problem problem{.shape = shape, .centering = centering};
-      for (std::size_t a = 0, rest = combination; a < axes; ++a, rest /= 5)
-        problem.ends.push_back(all_ends[rest % 5]);
-      const double lengths[] = {1.3, 0.9, 1.7};
-      problem.lengths.assign(lengths, lengths + axes);
-      problems.push_back(problem);
-    }
-  return problems;
-}
-
-inline std::string description(const poisson::Problem& problem) {
-  return poisson::to_string(problem.shape) +
-         (problem.centering == poisson::Centering::node ? " nodes " : " cells ") + letters(problem.ends) +
-         (problem.coordinates.empty() ? "" : " stretched") + " lambda " + std::to_string(problem.lambda);
 }
 
 /// Tiles that are not those of the solver's own cut: said what is given and what is wanted, before any task.

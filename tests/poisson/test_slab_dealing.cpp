@@ -13,6 +13,7 @@
 #include "algorithms/poisson/slabs/dealing.hpp"
 #include "algorithms/poisson/slabs/speeds.hpp"
 #include "poisson_solves.hpp"
+#include "runtime/collectives.hpp"
 
 using namespace asterism;
 using namespace asterism::test;

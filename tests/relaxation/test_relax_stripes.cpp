@@ -10,8 +10,16 @@
 #include <utility>
 #include <vector>
 
+#include "../support/matrix.hpp"
 #include "../support/square_sums.hpp"
+#include "codelets/relaxation/sweeps.hpp"
+#include "plain_sweeps.hpp"
+#include "stripe_work.hpp"
 #include "stripes.hpp"
+
+#ifdef ASTERISM_WITH_CUDA
+#include "stripes_on_gpu.hpp"
+#endif
 
 using namespace asterism;
 using namespace asterism::relaxation;
@@ -143,7 +151,8 @@ TEST_CASE_TEMPLATE("sums of squares: residual, solution, source", T, float, doub
           std::array<Real, residual_parts> total{};
           for (const Part<T>& part : stripes.parts()) {
             SquareSums<residual_parts> sums;
-            cpu::stripe_residual<T>({part.stripe, grid.a.along_y, grid.a.along_x, has_source}, residual_ports(part, sums.out()));
+            cpu::stripe_residual<T>({part.stripe, grid.a.along_y, grid.a.along_x, has_source},
+                                    residual_ports(part, sums.out()));
             for (Index s = 0; s < residual_parts; ++s) total[static_cast<std::size_t>(s)] += sums[s];
           }
           for (std::size_t s = 0; s < total.size(); ++s) {
@@ -185,9 +194,17 @@ TEST_CASE_TEMPLATE("gpu: stripes are filled, shown to neighbours and stored", T,
         const Part<T> expected = filled(grid, stripe, has_source);
         const PartTiles<T> tiles(runtime, Part<T>(stripe, has_source));
         const Given<T> given(grid, stripe, has_source);
-        relaxation::codelets::fill_stripe<T>(
-            {stripe, grid.a.diagonal, has_source}, {.f = upload(runtime, given.f), .initial = upload(runtime, given.initial), .frame_rows = upload(runtime, given.frame_rows), .frame_columns = upload(runtime, given.frame_columns), .u = tiles.u, .other = tiles.other, .g = tiles.g}, on_gpu);
-        relaxation::codelets::copy_edges<T>(stripe, {.tile = tiles.u, .top = tiles.top, .bottom = tiles.bottom}, on_gpu);
+        relaxation::codelets::fill_stripe<T>({stripe, grid.a.diagonal, has_source},
+                                             {.f = upload(runtime, given.f),
+                                              .initial = upload(runtime, given.initial),
+                                              .frame_rows = upload(runtime, given.frame_rows),
+                                              .frame_columns = upload(runtime, given.frame_columns),
+                                              .u = tiles.u,
+                                              .other = tiles.other,
+                                              .g = tiles.g},
+                                             on_gpu);
+        relaxation::codelets::copy_edges<T>(
+            stripe, {.tile = tiles.u, .top = tiles.top, .bottom = tiles.bottom}, on_gpu);
         const Tile<T> stored(runtime, stripe.rows, stripe.nodes);
         relaxation::codelets::store_stripe<T>(stripe, tiles.u, stored, on_gpu);
         runtime.wait();
@@ -232,7 +249,14 @@ TEST_CASE_TEMPLATE("gpu: sums of squares", T, float, double) {
         const PartTiles<T> tiles(runtime, part);
         const Tile<sums::SquareSum> sums(runtime, 1, residual_parts), again(runtime, 1, residual_parts);
         for (const Tile<sums::SquareSum>* result : {&sums, &again})
-          relaxation::codelets::stripe_residual<T>(args, {.u = tiles.u, .g = tiles.g, .above = tiles.above, .below = tiles.below, .sums = *result, .work = memory}, on_gpu);
+          relaxation::codelets::stripe_residual<T>(args,
+                                                   {.u = tiles.u,
+                                                    .g = tiles.g,
+                                                    .above = tiles.above,
+                                                    .below = tiles.below,
+                                                    .sums = *result,
+                                                    .work = memory},
+                                                   on_gpu);
         runtime.wait();
         SquareSums<residual_parts> expected;
         cpu::stripe_residual<T>(args, residual_ports(part, expected.out()));

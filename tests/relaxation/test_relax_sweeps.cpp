@@ -9,8 +9,16 @@
 #include <utility>
 #include <vector>
 
+#include "../support/matrix.hpp"
 #include "../support/worst.hpp"
+#include "codelets/relaxation/sweeps.hpp"
+#include "plain_sweeps.hpp"
+#include "stripe_work.hpp"
 #include "stripes.hpp"
+
+#ifdef ASTERISM_WITH_CUDA
+#include "stripes_on_gpu.hpp"
+#endif
 
 using namespace asterism;
 using namespace asterism::relaxation;

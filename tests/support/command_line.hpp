@@ -5,9 +5,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "array.hpp"
@@ -64,6 +66,18 @@ inline json report_of(const Words& command) {
 
 inline json poisson(const Words& arguments) {
   return report_of(one_process(Words{"poisson", "--json"} + arguments));
+}
+
+/// ||a - b|| / ||a|| of the arrays in two files.
+inline double difference(const std::filesystem::path& a, const std::filesystem::path& b) {
+  const Array left = read_array(a), right = read_array(b);
+  REQUIRE(left.shape == right.shape);
+  double difference2 = 0, norm2 = 0;
+  for (std::size_t i = 0; i < left.values.size(); ++i) {
+    difference2 += std::pow(left.values[i] - right.values[i], 2);
+    norm2 += std::pow(left.values[i], 2);
+  }
+  return std::sqrt(difference2 / norm2);
 }
 
 inline long temporaries(const std::filesystem::path& folder) {

@@ -1,49 +1,18 @@
-// `asterism relax`, `bench jacobi` and `bench relax` as their users meet them.
+// `asterism relax`: what it solves, in every way of running; when it ends.
 
 #include <doctest/doctest.h>
 
-#include <chrono>
 #include <cmath>
-#include <csignal>
-#include <cstdlib>
-#include <sstream>
-#include <thread>
+#include <filesystem>
+#include <string>
+#include <vector>
 
 #include "../support/command_line.hpp"
-#include "../support/skip.hpp"
+#include "relax_runs.hpp"
 
 using namespace asterism;
 using namespace asterism::test;
 namespace fs = std::filesystem;
-
-namespace {
-
-json relax(const Words& arguments) { return report_of(one_process(Words{"relax", "--json"} + arguments)); }
-
-/// A run that ends with status 1, which is a result: its report.
-json unsolved(const Words& arguments) {
-  const Result result = run(one_process(Words{"relax", "--json"} + arguments));
-  CAPTURE(result.err);
-  CHECK(result.status == 1);
-  CHECK(result.err.empty());
-  return json::parse(result.out);
-}
-
-/// ||a - b|| / ||a||
-double difference(const fs::path& a, const fs::path& b) {
-  const Array left = read_array(a), right = read_array(b);
-  REQUIRE(left.shape == right.shape);
-  double difference2 = 0, norm2 = 0;
-  for (std::size_t i = 0; i < left.values.size(); ++i) {
-    difference2 += std::pow(left.values[i] - right.values[i], 2);
-    norm2 += std::pow(left.values[i], 2);
-  }
-  return std::sqrt(difference2 / norm2);
-}
-
-const std::vector<std::string> methods{"jacobi", "gauss-seidel", "sor", "ssor", "mlssor", "wavefront"};
-
-}  // namespace
 
 TEST_CASE("every method: the documented report, and the solution of `asterism poisson`") {
   const fs::path folder = fresh_folder("methods");
@@ -53,7 +22,7 @@ TEST_CASE("every method: the documented report, and the solution of `asterism po
   const Words problem{file("f.npy"), "--value-y", "1.5," + file("y.npy"), "--value-x", "-2",
                       "--lengths",   "1x1.5"};
   poisson(problem + Words{"-o", file("exact.npy")});
-  for (const std::string& method : methods) {
+  for (const std::string& method : relax_methods) {
     CAPTURE(method);
     const json j = report_of(
         on_all_cores(Words{"relax", "--json"} + problem + Words{"--method", method, "-o", file("u.npy")}));
@@ -147,7 +116,7 @@ TEST_CASE("models: what is solved, and the error where the solution is known") {
   save(folder / "side.npy", side);
   save(folder / "zero.npy", Array({24, 17}));
   poisson({file("zero.npy"), "--value-x", file("side.npy") + ",0", "-o", file("exact.npy")});
-  for (const std::string& method : methods) {
+  for (const std::string& method : relax_methods) {
     CAPTURE(method);
     const json j = relax({"--model", "laplace", "--grid", "24x17", "--method", method, "-o", file("u.npy")});
     CHECK(j["model"] == "laplace");
@@ -205,7 +174,7 @@ TEST_CASE("a first guess from a file, in the other precision too: sweeps go on w
   const fs::path folder = fresh_folder("initial");
   const auto file = [&](const std::string& name) { return (folder / name).string(); };
   save(folder / "f.npy", random_array({33, 20}));
-  for (const std::string& method : methods) {
+  for (const std::string& method : relax_methods) {
     if (method == "mlssor") continue;  // its direction alternates from sweep to sweep
     CAPTURE(method);
     const Words problem{file("f.npy"), "--value-x", "1", "--method", method, "--sweeps"};
@@ -229,7 +198,7 @@ TEST_CASE(
     "sweeps can go on from it") {
   const fs::path folder = fresh_folder("limits");
   const Words problem{"--grid", "40x40"}, output{"-o", (folder / "u.npy").string()};
-  for (const std::string& method : methods) {
+  for (const std::string& method : relax_methods) {
     CAPTURE(method);
     const Words by = problem + Words{"--method", method, "--check-every", "8"};
     const json alone = relax(by + Words{"--sweeps", "16"});
@@ -292,12 +261,6 @@ TEST_CASE("a disk and one worker, which moves its tiles to make room for those o
   CHECK(j["bytes"]["to_disk"] > 0);
 }
 
-TEST_CASE("a seed that nothing is drawn with: told, and the run goes on") {
-  const Result result = run(one_process({"relax", "--grid", "9x9", "--quiet", "--seed", "5"}));
-  CHECK(result.status == 0);
-  has(result.err, {"--seed has no effect: it is of --model random"});
-}
-
 TEST_CASE("what overflows is a result: status 1 and a report") {
   const fs::path folder = fresh_folder("overflow");
   Array huge({40, 30});
@@ -332,242 +295,4 @@ TEST_CASE("ranks: each reads and writes its rows, and the result is that of one"
   const json j = report_of(on_ranks(2, {"relax", "--json", "--model", "random", "--grid", "65x32"}));
   CHECK(j["error"] < 1e-11);
   CHECK(temporaries(folder) == 0);
-}
-
-TEST_CASE("the report for people, and silence") {
-  const Result text = run(one_process({"relax", "--grid", "61x83", "--stripes", "2"}));
-  CHECK(text.status == 0);
-  CHECK(text.err.empty());
-  has(text.out, {"problem    u_xx + u_yy = f, model sine: 61 x 83 unknowns", "in f64",
-                 "method     successive over-relaxation, red-black, omega 1.9", "separated layout, 2 stripes",
-                 "sweeps     ", "GB/s (3 n^2 s bytes a sweep)", "balance    the last worker finished ",
-                 "residual ", "error ", "result     solved\n"});
-  const std::string output = (fresh_folder("people") / "u.npy").string();
-  const Result limited =
-      run(one_process({"relax", "--grid", "61x83", "--sweeps", "8", "--tolerance", "1e-12", "-o", output}));
-  CHECK(limited.status == 1);
-  has(limited.out,
-      {"written    " + output + ", as it is: --initial goes on from it\n", "result     iteration limit\n"});
-  const Result quiet = run(one_process({"relax", "--grid", "61x83", "--sweeps", "8", "--quiet"}));
-  CHECK(quiet.status == 0);
-  CHECK((quiet.out + quiet.err).empty());
-}
-
-TEST_CASE("bad input: an exit status, a message, no output touched") {
-  const fs::path folder = fresh_folder("bad");
-  const auto file = [&](const std::string& name) { return (folder / name).string(); };
-  const std::string old = "what was there before\n";
-  std::ofstream(folder / "old.npy") << old;
-  Array f = random_array({40, 30});
-  save(folder / "good.npy", f);
-  save(folder / "cube.npy", random_array({2, 3, 4}));
-  save(folder / "four.npy", random_array({1, 2, 3, 4}));
-  save(folder / "five.npy", random_array({5}));
-  f.values[33 * 30 + 7] = std::nan("");
-  save(folder / "nan.npy", f);
-  struct Case {
-    Words arguments;
-    int status;
-    Words words;
-  };
-  const std::string good = file("good.npy");
-  const std::vector<Case> cases{
-      {{"--omega", "2"}, 2, {"--omega: omega is 2", "between 0 and 2"}},
-      {{"--omega", "0"}, 2, {"--omega: omega is 0", "between 0 and 2"}},
-      {{"--omega", "-0.5"}, 2, {"--omega: omega is -0.5"}},
-      {{"--omega", "nan"}, 2, {"--omega: 'nan' is not finite"}},
-      {{"--omega", "much"}, 2, {"--omega: 'much' is not a number"}},
-      {{"--omega", "1.5", "--method", "jacobi"},
-       2,
-       {"--omega", "--method jacobi knows no such thing", "sor"}},
-      {{"--method", "multigrid"}, 2, {"'multigrid'", "jacobi|gauss-seidel|sor|ssor|mlssor|wavefront"}},
-      {{"--layout", "diagonal"}, 2, {"--layout", "'diagonal'", "natural|separated"}},
-      {{"--layout", "natural", "--method", "jacobi"}, 2, {"--layout", "gauss-seidel, sor and ssor"}},
-      {{"--subdomain", "8"}, 2, {"--subdomain", "--method sor", "mlssor"}},
-      {{"--layers", "4"}, 2, {"--layers", "--method sor", "mlssor"}},
-      {{"--no-alternation"}, 2, {"--no-alternation", "--method sor", "mlssor"}},
-      {{"--blocking", "--method", "wavefront"}, 2, {"--blocking", "--method wavefront"}},
-      {{"--stripes", "2", "--method", "wavefront"}, 2, {"--stripes", "--method wavefront"}},
-      {{"--sweeps-per-task", "2", "--method", "mlssor"}, 2, {"--sweeps-per-task", "--method mlssor"}},
-      {{"--method", "mlssor", "--subdomain", "1"}, 2, {"--subdomain"}},
-      {{"--method", "mlssor", "--subdomain", "8", "--layers", "5"}, 2, {"5 layers (--layers)"}},
-      {{"--gpus", "0", "--method", "wavefront", "--tile", "4x2"},
-       2,
-       {"4 sweeps x 2 slices", "--tile", "no more sweeps than slices"}},
-      {{"--sweeps", "0"}, 2, {"--sweeps: '0'", "from 1 on"}},
-      {{"--tolerance", "0"}, 2, {"--tolerance: '0' does not lie between 0 and 1", "--sweeps alone"}},
-      {{"--tolerance", "-1e-3"}, 2, {"--tolerance: '-1e-3' does not lie between 0 and 1"}},
-      {{"--tolerance", "2"}, 2, {"--tolerance: '2' does not lie between 0 and 1"}},
-      {{"--check-every", "0"}, 2, {"--check-every: '0'"}},
-      {{"--stripes", "0"}, 2, {"--stripes: '0'"}},
-      {{"--grid", "5x5", "--stripes", "99"}, 2, {"99", "--stripes"}},
-      {{"--stripes", "4611686018427387904"}, 2, {"4611686018427387904", "--stripes"}},
-      {{"--stripes", "4611686018427387904", "--method", "mlssor"}, 2, {"4611686018427387904", "--stripes"}},
-      {{"--sweeps-per-task", "4611686018427387904"}, 2, {"--sweeps-per-task", "1048576 at most"}},
-      {{"--grid", "536870912x1"}, 3, {"main memory"}},
-      {{"--grid", "0x5"}, 2, {"--grid", "0 x 5", "at least 1"}},
-      {{"--grid", "2x3x4x5"}, 2, {"--grid", "4 extents"}},
-      {{"--grid", "7x8x9"}, 2, {"--method sor works in two dimensions", "7 x 8 x 9", "wavefront"}},
-      {{"--grid", "7x8x9", "--method", "mlssor"}, 2, {"--method mlssor works in two dimensions"}},
-      {{"--grid", "19"}, 2, {"two dimensions", "19"}},
-      {{"--grid", "7x8x9", "--method", "wavefront", "--model", "laplace"},
-       2,
-       {"--model laplace", "7 x 8 x 9"}},
-      {{"--lengths", "1x1x1"}, 2, {"--lengths", "3 lengths", "2 axes"}},
-      {{"--lengths", "1x0"}, 2, {"--lengths", "'0'", "positive"}},
-      {{"--value-z", "1"}, 2, {"--value-z", "two dimensions", "y (from row to row) and x"}},
-      {{"--value-x", "hot"}, 2, {"--value-x: 'hot' is not a number", ".npy"}},
-      {{"--value-x", "1", "--model", "laplace"}, 2, {"--model laplace", "--value-x"}},
-      {{"--model", "cosine"}, 2, {"'cosine'", "laplace|sine|random"}},
-      {{good, "--value-x", file("five.npy")}, 2, {"five.npy", "(5,)", "x axis", "40 x 30", "(40,)"}},
-      {{good, "--value-y", "1," + file("none.npy")}, 2, {"none.npy", "cannot be opened"}},
-      {{good, "--model", "sine"}, 2, {"good.npy", "--model"}},
-      {{good, "--grid", "30x40"}, 2, {"good.npy holds 40 x 30", "30 x 40"}},
-      {{good, "--initial", file("five.npy")}, 2, {"five.npy", "(5,)", "(40, 30)"}},
-      {{good, "--initial", file("nan.npy")}, 2, {"nan.npy: byte ", "[33, 7] is nan"}},
-      {{file("nan.npy")}, 2, {"nan.npy: byte ", "[33, 7] is nan"}},
-      {{file("cube.npy")}, 2, {"two dimensions", "2 x 3 x 4", "wavefront"}},
-      {{file("four.npy"), "--method", "wavefront"}, 2, {"four.npy", "4 dimensions"}},
-      {{file("none.npy")}, 2, {"none.npy", "cannot be opened"}},
-      {{"--grid", "3000000x1000000"}, 3, {"main memory", "more ranks"}},
-      {{"--cpus", "0", "--gpus", "0"}, 3, {"no worker"}},
-  };
-  const auto refused = [&](const Words& command, const Case& c) {
-    CAPTURE(line_of(command));
-    const Result result = run(command, 30);
-    CHECK(result.status == c.status);
-    CHECK(result.out.empty());
-    has(result.err, c.words);
-    CHECK(load(folder / "old.npy") == old);
-    CHECK(temporaries(folder) == 0);
-  };
-  for (const Case& c : cases) refused(one_process(Words{"relax", "-o", file("old.npy")} + c.arguments), c);
-  const std::vector<Case> on_two{
-      {{"--omega", "2"}, 2, {"omega is 2"}},
-      {{file("nan.npy")}, 2, {"[33, 7] is nan"}},  // on the last rank only
-      {{"--method", "wavefront"}, 2, {"rank"}},
-  };
-  for (const Case& c : on_two) refused(on_ranks(2, Words{"relax", "-o", file("old.npy")} + c.arguments), c);
-}
-
-TEST_CASE("help says what the options do, and what is chosen without them") {
-  const Result result = run(one_process({"relax", "--help"}));
-  CHECK(result.status == 0);
-  CHECK(result.err.empty());
-  std::string words;  // without line breaks
-  std::istringstream lines(result.out);
-  for (std::string word; lines >> word;) words += word + " ";
-  has(words, {"--method",
-              "--omega",
-              "--sweeps",
-              "--tolerance",
-              "--check-every",
-              "--sweeps-per-task",
-              "--layout",
-              "--blocking",
-              "--stripes",
-              "--subdomain",
-              "--layers",
-              "--no-alternation",
-              "--model",
-              "--initial",
-              "--value-x",
-              "--value-y",
-              "--grid",
-              "--lengths",
-              "1e-14 in f64, 1e-06 in f32",
-              "2 / (1 + sin(pi h))",
-              "Exit status 1",
-              "default: 511x511",
-              "default: sor",
-              "default: separated"});
-}
-
-TEST_CASE("a long run's residual history is thinned out evenly") {
-  const json j = relax({"--grid", "5x5", "--sweeps", "10000", "--check-every", "1", "--stripes", "1"});
-  const json history = j["residual_history"];
-  REQUIRE(history.size() > 2000);
-  CHECK(history.size() <= 4096);
-  CHECK(history.front()[0] == 0);
-  CHECK(history[1][0] == 4);
-  CHECK(history[history.size() - 2][0] == 4 * (history.size() - 2));
-  CHECK(history.back()[0] == 10000);
-  CHECK(history.back()[1] == j["scaled_residual"]);
-}
-
-TEST_CASE("on a terminal the progress line has sweep and residual" *
-          SkipUnless(std::system("command -v script > /dev/null") == 0,
-                     "the command `script`, which makes terminals")) {
-  std::string command = "exec";
-  for (const std::string& word : one_process({"relax", "--method", "jacobi", "--grid", "200x200", "--sweeps",
-                                              "100000000", "--tolerance", "1e-300"}))
-    command += " '" + word + "'";
-  Process process({"script", "-qfc", command, "/dev/null"});
-  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  std::string shown;
-  while (shown.find(", residual ") == std::string::npos && std::chrono::steady_clock::now() < patience) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    shown = load("stdout.txt");
-  }
-  process.signal(SIGTERM);
-  CHECK(shown.find("relaxing 200 x 200: sweep ") != std::string::npos);
-  CHECK(shown.find(", residual ") != std::string::npos);
-}
-
-TEST_CASE("benchmarks: kernels and layouts beside the triad of the same run") {
-  const Words small{"--sizes", "64,128", "--repeats", "1", "--json"};
-  const json jacobi = report_of(
-      one_process(Words{"bench", "jacobi", "--blocked-size", "96", "--sweeps-per-task", "1,2"} + small));
-  CHECK(jacobi["host_triad"] > 0);
-  CHECK(jacobi["kind"] == "cpu");
-  REQUIRE(jacobi["sizes"].size() == 2);
-  for (const json& size : jacobi["sizes"]) {
-    CHECK(size["implementation"] == "cpu");
-    const double speed =
-        2 * std::pow(size["n"].get<double>(), 2) * 8 / size["seconds_per_sweep"].get<double>() / 1e9;
-    CHECK(size["gbytes_per_second"].get<double>() == doctest::Approx(speed));
-    CHECK(size["share"].get<double>() == doctest::Approx(speed / jacobi["host_triad"].get<double>()));
-  }
-  REQUIRE(jacobi["temporal_blocking"].size() == 2);
-  CHECK(jacobi["temporal_blocking"][1]["sweeps_per_task"] == 2);
-  CHECK(jacobi["temporal_blocking"][1]["gcells_per_second"] > 0);
-
-  const json sor = report_of(one_process(Words{"bench", "relax", "--sweeps-per-task", "3"} + small));
-  CHECK(sor["host_triad"] > 0);
-  CHECK(sor["sweeps_per_task"] == 3);
-  REQUIRE(sor["measured"].size() == 8);
-  for (const json& m : sor["measured"]) {
-    const double bytes = 3 * (m["precision"] == "f32" ? 4 : 8);
-    for (const char* how : {"kernel", "one_sweep", "many_sweeps", "solver"})
-      CHECK(m[how]["gbytes_per_second"].get<double>() ==
-            doctest::Approx(bytes * m[how]["gcells_per_second"].get<double>()));
-  }
-  CHECK(sor["small_over_large_f32_separated"] > 0);
-  const Result text =
-      run(one_process({"bench", "relax", "--sizes", "64", "--precision", "f64", "--repeats", "1"}));
-  CHECK(text.status == 0);
-  has(text.out,
-      {"Red-black SOR", "natural", "separated", "1 sweep a kernel", "1 sweep a task", "STREAM triad"});
-}
-
-TEST_CASE("benchmark: multi-layer SSOR beside SSOR and red-black SOR") {
-  const Words command{"bench", "mlssor", "--grid", "64x64", "--error", "1e-3", "--repeats", "1"};
-  const json report = report_of(one_process(command + Words{"--json"}));
-  REQUIRE(report["convergence"].size() == 6);
-  for (const json& method : report["convergence"]) {
-    CHECK(method["sweeps"].size() == 3);
-    CHECK(method.contains("forward_only") == (method["method"] != "red-black SOR"));
-  }
-  const json& methods = report["time_to_error"]["methods"];
-  REQUIRE(methods.size() == 5);
-  for (const json& method : methods) {
-    CHECK(method["error"] <= 1e-3);
-    CHECK(method["sweeps"] > 0);
-    CHECK(method["speedup_over_red_black"].get<double>() ==
-          doctest::Approx(methods[0]["seconds"].get<double>() / method["seconds"].get<double>()));
-  }
-  const Result text = run(one_process(command));
-  CHECK(text.status == 0);
-  has(text.out, {"SSOR, 4 layers", "MLSSOR 16 x 32 x 32", "in brackets: with forward sweeps only",
-                 "time to a relative error of 1.0e-03"});
 }

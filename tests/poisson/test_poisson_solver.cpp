@@ -1,0 +1,202 @@
+// What the solver makes of ranks, memories and tiles, and what it refuses.
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <limits>
+#include <numbers>
+#include <string>
+#include <vector>
+
+#include "poisson_solves.hpp"
+#include "runtime/collectives.hpp"
+
+using namespace asterism;
+using namespace asterism::test;
+using grid::Model;
+using poisson::Condition;
+using poisson::Ends;
+using poisson::Problem;
+using std::numbers::pi;
+
+TEST_CASE("leading extents of 1 go behind the first axis that is longer, with all that belongs to the axes") {
+  const Problem thin{.shape = {1, 1, 9}, .lengths = {2, 3, 5}, .ends = {all_ends[0], all_ends[1], all_ends[3]}};
+  const Problem turned = poisson::with_planes_to_cut(thin);
+  CHECK(turned.shape == std::vector<Index>{9, 1, 1});
+  CHECK(turned.lengths == std::vector<double>{5, 2, 3});
+  CHECK(letters(turned.ends) == letters({all_ends[3], all_ends[0], all_ends[1]}));
+  CHECK(poisson::with_planes_to_cut({.shape = {1, 7, 9}}).shape == std::vector<Index>{7, 1, 9});
+  CHECK(poisson::with_planes_to_cut({.shape = {7, 1, 9}}).shape == std::vector<Index>{7, 1, 9});
+  CHECK(poisson::with_planes_to_cut({.shape = {1, 1}}).shape == std::vector<Index>{1, 1});
+  CHECK(poisson::with_planes_to_cut({.shape = {1, 9}, .coordinates = {0, 1, 3}}).shape == std::vector<Index>{1, 9});
+  const Problem unsound{.shape = {1, 9}, .ends = {{}, {{Condition::periodic}, {Condition::neumann}}}};
+  CHECK_THROWS_WITH_AS(poisson::discretise(unsound), doctest::Contains("x axis"), Error);
+}
+
+TEST_CASE("ranks share the planes, and every plane once") {
+  Runtime runtime;
+  for (const Index planes : {2, 3, 4, 5, 17, 64})
+    for (const Index batch : {1, 3}) {
+      poisson::Solver<double> solver(runtime, {.shape = {planes, 8}, .batch = batch});
+      double mine[] = {static_cast<double>(solver.plane_count())};
+      sum_over_ranks(runtime, mine, 1);
+      CHECK(mine[0] == static_cast<double>(batch * planes));
+      CHECK(solver.first_plane() + solver.plane_count() <= batch * planes);
+    }
+}
+
+TEST_CASE("ranks with unlike cores and memories agree on the slabs" * doctest::skip(!shape_is("mpi"))) {
+  const char* const size = std::getenv("OMPI_COMM_WORLD_SIZE");
+  const int launched = size != nullptr ? std::atoi(size) : 1;
+  REQUIRE(launched > 1);
+  const bool last = launched_rank() == launched - 1;
+  Options options;
+  options.cpus = last ? 2 : 1;
+  if (last) {
+    options.cpu_memory = std::size_t{20} << 20;
+    options.spill = "unlike-spill";
+    std::filesystem::create_directory(options.spill);
+  }
+  Runtime runtime(options);
+  const poisson::Problem problem{.shape = {Index{1100} * runtime.ranks(), 2000}};
+  const auto solved = solve_model<double>(runtime, problem, grid::Model::random);
+  CHECK(solved.layout.mode == poisson::Mode::streaming);  // the last rank has to, so all do
+  CHECK(solved.check.scaled_residual < 4 * eps<double>);
+  double scratch = static_cast<double>(solved.layout.scratch), sum = scratch;
+  sum_over_ranks(runtime, &sum, 1);
+  CHECK(sum == runtime.ranks() * scratch);
+
+  const poisson::Problem other{.shape = {40, last ? 31 : 30}};
+  const std::string rank = std::to_string(launched - 1);
+  CHECK_THROWS_WITH_AS(poisson::Solver<double>(runtime, other),
+                       ("rank " + rank + " was given other things than rank 0: \"grid: 40 x 31\" for " +
+                        "\"grid: 40 x 30\"; start all ranks alike")
+                           .c_str(),
+                       Error);
+}
+
+TEST_CASE("tiles of another cut are refused") { check_tiles_of_another_cut<poisson::Solver>(); }
+
+TEST_CASE("solve in the caller's own memory") {
+  Runtime runtime;
+  std::vector<double> u(33 * 65);
+  const Problem problem{.shape = {33, 65}};
+  if (runtime.ranks() > 1) {
+    CHECK_THROWS_AS(poisson::solve(runtime, problem, u.data()), Error);
+    return;
+  }
+  const poisson::Grid grid = poisson::discretise(problem);
+  const auto exact = [&](Index i, Index j) {
+    return grid.slow.fraction(i) * (1 - grid.slow.fraction(i)) * std::sin(pi * grid.a.x.fraction(j));
+  };
+  const double x_part = grid::eigenvalue(grid.a.x, 0);
+  for (Index i = 0; i < 33; ++i)  // second differences of a parabola are exact
+    for (Index j = 0; j < 65; ++j)
+      u[static_cast<std::size_t>(i * 65 + j)] = -2 * std::sin(pi * grid.a.x.fraction(j)) - x_part * exact(i, j);
+  poisson::solve(runtime, problem, u.data());
+  for (Index i = 0; i < 33; ++i)
+    for (Index j = 0; j < 65; ++j)
+      CHECK(u[static_cast<std::size_t>(i * 65 + j)] == doctest::Approx(exact(i, j)).epsilon(1e-10));
+}
+
+TEST_CASE("not a number in f is a result, not a crash") {
+  Runtime runtime;
+  for (const Ends& ends : {all_ends[0], all_ends[3]}) {
+    const Problem problem{.shape = {20, 20}, .ends = {ends, ends}};
+    const Solved<double> solved =
+        solve_from<double>(runtime, problem, {.slab_planes = 4},
+                           from_values<double>([](Index, Index) { return std::numeric_limits<double>::quiet_NaN(); }));
+    CHECK(std::isnan(solved.check.scaled_residual));
+  }
+}
+
+TEST_CASE("the scale of f is of no account") {
+  check_scaling<double, poisson::Solver>({-900, -600, 600, 900});
+  check_scaling<float, poisson::Solver>({-80, 80});
+}
+
+TEST_CASE_TEMPLATE("a solve is judged by its residual", T, float, double) { check_judgement<T, poisson::Solver>(); }
+
+TEST_CASE("what crosses between ranks is what the slabs show" * doctest::skip(!shape_is("mpi"))) {
+  Runtime runtime;
+  const Problem problem{.shape = {256, 16, 16}};
+  const Solved<double> solved = solve_model<double>(runtime, problem, Model::random, {.slab_planes = 16});
+  double bytes[] = {static_cast<double>(solved.report.traffic.between_ranks)};
+  sum_over_ranks(runtime, bytes, 1);
+  // Between two ranks: the prefix (3 planes) one way, the first unknown (1) the other.
+  CHECK(bytes[0] == static_cast<double>((runtime.ranks() - 1) * 4 * 256 * 8));
+}
+
+TEST_CASE("what cannot be is said before anything runs") {
+  Runtime runtime;
+  const auto message = [&](const Problem& problem, const poisson::Settings& settings = {}) -> std::string {
+    try {
+      const poisson::Solver<double> solver(runtime, problem, settings);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const Ends neumann = all_ends[3];
+  CHECK(message({.shape = {0, 5}}) == "grid is 0 x 5: every extent must be at least 1");
+  CHECK(message({.shape = {5, -1, 2}}) == "grid is 5 x -1 x 2: every extent must be at least 1");
+  CHECK(message({.shape = {5}}) == "the grid has 1 axes: problems in 2 and 3 dimensions are solved");
+  CHECK(message({.shape = {5, 5}, .lengths = {0, 1}}) == "lengths are 0 x 1: all must be positive and finite");
+  CHECK(message({.shape = {5, 5}, .lengths = {1}}) == "1 lengths for 2 axes: give one for each");
+  CHECK(message({.shape = {5, 5}, .lengths = {1, std::numeric_limits<double>::infinity()}}) ==
+        "lengths are 1 x inf: all must be positive and finite");
+  CHECK(message({.shape = {5, 5}}, {.slab_planes = -3}) == "slabs of -3 planes: a slab needs at least 1");
+  CHECK(message({.shape = {5, 5}, .batch = 0}) == "a batch of 0 problems: it must have at least 1");
+  CHECK(message({.shape = {5, 5}, .ends = {neumann}}) == "conditions for 1 of 2 axes: give them for each");
+  CHECK(message({.shape = {5, 5}, .ends = {neumann, {{Condition::periodic}, {Condition::neumann}}}}) ==
+        "x axis: periodic at one end, Neumann at the other; periodic is for both ends or none");
+  CHECK(message({.shape = {5, 1}, .ends = {neumann, neumann}}).starts_with("x axis: one node, Neumann at both ends"));
+  CHECK(message({.shape = {5, 5}, .ends = {{{Condition::dirichlet, 0, {1, 2, 3}}, {}}, neumann}}) ==
+        "y axis, lower end: 3 values are given, the side has 5 nodes");
+  CHECK(message({.shape = {2, 5, 3}, .ends = {neumann, {{}, {Condition::dirichlet, 0, {1, 2, 3}}}, neumann}}) ==
+        "y axis, upper end: 3 values are given, the side has 6 nodes");
+  CHECK(message({.shape = {5, 5}, .ends = {{{Condition::periodic, 2}, {Condition::periodic}}, neumann}}) ==
+        "y axis, lower end: a value is given, but the axis is periodic");
+  CHECK(message({.shape = {5, 5}, .lambda = std::nan("")}) == "lambda is nan: it must be finite");
+  CHECK(message({.shape = {3, 5}, .coordinates = {0, 1, 2}}).find("coordinates") != std::string::npos);
+  CHECK(message({.shape = {3, 5}, .coordinates = {0, 1, 3, 2, 4}}).find("increase") != std::string::npos);
+}
+
+TEST_CASE("a slab that cannot fit in the limited memory is refused" * doctest::skip(!shape_is("disk"))) {
+  Runtime runtime;
+  CHECK_THROWS_WITH_AS(poisson::Solver<double>(runtime, {.shape = {4000, 4000}}, {.slab_planes = 2000}),
+                       doctest::Contains("do not fit in"), Error);
+}
+
+TEST_CASE("a grid four times as large as main memory streams through it to the disk" *
+          doctest::skip(!shape_is("disk"))) {
+  Runtime runtime;  // 48 MiB of main memory; the grids have 200 MiB
+  for (const std::vector<Index>& shape : {std::vector<Index>{5119, 5119}, {1023, 160, 160}}) {
+    const Solved<double> solved = solve_model<double>(runtime, {.shape = shape}, Model::random);
+    CHECK(solved.layout.mode == poisson::Mode::streaming);
+    CHECK(solved.report.traffic.to_disk > 0);
+    CHECK(solved.check.scaled_residual <= 2 * eps<double>);
+  }
+}
+
+TEST_CASE_TEMPLATE("gpu: streaming through a small device memory equals in core", T, float, double) {
+  for (const std::vector<Index>& shape : {std::vector<Index>{16000, 4095}, {1000, 255, 256}}) {
+    const Problem problem{.shape = shape};
+    std::vector<T> in_core, streamed;
+    {
+      Runtime runtime({.gpus = 1});
+      in_core = solve_model<T>(runtime, problem, Model::random).u;
+    }
+    {
+      Runtime runtime({.gpus = 1, .gpu_memory = sizeof(T) * (std::size_t{32} << 20)});
+      const Solved<T> solved =
+          solve_model<T>(runtime, problem, Model::random, {.slab_planes = shape.size() == 2 ? 512 : 32});
+      CHECK(solved.layout.mode == poisson::Mode::streaming);
+      CHECK(solved.check.scaled_residual <= 2 * eps<T>);
+      streamed = solved.u;
+    }
+    CHECK(distance(streamed, in_core) < 1e3 * eps<T>);
+  }
+}

@@ -1,0 +1,146 @@
+// Tasks on GPUs: what travels there and back, on which of them they run, and what stays there.
+
+#ifdef ASTERISM_WITH_CUDA
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "numbered_tiles.hpp"
+#include "plain_codelets.hpp"
+#include "runtime/codelet.hpp"
+
+using namespace asterism;
+using namespace asterism::test;
+
+namespace {
+
+Options one_gpu() {
+  Options options;
+  options.gpus = 1;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("gpu: tiles travel to a CUDA kernel and back unharmed, and their bytes are counted") {
+  Runtime runtime(one_gpu());
+  const Codelet codelet{"test_gpu_nothing", cpu_axpy, cuda_nothing};
+  constexpr Index n = 256;
+  constexpr std::int64_t bytes = n * n * 8;
+  std::vector<double> x(n * n, 3), y(n * n, 4);
+  {
+    const Tile<double> from(runtime, x.data(), n, n, n), to(runtime, y.data(), n, n, n);
+    codelet(1, from, to, {.where = Where::cuda});
+    runtime.wait();
+    CHECK(runtime.traffic().to_device == 2 * bytes);
+  }
+  CHECK(runtime.traffic().from_device == bytes);
+  CHECK(std::all_of(x.begin(), x.end(), [](double value) { return value == 3; }));
+  CHECK(std::all_of(y.begin(), y.end(), [](double value) { return value == 4; }));
+}
+
+TEST_CASE("gpu: on the GPU that the submitter names") {
+  Runtime runtime;
+  const int gpus = runtime.machine().count(WorkerKind::cuda);
+  struct Seen {
+    std::mutex mutex;
+    std::map<int, std::set<std::thread::id>> threads;
+  };
+  struct Arguments {
+    std::shared_ptr<Seen> seen;
+    int worker;
+  };
+  const Codelet<Arguments, Out<double>> note{"test_gpu_note", nullptr,
+                                             [](Stream, const Arguments& a, Out<double>) {
+                                               const std::lock_guard lock(a.seen->mutex);
+                                               a.seen->threads[a.worker].insert(std::this_thread::get_id());
+                                             }};
+  const auto seen = std::make_shared<Seen>();
+  std::vector<Tile<double>> tiles;
+  for (int k = 0; k < 40; ++k) {
+    const int worker = k * k % gpus;
+    note({seen, worker}, tiles.emplace_back(runtime, 1, 1), {.where = Where::cuda, .worker = worker});
+  }
+  runtime.wait();
+  std::set<std::thread::id> all;
+  for (const auto& [worker, threads] : seen->threads) {
+    CHECK(threads.size() == 1);
+    all.merge(std::set(threads));
+  }
+  CHECK(all.size() == seen->threads.size());
+  CHECK_THROWS_AS(note({seen, 0}, tiles[0], {.where = Where::cuda, .worker = gpus}), Error);
+}
+
+TEST_CASE("gpu: what throws in a CUDA kernel arrives at wait") {
+  Runtime runtime(one_gpu());
+  const Codelet<NoArgs, InOut<double>> fails{
+      "test_gpu_fails", nullptr,
+      [](Stream, const NoArgs&, InOut<double>) { throw Error("launch: CUDA says no"); }};
+  double number = 0;
+  const Tile<double> tile(runtime, &number, 1, 1, 1);
+  fails({}, tile, {.label = "slab 1"});
+  CHECK_THROWS_WITH_AS(runtime.wait(), "task test_gpu_fails (slab 1) failed: launch: CUDA says no",
+                       TaskFailure);
+  runtime.wait();
+}
+
+TEST_CASE("gpu: a task that fits in main memory only runs there") {
+  Options options = one_gpu();
+  options.gpu_memory = std::size_t{512} << 20;
+  Runtime runtime(options);
+  const Tile<double> tile(runtime, 8192, 8192 + 1024);  // 576 MiB
+  const Codelet<double, Out<double>> both{"test_gpu_both", cpu_set_first,
+                                          [](Stream, const double&, Out<double>) {}};
+  CHECK_THROWS_AS(both(1, tile, {.where = Where::cuda}), Error);
+  both(1, tile);
+  CHECK(value(tile) == 1);
+}
+
+TEST_CASE("gpu: four times the GPU's memory passes through it") {
+  Options options = one_gpu();
+  options.gpu_memory = std::size_t{512} << 20;
+  Runtime runtime(options);
+  const Codelet<NoArgs, InOut<double>> visit{"test_gpu_visit", nullptr,
+                                             [](Stream, const NoArgs&, InOut<double>) {}};
+  std::vector<Tile<double>> tiles;
+  for (int k = 0; k < 64; ++k) set_first(k, tiles.emplace_back(runtime, 2048, 2048));  // 32 MiB
+  for (const Tile<double>& tile : tiles) {
+    tile.write_through();
+    visit({}, tile);
+    tile.wont_use();
+  }
+  for (int k = 0; k < 64; ++k) CHECK(value(tiles[static_cast<std::size_t>(k)]) == k);
+  CHECK(runtime.traffic().to_device >= std::int64_t{2} << 30);
+}
+
+TEST_CASE("gpu: what a GPU keeps stays there while a stream passes") {
+  Options options = one_gpu();
+  options.gpu_memory = std::size_t{512} << 20;
+  Runtime runtime(options);
+  const Codelet<NoArgs, InOut<double>> visit{"test_gpu_visit", nullptr,
+                                             [](Stream, const NoArgs&, InOut<double>) {}};
+  const Tile<double> kept = Tile<double>::kept_on_gpu(runtime, 2048, 2048, 0);  // 32 MiB
+  set_first(7, kept);
+  visit({}, kept);
+  kept.wait();
+  std::vector<Tile<double>> tiles;
+  for (int k = 0; k < 64; ++k) set_first(k, tiles.emplace_back(runtime, 2048, 2048)), visit({}, tiles.back());
+  runtime.wait();
+  const std::int64_t to_device = runtime.traffic().to_device;
+  visit({}, kept);
+  runtime.wait();
+  CHECK(runtime.traffic().to_device == to_device);  // it was there
+  CHECK(value(kept) == 7);
+  CHECK_THROWS_WITH_AS(Tile<double>::kept_on_gpu(runtime, 2, 2, 1),
+                       "tile for GPU 1: there are 1, counted from 0", Error);
+}
+
+#endif
