@@ -29,20 +29,20 @@ std::vector<Candidate> chosen_workers(const std::vector<Candidate>& all, int ran
 }
 
 /// How many of a rank's workers get a block.
-std::size_t blocks_of(const std::vector<Candidate>& workers, Index entries, Index units) {
+std::size_t blocks_of(const std::vector<Candidate>& workers, Index entries, Index grains) {
   const Index least = workers.front().where == Where::cuda ? least_entries_of_gpu : least_entries_of_core;
-  const Index most = std::min(units, std::max<Index>(entries / least, 1));
+  const Index most = std::min(grains, std::max<Index>(entries / least, 1));
   return static_cast<std::size_t>(std::min<Index>(most, static_cast<Index>(workers.size())));
 }
 
-void require_whole_units(Index n, Index unit, const std::vector<std::pair<Index, Index>>& ranges) {
+void require_whole_grains(Index n, Index grain, const std::vector<std::pair<Index, Index>>& ranges) {
   Index next = 0;
   for (std::size_t r = 0; r < ranges.size(); ++r) {
     const auto [first, end] = ranges[r];
-    if (first != next || (end != n && end % unit != 0))
+    if (first != next || (end != n && end % grain != 0))
       throw Error(fmt::format("rank {} has the rows from {} to {} of {}: they must begin at {}, where those of the rank "
                               "before end, and end at a multiple of {} or at {}",
-                              r, first, end, n, next, unit, n));
+                              r, first, end, n, next, grain, n));
     next = end;
   }
   if (next != n) throw Error(fmt::format("the ranks have {} of {} rows together", next, n));
@@ -51,8 +51,8 @@ void require_whole_units(Index n, Index unit, const std::vector<std::pair<Index,
 }  // namespace
 
 std::pair<Index, Index> rows_of_rank(Index n, int rank, int ranks) {
-  const Index unit = unit_rows(n), units = units_of(n, unit);
-  const auto bound = [&](Index r) { return std::min(n, units * r / ranks * unit); };
+  const Index grain = grain_rows(n), grains = units_of(n, grain);
+  const auto bound = [&](Index r) { return std::min(n, grains * r / ranks * grain); };
   return {bound(rank), bound(rank + 1)};
 }
 
@@ -60,13 +60,13 @@ Partition divide(const Runtime& runtime, Index n, Index first, const std::vector
   struct Range {
     Index first, end;
   };
-  const Index unit = unit_rows(n), rows = static_cast<Index>(entries.size());
+  const Index grain = grain_rows(n), rows = static_cast<Index>(entries.size());
   std::vector<std::pair<Index, Index>> ranges;
   for (const Range& range : gather(runtime, Range{first, first + rows})) ranges.emplace_back(range.first, range.end);
-  require_whole_units(n, unit, ranges);
+  require_whole_grains(n, grain, ranges);
 
-  std::vector<Index> mine(static_cast<std::size_t>(units_of(rows, unit)));
-  for (Index i = 0; i < rows; ++i) mine[static_cast<std::size_t>(i / unit)] += entries[static_cast<std::size_t>(i)];
+  std::vector<Index> mine(static_cast<std::size_t>(units_of(rows, grain)));
+  for (Index i = 0; i < rows; ++i) mine[static_cast<std::size_t>(i / grain)] += entries[static_cast<std::size_t>(i)];
   const std::vector<Index> costs = gather_lists(runtime, mine);
 
   const std::vector<Candidate> all = all_workers(runtime);
@@ -74,12 +74,12 @@ Partition divide(const Runtime& runtime, Index n, Index first, const std::vector
   auto cost = costs.begin();
   for (int rank = 0; rank < runtime.ranks(); ++rank) {
     const auto [begin, end] = ranges[static_cast<std::size_t>(rank)];
-    const Index units = units_of(end - begin, unit);
-    if (units == 0) continue;
+    const Index grains = units_of(end - begin, grain);
+    if (grains == 0) continue;
     std::vector<Index> before{0};
-    for (Index u = 0; u < units; ++u) before.push_back(before.back() + *cost++);
+    for (Index u = 0; u < grains; ++u) before.push_back(before.back() + *cost++);
     std::vector<Candidate> its = chosen_workers(all, rank, workers);
-    its.resize(blocks_of(its, before.back(), units));
+    its.resize(blocks_of(its, before.back(), grains));
     // Blocks beyond what 32-bit numbers count: several for each worker.
     const Index repeats = before.back() / static_cast<Index>(its.size()) / most_entries + 1;
     std::vector<double> weights;
@@ -87,7 +87,7 @@ Partition divide(const Runtime& runtime, Index n, Index first, const std::vector
       for (Index k = 0; k < repeats; ++k) weights.push_back(speed_of(worker));
     const std::vector<Index> bounds = bounds_by_cost(before, weights);
     for (std::size_t b = 0; b + 1 < bounds.size(); ++b) {
-      const Index from = begin + bounds[b] * unit, to = std::min(end, begin + bounds[b + 1] * unit);
+      const Index from = begin + bounds[b] * grain, to = std::min(end, begin + bounds[b + 1] * grain);
       const Candidate& worker = its[b / static_cast<std::size_t>(repeats)];
       if (from < to) parts.push_back({from, to - from, rank, worker.where, worker.worker, worker.alone});
     }

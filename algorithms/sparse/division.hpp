@@ -17,16 +17,16 @@ enum class Workers {
   all,
 };
 
-/// The rows [first, end) of a rank that has as many rows as the others, as whole units: for those that make or read them.
+/// The rows [first, end) of a rank that has as many rows as the others, as whole grains: for those that make or read them.
 /// @param rank of `ranks`
 std::pair<Index, Index> rows_of_rank(Index n, int rank, int ranks);
 
-/// Cuts every rank's rows in blocks, one for each of its workers, in whole units and with entries by the workers' speeds;
+/// Cuts every rank's rows in blocks, one for each of its workers, in whole grains and with entries by the workers' speeds;
 /// fewer blocks where they would have so little to do that a task costs more. With several ranks: collective; the same on
 /// every rank.
 /// @param first, entries the first row of this rank, and the entries of each of its rows
 /// @param n all rows
-/// @throw Error: ranks whose rows do not follow each other in whole units (unit_rows(n)) up to n
+/// @throw Error: ranks whose rows do not follow each other in whole grains (grain_rows(n)) up to n
 Partition divide(const Runtime& runtime, Index n, Index first, const std::vector<Index>& entries, Workers workers);
 
 }  // namespace asterism::sparse

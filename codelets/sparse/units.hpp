@@ -16,9 +16,15 @@ inline constexpr Index most_blocks = 256;
 
 /// Rows of a unit, of n in all; the last unit may be shorter.
 constexpr Index unit_rows(Index n) {
-  constexpr Index least = 256;
+  constexpr Index least = 32;
   const Index even = (n + most_units - 1) / most_units, whole = (even + 31) / 32 * 32;
   return whole < least ? least : whole;
+}
+
+/// Blocks begin at multiples of so many rows of n: 64 grains, each of whole units, within which rows may get other places.
+constexpr Index grain_rows(Index n) {
+  const Index unit = unit_rows(n), even = (n + 63) / 64;
+  return (even + unit - 1) / unit * unit;
 }
 
 /// Units of so many rows.
