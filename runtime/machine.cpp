@@ -132,6 +132,7 @@ std::string to_string(Reason reason) {
     case Reason::iteration_limit: return "iteration limit";
     case Reason::stagnation: return "stagnation";
     case Reason::divergence: return "divergence";
+    case Reason::indefinite: return "not positive definite";
     case Reason::zero_pivot: return "zero pivot";
     case Reason::not_finite: return "not finite";
     case Reason::inaccurate: return "inaccurate";

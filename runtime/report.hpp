@@ -17,6 +17,7 @@ enum class Reason {
   iteration_limit,  ///< the tolerance was not reached in the iterations allowed
   stagnation,       ///< the residual no longer falls
   divergence,       ///< the residual grows
+  indefinite,       ///< a matrix that has to be positive definite is not
   zero_pivot,       ///< an elimination met a zero pivot
   not_finite,       ///< NaN or infinity appeared
   inaccurate,       ///< the residual is more than rounding can explain

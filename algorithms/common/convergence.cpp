@@ -19,6 +19,7 @@ std::optional<Reason> Convergence::judge(const Norms& norms, Index iterations) {
   if (!norms.residual.is_finite() || !scale.is_finite()) return Reason::not_finite;
   if (rule_.tolerance > 0 && scaled_ <= rule_.tolerance) return Reason::solved;
 
+  if (norms.broken) return norms.broken;
   if (is_first) limit_ = rule_.growth * scale;
   if (norms.residual > limit_) return Reason::divergence;
 

@@ -13,6 +13,8 @@ namespace asterism {
 /// Euclidean norms of an iterate of A v = b: of r = b - A v, of v, and of b.
 struct Norms {
   sums::Scaled residual, solution, source;
+  /// Why the method cannot go on with it, if so.
+  std::optional<Reason> broken = {};
 };
 
 /// What an iteration is to reach, and how long it may take for that.
@@ -38,6 +40,7 @@ class Convergence {
   /// sense in going on
   ///
   /// - solved: ||r|| <= tolerance (||A||_inf ||v|| + ||b||), [Czapinski 2014] (4.13).
+  /// - what the method itself says (Norms::broken).
   /// - not_finite: a norm is not.
   /// - divergence: ||r|| exceeds `growth` (||A||_inf ||v_0|| + ||b||). The scaled residual itself is no measure: it
   ///   never exceeds 1, however large v becomes.

@@ -33,7 +33,7 @@ std::vector<Diagonal> diagonals_of(const Csr<T>& rows) {
   return diagonals;
 }
 
-/// Those of all ranks. @param any_too_many whether a rank has too many
+/// Those of all ranks.
 std::vector<Diagonal> together(const std::vector<Diagonal>& of_ranks) {
   std::map<Index, Diagonal> all;
   for (const Diagonal& d : of_ranks) {
@@ -174,12 +174,15 @@ Structure structure_of(const Runtime& runtime, const Csr<T>& mine) {
   return structure;
 }
 
+bool fills_diagonals(const Structure& structure, Index n) {
+  const auto diagonals = static_cast<double>(structure.diagonals.size());
+  return diagonals > 0 && static_cast<double>(structure.entries) >= 0.8 * diagonals * static_cast<double>(n);
+}
+
 template <class T>
 Format choose_format(const Structure& structure, Index n, const Csr<T>& block, bool on_gpu) {
   if (structure.stencil) return Format::stencil;
-  const auto diagonals = static_cast<Index>(structure.diagonals.size());
-  if (diagonals > 0 && static_cast<double>(structure.entries) >= 0.8 * static_cast<double>(diagonals * n))
-    return Format::diagonals;
+  if (fills_diagonals(structure, n)) return Format::diagonals;
   if (on_gpu && 3 * padded_entries(block.row_begin) <= 4 * (block.entries() + slice_rows)) return Format::sliced_ell;
   return Format::csr;
 }

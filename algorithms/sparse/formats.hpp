@@ -26,6 +26,9 @@ struct Structure {
 template <class T>
 Structure structure_of(const Runtime& runtime, const Csr<T>& mine);
 
+/// Whether whole diagonals take fewer bytes than entries with their columns. @param n rows
+bool fills_diagonals(const Structure& structure, Index n);
+
 /// The format that takes the fewest bytes: a stencil; diagonals, where at most a fifth of them is padding; on GPUs sliced
 /// ELL, unless its padding takes more than a third; else compressed rows. @param block a block's rows
 template <class T>

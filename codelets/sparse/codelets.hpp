@@ -9,31 +9,31 @@ namespace asterism::sparse::codelets {
 
 /// "solve_f64_f32"
 template <class T, class V>
-std::string typed_name(const std::string& verb) {
-  return asterism::typed_name<V>(asterism::typed_name<T>(verb));
+std::string name_for(const std::string& verb) {
+  return typed_name<V>(typed_name<T>(verb));
 }
 
 template <class T>
-inline const Codelet<CgArgs, MultiplyPorts<AsPorts, T>> multiply{asterism::typed_name<T>("cg_multiply"), cpu::multiply<T>,
+inline const Codelet<CgArgs, MultiplyPorts<AsPorts, T>> multiply{typed_name<T>("cg_multiply"), cpu::multiply<T>,
                                                                  ASTERISM_CUDA_KERNEL(cuda::multiply<T>)};
 template <class T, class V>
-inline const Codelet<CgArgs, DescentPorts<AsPorts, T, V>> descend{typed_name<T, V>("cg_descend"), cpu::descend<T, V>,
+inline const Codelet<CgArgs, DescentPorts<AsPorts, T, V>> descend{name_for<T, V>("cg_descend"), cpu::descend<T, V>,
                                                                   ASTERISM_CUDA_KERNEL(cuda::descend<T, V>)};
 template <class T, class V>
-inline const Codelet<CgArgs, DirectionPorts<AsPorts, T, V>> turn{typed_name<T, V>("cg_turn"), cpu::turn<T, V>,
+inline const Codelet<CgArgs, DirectionPorts<AsPorts, T, V>> turn{name_for<T, V>("cg_turn"), cpu::turn<T, V>,
                                                                  ASTERISM_CUDA_KERNEL(cuda::turn<T, V>)};
 template <class T, class V>
-inline const Codelet<CgSweepArgs, CgSweepPorts<AsPorts, T, V>> cg_sweep{typed_name<T, V>("cg_sweep"), cpu::cg_sweep<T, V>,
+inline const Codelet<CgSweepArgs, CgSweepPorts<AsPorts, T, V>> cg_sweep{name_for<T, V>("cg_sweep"), cpu::cg_sweep<T, V>,
                                                                         ASTERISM_CUDA_KERNEL(cuda::cg_sweep<T, V>)};
 template <class T, class V>
 inline const Codelet<PolynomialArgs, PolynomialPorts<AsPorts, T, V>> polynomial_step{
-    typed_name<T, V>("polynomial_step"), cpu::polynomial_step<T, V>, ASTERISM_CUDA_KERNEL(cuda::polynomial_step<T, V>)};
+    name_for<T, V>("polynomial_step"), cpu::polynomial_step<T, V>, ASTERISM_CUDA_KERNEL(cuda::polynomial_step<T, V>)};
 template <class T, class V>
 inline const Codelet<TriangularArgs, TriangularPorts<AsPorts, T, V>> triangular_stages{
-    typed_name<T, V>("triangular_stages"), cpu::triangular_stages<T, V>,
+    name_for<T, V>("triangular_stages"), cpu::triangular_stages<T, V>,
     ASTERISM_CUDA_KERNEL(cuda::triangular_stages<T, V>)};
 template <class T>
-inline const Codelet<DotArgs, DotPorts<AsPorts, T>> dot{asterism::typed_name<T>("sparse_dot"), cpu::dot<T>,
+inline const Codelet<DotArgs, DotPorts<AsPorts, T>> dot{typed_name<T>("sparse_dot"), cpu::dot<T>,
                                                         ASTERISM_CUDA_KERNEL(cuda::dot<T>)};
 
 /// A copy of a state, for the host to look at while the iteration goes on.

@@ -43,15 +43,14 @@ double dot(const T* a, const T* b, Index first, Index end) {
   });
 }
 
-/// What the units of all blocks add up to.
+/// What the units of all blocks add up to: by halves, as GPUs do it, so that all blocks decide alike whatever they run on.
 inline double total(const Many<In<double>>& blocks) {
-  std::array<double, static_cast<std::size_t>(most_units)> all;
-  Index count = 0;
-  for (const In<double>& block : blocks) {
-    std::copy_n(block.data, block.cols, all.data() + count);
-    count += block.cols;
-  }
-  return sums::cpu::sum_of(count, [&](Index u) { return all[static_cast<std::size_t>(u)]; });
+  std::array<double, static_cast<std::size_t>(most_units)> all{};
+  double* next = all.data();
+  for (const In<double>& block : blocks) next = std::copy_n(block.data, block.cols, next);
+  for (std::size_t half = all.size() / 2; half > 0; half /= 2)
+    for (std::size_t u = 0; u < half; ++u) all[u] += all[u + half];
+  return all.front();
 }
 
 }  // namespace asterism::sparse::cpu

@@ -2,6 +2,8 @@
 /// How dot products are added up: in units, consecutive rows whose number follows from n alone. A block has whole units. A
 /// product's sum over a unit is formed in one way, and the sums of all units are added in one way, so that it has the same
 /// bits in every division into blocks; on GPUs other ones than on cores.
+/// The units' sums are added by halves on both, padded with zeros: a_u += a_(u + 512), then a_u += a_(u + 256), ...: then all
+/// blocks decide alike, whatever they run on.
 #pragma once
 
 #include "../../runtime/codelet.hpp"

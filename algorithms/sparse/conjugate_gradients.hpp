@@ -1,0 +1,99 @@
+/// \file
+/// Preconditioned conjugate gradients, [Czapinski 2014] algorithm 6.2, for symmetric positive definite matrices.
+#pragma once
+
+#include <vector>
+
+#include "../../codelets/sparse/conjugate_gradients.hpp"
+#include "../../runtime/runtime.hpp"
+#include "../../runtime/tile.hpp"
+#include "block_matrix.hpp"
+#include "linear_solver.hpp"
+#include "vectors.hpp"
+
+namespace asterism::sparse {
+
+/// Sets up once, solves any number of right-hand sides. A matrix that is a single block is iterated on by one task for many
+/// iterations; one of several blocks by three tasks for each block and iteration, and those of the preconditioner.
+/// @tparam V the type of the preconditioner's numbers: T, or float in an iteration in double
+template <class T, class V = T>
+class ConjugateGradients {
+ public:
+  /// @param mine this rank's rows: whole grains (rows_of_rank), in the order of ranks; taken to be symmetric
+  /// With several ranks: collective. @throw Error: a matrix that is not square, entries outside of it, ranks whose rows do
+  /// not follow each other; settings that make no sense; as prepare()
+  ConjugateGradients(Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings);
+
+  [[nodiscard]] Index first_row() const { return range_.first; }
+  [[nodiscard]] Index row_count() const { return range_.count(); }
+  [[nodiscard]] const LinearFacts& facts() const { return facts_; }
+
+  /// @param b, x this rank's rows; x is the first guess, then the result
+  /// @return reason: solved, iteration_limit, stagnation, divergence, not_finite; indefinite: the matrix, or the
+  /// preconditioner, is not positive definite; zero_pivot: there is no preconditioner, as its factorisation broke down
+  /// (facts().preconditioner.breakdown), and x is as it was; inaccurate: the true residual misses the tolerance after all.
+  /// With several ranks: collective. @throw Error: b or x is not finite; as iterate()
+  LinearReport solve(const T* b, T* x);
+
+ private:
+  /// The tiles of a block.
+  struct BlockTiles {
+    Tile<T> x, r, b, p, q, z, next, s;
+    Tile<double> pq, rr, rz;
+    Tile<CgState> state;
+    Tile<V> inverse_diagonal;
+    Tile<std::int32_t> stages;
+  };
+
+  void arrange(const PreparedPreconditioner<T>& prepared);
+  void arrange_exchanges(const VectorLayout& layout, const PreparedPreconditioner<T>& prepared,
+                         const std::vector<std::vector<Index>>& wanted);
+  void make_tiles(const VectorLayout& layout, const PreparedPreconditioner<T>& prepared);
+
+  [[nodiscard]] Index count() const { return blocks_.count(); }
+  [[nodiscard]] CgArgs args(Index block) const;
+  [[nodiscard]] BlockPorts<AsTiles, V> left(Index block) const;
+  [[nodiscard]] const BlockShape& left_shape(Index block) const;
+  [[nodiscard]] bool applies_preconditioner() const;
+
+  void load(const T* b, const T* x);
+  void submit_true_residual();
+  [[nodiscard]] double true_residual_norm() const;
+  void begin();
+  void scale_by_diagonal();
+  void iterate_one_block(Index iterations);
+  void iterate_blocks(Index iterations);
+  void multiply();
+  void descend();
+  void precondition();
+  void apply_polynomial();
+  void apply_triangular();
+  void turn(Index iteration);
+  void submit_look(Index number);
+  [[nodiscard]] std::optional<CgState> look(Index number) const;
+  void store(T* x);
+
+  Runtime* runtime_;
+  LinearSettings settings_;
+  Index n_ = 0;
+  Partition blocks_;
+  Partition::Range range_;
+  LinearFacts facts_;
+  std::vector<Index> new_of_old_;  // of this rank's rows, from 0; empty: as they are
+  PreconditionerKind kind_ = PreconditionerKind::none;
+  bool sequential_ = false;
+  std::vector<PolynomialStep> polynomial_;
+  std::vector<Stages> stages_;  // of each block; of other ranks' without rows
+  BlockMatrix<T> matrix_;
+  BlockMatrix<V> left_, right_;
+  Exchange<T> exchange_p_, exchange_z_;
+  std::vector<Exchange<T>> forward_, backward_;  // of each stage
+  std::vector<BlockTiles> tiles_;
+  TileList<double> all_pq_, all_rr_, all_rz_;
+  std::vector<std::vector<Tile<CgState>>> looks_;  // one per rank, in turns
+  std::vector<Index> look_iterations_;           // after which they were submitted
+  double norm_b_ = 0, scale_ = 1;
+  Index iteration_ = 0;
+};
+
+}  // namespace asterism::sparse

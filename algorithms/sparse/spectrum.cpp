@@ -1,0 +1,25 @@
+#include "spectrum.hpp"
+
+#include <Eigen/Eigenvalues>
+#include <algorithm>
+#include <cmath>
+
+namespace asterism::sparse {
+
+std::optional<SpectrumEstimate> spectrum_of(const CgState& state) {
+  const auto steps = static_cast<Eigen::Index>(std::min<Index>(state.iterations, CgState::kept));
+  if (steps < 2) return {};
+  Eigen::VectorXd diagonal(steps), beside(steps - 1);
+  for (Eigen::Index k = 0; k < steps; ++k) {
+    diagonal[k] = 1 / state.alpha[k] + (k > 0 ? state.beta[k - 1] / state.alpha[k - 1] : 0);
+    if (k + 1 < steps) beside[k] = std::sqrt(state.beta[k]) / state.alpha[k];
+  }
+  if (!diagonal.allFinite() || !beside.allFinite()) return {};
+  Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver;
+  solver.computeFromTridiagonal(diagonal, beside, Eigen::EigenvaluesOnly);
+  const SpectrumEstimate estimate{solver.eigenvalues()[0], solver.eigenvalues()[steps - 1]};
+  if (solver.info() != Eigen::Success || !(estimate.least > 0)) return {};
+  return estimate;
+}
+
+}  // namespace asterism::sparse
