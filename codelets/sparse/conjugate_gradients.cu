@@ -25,6 +25,7 @@ unsigned unit_blocks(const CgArgs& args) { return static_cast<unsigned>(units_of
 
 template <class T>
 struct MultipliedRow {
+  static constexpr int at_once = 4;
   const T* p;
   T* q;
   double sum = 0;
@@ -73,7 +74,7 @@ struct Descent {
 /// What a thread has of a unit's vectors, some packs of each at a time.
 template <class T, class V, bool aligned>
 struct DescentPacks {
-  static constexpr int width = pack_width<T>, packs = 2, step = width * unit_threads;
+  static constexpr int width = pack_width<T>, packs = 1, step = width * unit_threads;
   Pack<T, width> p[packs], q[packs], x[packs], r[packs];
   Pack<V, width> d[packs];
 
@@ -98,14 +99,14 @@ struct DescentPacks {
         sums[0] += value * value;
         if (at.d != nullptr) sums[1] += value * value * static_cast<double>(d[k].v[e]);
       }
-      store<aligned>(x[k], at.x + unit.first, i + k * step, unit.rows);
+      store<aligned>(x[k], at.x + unit.first, i + k * step, unit.rows, Again::no);
       store<aligned>(r[k], at.r + unit.first, i + k * step, unit.rows);
     }
   }
 };
 
 template <class T, class V, bool aligned, int most>
-__global__ void __launch_bounds__(unit_threads, 3)
+__global__ void __launch_bounds__(unit_threads, 5)
     descend_kernel(Descent<T, V> at, const __grid_constant__ SumLists<most, 1> pq) {
   wait_for_previous_kernel();
   using Packs = DescentPacks<T, V, aligned>;
@@ -154,7 +155,7 @@ struct Turn {
 
 template <class T, class V, bool aligned>
 struct TurnPacks {
-  static constexpr int width = pack_width<T>, packs = 4, step = width * unit_threads;
+  static constexpr int width = pack_width<T>, packs = 2, step = width * unit_threads;
   Pack<T, width> z[packs], p[packs];
   Pack<V, width> d[packs];
 
@@ -193,7 +194,7 @@ __device__ void clear(CgState& state, double limit) {
 }
 
 template <class T, class V, bool aligned, int most>
-__global__ void __launch_bounds__(unit_threads, 4)
+__global__ void __launch_bounds__(unit_threads, 5)
     turn_kernel(Turn<T, V> at, const __grid_constant__ SumLists<most, 2> lists) {
   wait_for_previous_kernel();
   using Packs = TurnPacks<T, V, aligned>;

@@ -48,6 +48,7 @@ struct Sweep {
 template <class T>
 struct Direction {
   using Element = T;
+  static constexpr bool is_set = true;
   const T *z, *before;
   T beta;
   bool ready;  ///< whether `before` is p itself
@@ -108,7 +109,7 @@ __device__ void multiply(const Rows& matrix, const OwnRows& rows, const Directio
                          double& pq) {
   pq = 0;
   rows.for_each<most>([&](int k, int i) {
-    own.q[k] = product_of_row<4>(matrix, rows.first + i, direction);
+    own.q[k] = product_of_row<5>(matrix, rows.first + i, direction);
     pq += static_cast<double>(own.p[k]) * static_cast<double>(own.q[k]);
   });
 }

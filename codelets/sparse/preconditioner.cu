@@ -26,6 +26,7 @@ struct Polynomial {
 
 template <class T, class V>
 struct PolynomialRow {
+  static constexpr int at_once = 2;
   struct Brought {
     T r, z, d, s;
   };

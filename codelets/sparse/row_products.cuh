@@ -16,15 +16,17 @@ namespace asterism::sparse::cuda {
 template <class T>
 struct Constant {
   using Element = T;
+  static constexpr bool is_set = true;
   const T* data;
   [[nodiscard]] __device__ T operator[](Index j) const { return __ldg(data + j); }
   [[nodiscard]] __device__ Constant from(Index j) const { return {data + j}; }
 };
 
-/// What others write meanwhile.
+/// What others write meanwhile, and what was never written: padding must not read it.
 template <class T>
 struct Changing {
   using Element = T;
+  static constexpr bool is_set = false;
   const T* data;
   [[nodiscard]] __device__ T operator[](Index j) const { return data[j]; }
   [[nodiscard]] __device__ Changing from(Index j) const { return {data + j}; }
@@ -45,6 +47,7 @@ __device__ typename X::Element product_of_entries(const V* values, const C* colu
     V v[batch];
     C c[batch];
     T at[batch];
+    const auto counts = [&](int b) { return k + b * stride < end && (X::is_set || v[b] != 0); };
 #pragma unroll
     for (int b = 0; b < batch; ++b)
       if (k + b * stride < end) {
@@ -53,10 +56,10 @@ __device__ typename X::Element product_of_entries(const V* values, const C* colu
       }
 #pragma unroll
     for (int b = 0; b < batch; ++b)
-      if (k + b * stride < end) at[b] = x[c[b]];
+      if (counts(b)) at[b] = x[c[b]];
 #pragma unroll
     for (int b = 0; b < batch; ++b)
-      if (k + b * stride < end) sum = multiply_add(static_cast<T>(v[b]), at[b], sum);
+      if (counts(b)) sum = multiply_add(static_cast<T>(v[b]), at[b], sum);
   }
   return sum;
 }
@@ -79,6 +82,7 @@ template <int batch = 4, class V, class X>
 __device__ typename X::Element product_of_row(const DiagonalRows<V>& rows, Index i, const X& x) {
   using T = typename X::Element;
   const Index place = rows.own + i;
+  const X from = x.from(place);
   const V* const values = rows.values + i;
   T sum = 0;
   for (int k = 0; k < rows.count; k += batch) {
@@ -87,11 +91,12 @@ __device__ typename X::Element product_of_row(const DiagonalRows<V>& rows, Index
     bool there[batch];
 #pragma unroll
     for (int b = 0; b < batch; ++b) {
-      const Index column = k + b < rows.count ? place + __ldg(rows.offsets + k + b) : -1;
-      there[b] = column >= 0 && column < rows.cols;
+      const std::int32_t offset = k + b < rows.count ? __ldg(rows.offsets + k + b) : 0;
+      const Index column = place + offset;
+      there[b] = k + b < rows.count && column >= 0 && column < rows.cols;
       if (there[b]) {
         v[b] = __ldcs(values + (k + b) * rows.rows);
-        at[b] = x[column];
+        at[b] = from[offset];
       }
     }
 #pragma unroll
@@ -189,10 +194,10 @@ void with_device_rows(const BlockShape& shape, const BlockPorts<AsPorts, V>& blo
 // Calls row.take(i, product, row.bring(i)) for all rows of a unit, i counted in it: each by one thread, which follows from
 // the unit alone. `bring` is called before anything is waited for.
 
-/// A thread takes several rows at a time, as one alone brings little.
+/// A thread takes row.at_once rows at a time, where one alone brings little.
 template <class Rows, class X, class Row>
 __device__ void take_products(const Rows& rows, const Unit& unit, const X& x, Row& row) {
-  constexpr int at_once = 4;
+  constexpr int at_once = Row::at_once;
   for (int i = static_cast<int>(threadIdx.x); i < unit.rows; i += at_once * unit_threads) {
     typename X::Element products[at_once];
     decltype(row.bring(i)) brought[at_once];
@@ -220,7 +225,7 @@ template <class V, class X, class Row>
 __device__ void take_products(const DiagonalRows<V>& rows, const Unit& unit, const X& x, Row& row) {
   for (int i = static_cast<int>(threadIdx.x); i < unit.rows; i += unit_threads) {
     const auto brought = row.bring(i);
-    row.take(i, product_of_row<8>(rows, unit.first + i, x), brought);
+    row.take(i, product_of_row<5>(rows, unit.first + i, x), brought);
   }
 }
 

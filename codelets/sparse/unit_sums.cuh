@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "../../runtime/cuda.hpp"
 #include "units.hpp"
@@ -15,6 +16,13 @@ inline constexpr unsigned whole_warp = 0xffffffffu;
 /// Of the block that has a unit.
 inline constexpr int unit_threads = 256;
 
+/// The sum of what the lanes of a warp have, for all of them.
+__device__ inline double sum_of_warp(double own) {
+#pragma unroll
+  for (int distance = warp_lanes / 2; distance > 0; distance /= 2) own += __shfl_xor_sync(whole_warp, own, distance);
+  return own;
+}
+
 /// The sums of what all threads of a block have, always added in the same order, for all of them. All of them call it.
 template <int threads, int count>
 __device__ void sum_over_block(double (&sums)[count]) {
@@ -22,10 +30,7 @@ __device__ void sum_over_block(double (&sums)[count]) {
   __shared__ double of_warps[count][warps];
   const int lane = static_cast<int>(threadIdx.x) % warp_lanes, warp = static_cast<int>(threadIdx.x) / warp_lanes;
 #pragma unroll
-  for (int k = 0; k < count; ++k)
-#pragma unroll
-    for (int distance = warp_lanes / 2; distance > 0; distance /= 2)
-      sums[k] += __shfl_xor_sync(whole_warp, sums[k], distance);
+  for (int k = 0; k < count; ++k) sums[k] = sum_of_warp(sums[k]);
   __syncthreads();  // the sums before have been read
   if (lane == 0)
 #pragma unroll
@@ -60,21 +65,40 @@ struct SumLists {
     }
   }
 
-  /// What they add up to, for all threads of the block. All of them call it.
+  /// What they add up to, for all threads of the block: by halves, as units.hpp says. All of them call it.
   __device__ void add_up(double (&totals)[kinds]) const {
-    const int units = begins[most == 1 ? 1 : blocks];
+    constexpr int of_thread = static_cast<int>(most_units) / unit_threads, warps = unit_threads / warp_lanes;
+    __shared__ double left[kinds][unit_threads];
+    const int thread = static_cast<int>(threadIdx.x), units = begins[most == 1 ? 1 : blocks];
+    double sums[kinds][of_thread] = {};
 #pragma unroll
-    for (int k = 0; k < kinds; ++k) totals[k] = 0;
-#pragma unroll 4
-    for (int u = static_cast<int>(threadIdx.x); u < units; u += unit_threads) {
-      const int block = block_of(u);
+    for (int j = 0; j < of_thread; ++j)
+      if (const int u = thread + j * unit_threads; u < units) {
+        const int block = block_of(u);
 #pragma unroll
-      for (int k = 0; k < kinds; ++k) totals[k] += at[k][block][u - begins[block]];
+        for (int k = 0; k < kinds; ++k) sums[k][j] = at[k][block][u - begins[block]];
+      }
+#pragma unroll
+    for (int k = 0; k < kinds; ++k) left[k][thread] = by_halves(sums[k]);
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < kinds; ++k) {
+      double of_lane[warps];
+#pragma unroll
+      for (int w = 0; w < warps; ++w) of_lane[w] = left[k][w * warp_lanes + thread % warp_lanes];
+      totals[k] = sum_of_warp(by_halves(of_lane));
     }
-    sum_over_block<unit_threads>(totals);
   }
 
  private:
+  template <int count>
+  static __device__ double by_halves(double (&a)[count]) {
+#pragma unroll
+    for (int half = count / 2; half > 0; half /= 2)
+#pragma unroll
+      for (int u = 0; u < half; ++u) a[u] += a[u + half];
+    return a[0];
+  }
   [[nodiscard]] __device__ int block_of(int unit) const {
     if constexpr (most == 1) return 0;
     int low = 0, high = blocks;  // begins[low] <= unit < begins[high]
@@ -115,18 +139,11 @@ enum class Again { yes, no };
 
 template <class P>
 __device__ P load_whole(const P* at, Again again) {
-  static_assert(sizeof(P) == 8 || sizeof(P) == 16 || sizeof(P) == 32);
+  static_assert(sizeof(P) == 8 || sizeof(P) == 16);
   using Word = std::conditional_t<sizeof(P) == 8, int2, int4>;
-  union {
-    Word words[sizeof(P) / sizeof(Word)];
-    P pack;
-  } both;
-#pragma unroll
-  for (std::size_t k = 0; k < sizeof(P) / sizeof(Word); ++k) {
-    const Word* const word = reinterpret_cast<const Word*>(at) + k;
-    both.words[k] = again == Again::yes ? *word : __ldcs(word);
-  }
-  return both.pack;
+  const Word* const from = reinterpret_cast<const Word*>(at);
+  const Word word = again == Again::yes ? *from : __ldcs(from);
+  return reinterpret_cast<const P&>(word);
 }
 
 /// The elements from `at` on, of `end` in all; beyond them 0. @tparam aligned whether `v` is, as a pack
@@ -141,9 +158,14 @@ __device__ void load(Pack<T, width>& pack, const T* v, int at, int end, Again ag
 }
 
 template <bool aligned, class T, int width>
-__device__ void store(const Pack<T, width>& pack, T* v, int at, int end) {
+__device__ void store(const Pack<T, width>& pack, T* v, int at, int end, Again again = Again::yes) {
+  static_assert(sizeof(pack) == 16);
   if (aligned && at + width <= end) {
-    *reinterpret_cast<Pack<T, width>*>(v + at) = pack;
+    int4* const word = reinterpret_cast<int4*>(v + at);
+    if (again == Again::yes)
+      *word = reinterpret_cast<const int4&>(pack);
+    else
+      __stcs(word, reinterpret_cast<const int4&>(pack));
   } else {
 #pragma unroll
     for (int e = 0; e < width; ++e)
