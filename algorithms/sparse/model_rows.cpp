@@ -98,7 +98,8 @@ void ecology_row(const MatrixModel& m, Index i, Row& row) {
   // What a cell of the landscape conducts; between two of them it is their mean.
   const auto cell = [](Index k) { return std::pow(10.0, noise(k, 2)); };
   const auto between = [&](Index k) { return rounded(0.5 * (cell(i) + cell(k))); };
-  constexpr double ground = 0x1p-20;
+  // Not the same for all rows: else ones would be an eigenvector, and as a right-hand side solved for at once.
+  const double ground = 0x1p-20 * (1 + std::floor(8 * noise(i, 7)));
   const Index x = i % m.nx, y = i / m.nx;
   if (y > 0) row.connect(i - m.nx, between(i - m.nx));
   if (x > 0) row.connect(i - 1, between(i - 1));
