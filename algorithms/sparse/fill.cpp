@@ -31,7 +31,7 @@ struct Levelled {
   }
 };
 
-/// Finds the levels of one row after the other, from the finished rows of the segments before. Every thread has its own.
+/// Finds the levels of one row after the other, from the rows of the segments before. Every thread has its own.
 class RowLevels {
  public:
   RowLevels(PatternView matrix, int p) : matrix_(matrix), p_(p), level_(at(matrix.rows()), unseen) {}

@@ -29,9 +29,9 @@ struct Numbering {
 /// @throw Error unit < 1
 Numbering number_by_colour(const Colouring& colours, Index unit);
 
-/// From one order of the rows to another: new_of_old takes a row's number in `from` to that in `to`, whose segments it has.
-/// Fill and factorisations follow the colours, so that they are found in the order of one unit, and then brought into that
-/// of several. @throw Error: they have not equally many rows
+/// From one order of the rows to another: new_of_old takes a row's number in `from` to that in `to`, whose segments it
+/// has. Fill and factorisations follow the colours, so that they are found in the order of one unit, and then brought
+/// into that of several. @throw Error: they have not equally many rows
 Numbering renumbering(const Numbering& from, const Numbering& to);
 
 /// P A P^T: row i is old row old_of_new[i], and so are columns; entries ascend by their new columns.

@@ -110,8 +110,9 @@ TEST_CASE("triangulation-like: as many entries as parabolic_fem, seven in a row,
   CHECK(a.entries() == 3'674'625);
   CHECK(std::ranges::count(a.values, 0.0) == 0);
 
-  // The largest eigenvalue lies between the largest diagonal entry and the largest sum of a row's magnitudes; the least is
-  // at least that of the mass matrix, 1/4 (each element's is 1/24, a node has six), and at most the quotient of a sine.
+  // The largest eigenvalue lies between the largest diagonal entry and the largest sum of a row's magnitudes; the
+  // least is at least that of the mass matrix, 1/4 (each element's is 1/24, a node has six), and at most the quotient
+  // of a sine.
   double largest_row = 0;
   Vector sine(at(a.rows()));
   for (Index i = 0; i < a.rows(); ++i) {
