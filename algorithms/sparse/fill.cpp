@@ -118,6 +118,7 @@ Pattern fill_pattern(PatternView matrix, int p, std::span<const Segment> segment
   if (segments.empty()) segments = singles = single_rows(matrix.rows());
   check_segments(segments, matrix.rows());
 
+  threads = team_size(threads);  // asking for the cores takes longer than many a segment
   std::vector<RowLevels> rows(1, RowLevels(matrix, p));
   std::vector<Levelled> parts;
   Levelled finished;

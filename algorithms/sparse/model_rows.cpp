@@ -24,8 +24,8 @@ double noise(Index number, std::uint64_t purpose) {
 /// To a multiple of 2^-24: sums of such conductances are exact, and their rows diagonally dominant to the last bit.
 double rounded(double conductance) { return std::nearbyint(conductance * 0x1p24) * 0x1p-24; }
 
-/// What keeps a network of conductances from being singular: 2^-20 to 2^-17. It is not the same for all nodes, else ones
-/// would be an eigenvector, and as a right-hand side solved for at once.
+/// What keeps a network of conductances from being singular: 2^-20 to 2^-17. It is not the same for all nodes, else
+/// ones would be an eigenvector, and as a right-hand side solved for at once.
 double slight_ground(Index node) { return 0x1p-20 * (1 + std::floor(8 * noise(node, 7))); }
 
 /// A row under construction, to which entries are added in ascending order of their columns.
