@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "../support/files.hpp"
 #include "../support/messages.hpp"
 #include "../support/skip.hpp"
 #include "runtime/error.hpp"
@@ -32,42 +33,6 @@ using namespace asterism::tools;
 namespace fs = std::filesystem;
 
 namespace {
-
-/// A folder of its own for each test case.
-struct Folder {
-  fs::path path = fs::temp_directory_path() / ("asterism_npy_" + std::to_string(::getpid()));
-  Folder() { fs::create_directories(path); }
-  ~Folder() { fs::remove_all(path); }
-  fs::path operator/(const std::string& name) const { return path / name; }
-  [[nodiscard]] long entries() const {
-    return std::distance(fs::directory_iterator(path), fs::directory_iterator());
-  }
-};
-
-void store(const fs::path& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-}
-
-std::string load(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-/// The bytes of a file with the given dict, as NumPy lays them out.
-std::string npy(const std::string& dict, const std::string& data, char version = 1) {
-  const std::size_t before = version == 1 ? 10 : 12;
-  std::string header = dict;
-  header.append(63 - (before + dict.size()) % 64, ' ');
-  header += '\n';
-  std::string text = std::string("\x93NUMPY") + version + '\0';
-  for (std::size_t i = 0; i < before - 8; ++i) text += static_cast<char>(header.size() >> (8 * i) & 0xff);
-  return text + header + data;
-}
-
-template <class T>
-std::string bytes(std::initializer_list<T> values) {
-  return {reinterpret_cast<const char*>(values.begin()), values.size() * sizeof(T)};
-}
 
 const std::string two_by_three = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }";
 const std::string six_numbers = bytes<double>({1, 2, 3, 4, 5, 6.5});
@@ -282,7 +247,7 @@ TEST_CASE("files that are not there, or no files") {
   const auto message = [](const fs::path& path) { return message_of([&] { NpyReader reader(path); }); };
   CHECK(message(folder / "none.npy") ==
         (folder / "none.npy").string() + ": cannot be opened: No such file or directory");
-  CHECK(message(folder.path) == folder.path.string() + ": is a folder, not a .npy file");
+  CHECK(message(folder.path()) == folder.path().string() + ": is a folder, not a .npy file");
   CHECK(message("/dev/null").find("is not a regular file") != std::string::npos);
   REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
   CHECK(message(folder / "pipe").find("is not a regular file") != std::string::npos);
@@ -411,8 +376,8 @@ TEST_CASE("outputs that cannot be written are found at once, and nothing is touc
     CHECK(text.find(words) != std::string::npos);
   };
   store(folder / "file", "old");
-  has(message(folder.path), "is a folder");
-  has(message(folder.path / ""), "not the name of a file");
+  has(message(folder.path()), "is a folder");
+  has(message(folder.path() / ""), "not the name of a file");
   has(message(""), "not the name of a file");
   has(message(folder / "none/u.npy"), "none: No such file or directory");
   has(message(folder / "file/u.npy"), "file is not a folder");
@@ -441,7 +406,7 @@ TEST_CASE("outputs that this user may not write are found at once, and nothing i
   fs::permissions(folder / "file", fs::perms::owner_read);
   fs::create_directory(folder / "locked");
   fs::permissions(folder / "locked", fs::perms::owner_read | fs::perms::owner_exec);
-  fs::permissions(folder.path, fs::perms::all);
+  fs::permissions(folder.path(), fs::perms::all);
   const bool root = ::geteuid() == 0;
   if (root) REQUIRE(::seteuid(65534) == 0);
   CHECK(message(folder / "file").find("cannot be replaced: Permission denied") != std::string::npos);
