@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 #include <string_view>
+#include <utility>
 
 #include "../../../runtime/error.hpp"
 #include "../npy_header.hpp"
@@ -25,8 +26,8 @@ void convert(const std::vector<char>& piece, Index count, double* into, const Zi
     std::memcpy(&number, piece.data() + static_cast<std::size_t>(i) * sizeof(T), sizeof(T));
     into[i] = static_cast<double>(number);
     if constexpr (std::numeric_limits<T>::digits > std::numeric_limits<double>::digits) {
-      constexpr double exact = 0x1p53;
-      if (into[i] > exact || into[i] < -exact)
+      constexpr Index exact = Index{1} << 53;
+      if (std::cmp_greater(number, exact) || std::cmp_less(number, -exact))
         throw Error(fmt::format("{}: the number at [{}] is {}, more than a double holds exactly",
                                 array.path().string(), array.position() + i, number));
     }
