@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "../support/files.hpp"
 #include "../support/messages.hpp"
 #include "../support/process.hpp"
 #include "npy_files.hpp"
@@ -24,6 +25,23 @@ namespace fs = std::filesystem;
 
 namespace {
 
+<<<<<<< HEAD
+=======
+const std::string two_by_three = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }";
+const std::string six_numbers = bytes<double>({1, 2, 3, 4, 5, 6.5});
+
+/// Reads such a file: its message has to hold its name and all words.
+void refused(const std::string& content, std::initializer_list<const char*> words) {
+  const Folder folder;
+  const fs::path path = folder / "f.npy";
+  store(path, content);
+  const std::string message = message_of([&] { NpyReader reader(path); });
+  CAPTURE(message);
+  CHECK(message.find(path.string() + ": byte ") == 0);
+  message_has(message, words);
+}
+
+>>>>>>> wip-files
 template <class T>
 std::vector<T> random_numbers(std::size_t count) {
   std::mt19937 generator(7);
@@ -217,3 +235,308 @@ TEST_CASE("several processes write one file") {
   CHECK(message_of([&] { NpyWriter::attach(writer.temporary()); }).find("cannot be opened: No such file") !=
         std::string::npos);
 }
+<<<<<<< HEAD
+=======
+
+TEST_CASE("files that are not there, or no files") {
+  const Folder folder;
+  const auto message = [](const fs::path& path) { return message_of([&] { NpyReader reader(path); }); };
+  CHECK(message(folder / "none.npy") ==
+        (folder / "none.npy").string() + ": cannot be opened: No such file or directory");
+  CHECK(message(folder.path()) == folder.path().string() + ": is a folder, not a .npy file");
+  CHECK(message("/dev/null").find("is not a regular file") != std::string::npos);
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  CHECK(message(folder / "pipe").find("is not a regular file") != std::string::npos);
+}
+
+TEST_CASE("bad headers") {
+  const auto with = [](const std::string& descr, const std::string& order, const std::string& shape) {
+    return npy("{'descr': " + descr + ", 'fortran_order': " + order + ", 'shape': " + shape + ", }",
+               six_numbers);
+  };
+  refused("", {"byte 0", "empty"});
+  refused("PK\x03\x04 a zip", {"byte 0", "not a .npy file", "'PK\\x03\\x04 a'"});
+  refused("\x93NU", {"byte 3", "ends inside its header"});
+  refused(npy(two_by_three, "", 4), {"byte 6", "version 4.0"});
+  refused(npy(two_by_three, "").substr(0, 9), {"byte 9", "ends inside its header, which needs 10 bytes"});
+  refused(npy(two_by_three, "", 2).substr(0, 100),
+          {"byte 100", "ends inside its header, which needs 128 bytes"});
+  refused(std::string("\x93NUMPY\x02\0\0\0\0\x7f{'", 14), {"byte 8", "header of 2130706432 bytes"});
+
+  refused(with("'<i8'", "False", "(2, 3)"), {"byte 20", "'<i8'", "a.astype('<f8')"});
+  refused(with("'<c16'", "False", "(2, 3)"), {"byte 20", "'<c16'"});
+  refused(with("'>f8'", "False", "(2, 3)"), {"byte 20", "'>f8'", "big-endian"});
+  refused(with("[('x', '<f8')]", "False", "(2, 3)"), {"byte 20", "structured"});
+  refused(with("'<f8'", "True", "(2, 3)"), {"byte 44", "fortran_order is True", "ascontiguousarray"});
+  refused(with("'<f8'", "Maybe", "(2, 3)"), {"byte 44", "'Maybe'"});
+  refused(with("'<f8'", "False", "(0, 5)"), {"byte 61", "the extent 0: every extent must be at least 1"});
+  refused(with("'<f8'", "False", "(2, -3)"), {"the extent -3"});
+  refused(with("'<f8'", "False", "(2, 99999999999999999999)"), {"'99999999999999999999'", "too large"});
+  refused(with("'<f8'", "False", "(4294967296, 4294967296)"), {"more numbers than can be counted"});
+  refused(with("'<f8'", "False", "(2, 1152921504606846975)"),
+          {"byte 10", "more numbers than can be counted"});
+  refused(with("'<f8'", "False", "(6)"), {"byte 60", "not a tuple"});
+  refused(with("'<f8'", "False", "()"), {"byte 60", "single number"});
+  refused(with("'<f8'", "False", "(2 3)"), {"byte 63", "',' or ')' is wanted, not '3'"});
+  refused(with("'<f8'", "False", "(2, x)"), {"byte 64", "an extent is wanted, not 'x'"});
+
+  refused(npy("", six_numbers), {"'{' is wanted, not the end of the header"});
+  refused(npy("{'descr' '<f8'}", six_numbers), {"byte 19", "':' is wanted, not ''<f8''"});
+  refused(npy("{'descr", six_numbers), {"byte 11", "a string that does not end"});
+  refused(npy("{'descr': '<f8', 'shape': (2, 3)}", six_numbers), {"byte 10", "no 'fortran_order'"});
+  refused(npy("{'descr': '<f8', 'descr': '<f8'}", six_numbers),
+          {"byte 27", "the key 'descr' is unknown or there twice"});
+  refused(npy("{'order': 'C'}", six_numbers), {"byte 11", "the key 'order'"});
+  refused(npy(two_by_three + "}", six_numbers), {"'}' follows the end of the header"});
+}
+
+TEST_CASE("files shorter and longer than their shape") {
+  refused(npy(two_by_three, six_numbers).substr(0, 170),
+          {"byte 170", "the file ends here: 42 bytes of numbers are there, the shape (2, 3) needs 48"});
+  refused(npy(two_by_three, six_numbers + "xyz"), {"byte 176", "3 bytes too many"});
+}
+
+TEST_CASE("a file that shrinks while it is open") {
+  const Folder folder;
+  store(folder / "f.npy", npy(two_by_three, six_numbers));
+  const NpyReader reader(folder / "f.npy");
+  fs::resize_file(folder / "f.npy", 130);
+  std::vector<double> numbers(6);
+  CHECK(message_of([&] { reader.read_rows(0, 2, numbers.data(), 3); }).find("byte 130: the file ends here") !=
+        std::string::npos);
+}
+
+TEST_CASE("rows that are not there") {
+  const Folder folder;
+  store(folder / "f.npy", npy(two_by_three, six_numbers));
+  const NpyReader reader(folder / "f.npy");
+  std::vector<double> numbers(9);
+  reader.read_rows(2, 0, numbers.data(), 3);  // none at all are allowed
+  CHECK_THROWS_AS(reader.read_rows(1, 2, numbers.data(), 3), Error);
+  CHECK_THROWS_AS(reader.read_rows(-1, 2, numbers.data(), 3), Error);
+  CHECK_THROWS_AS(reader.read_rows(0, 2, numbers.data(), 2), Error);
+}
+
+TEST_CASE("numbers that are not finite") {
+  const Folder folder;
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  std::vector<double> numbers(6);
+  for (const double bad : {nan, inf, -inf}) {
+    store(folder / "f.npy", npy(two_by_three, bytes<double>({1, 2, 3, 4, bad, nan})));
+    const NpyReader reader(folder / "f.npy");
+    reader.read_rows(0, 2, numbers.data(), 3);
+    const std::string message =
+        message_of([&] { reader.read_rows(1, 1, numbers.data(), 3, Values::finite); });
+    CAPTURE(message);
+    CHECK(message.find("f.npy: byte 160: the number at [1, 1] is " + std::string(bad == inf    ? "inf"
+                                                                                 : bad == -inf ? "-inf"
+                                                                                               : "nan")) !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE_TEMPLATE("the first number that is not finite", T, float, double) {
+  using Limits = std::numeric_limits<T>;
+  for (const Index cols : {1, 63, 64, 65, 131}) {
+    const Index rows = 3, ld = cols + 2;
+    std::vector<T> matrix(static_cast<std::size_t>(rows * ld), Limits::quiet_NaN());
+    for (Index i = 0; i < rows; ++i)
+      for (Index j = 0; j < cols; ++j)
+        matrix[static_cast<std::size_t>(i * ld + j)] = j % 3 == 0   ? Limits::max()
+                                                       : j % 3 == 1 ? Limits::denorm_min()
+                                                                    : T(-0.0);
+    CHECK(!first_not_finite(matrix.data(), rows, cols, ld));  // what lies between the rows does not count
+    for (Index j = 0; j < cols; ++j) {
+      T& number = matrix[static_cast<std::size_t>(ld + j)];
+      for (const T bad :
+           {Limits::quiet_NaN(), Limits::signaling_NaN(), Limits::infinity(), -Limits::infinity()}) {
+        const T good = std::exchange(number, bad);
+        const auto found = first_not_finite(matrix.data(), rows, cols, ld);
+        REQUIRE(found);
+        CHECK(found->row == 1);
+        CHECK(found->col == j);
+        number = good;
+      }
+    }
+  }
+}
+
+TEST_CASE("outputs that cannot be written are found at once, and nothing is touched") {
+  const Folder folder;
+  const auto message = [](const fs::path& path) {
+    return message_of([&] { NpyWriter writer(path, Precision::f64, {2, 3}); });
+  };
+  const auto has = [](const std::string& text, const char* words) {
+    CAPTURE(text);
+    CHECK(text.find(words) != std::string::npos);
+  };
+  store(folder / "file", "old");
+  has(message(folder.path()), "is a folder");
+  has(message(folder.path() / ""), "not the name of a file");
+  has(message(""), "not the name of a file");
+  has(message(folder / "none/u.npy"), "none: No such file or directory");
+  has(message(folder / "file/u.npy"), "file is not a folder");
+  has(message("/dev/null"), "not a regular file");
+  CHECK(load(folder / "file") == "old");
+  CHECK(folder.entries() == 1);
+}
+
+namespace {
+
+/// To root everything is allowed, and in some containers root cannot be anybody else.
+SkipUnless somebody_can_be_refused() {
+  const bool root = ::geteuid() == 0;
+  return {!root || (::seteuid(65534) == 0 && ::seteuid(0) == 0), "root cannot be anybody else here"};
+}
+
+}  // namespace
+
+TEST_CASE("outputs that this user may not write are found at once, and nothing is touched" *
+          somebody_can_be_refused()) {
+  const Folder folder;
+  const auto message = [](const fs::path& path) {
+    return message_of([&] { NpyWriter writer(path, Precision::f64, {2, 3}); });
+  };
+  store(folder / "file", "old");
+  fs::permissions(folder / "file", fs::perms::owner_read);
+  fs::create_directory(folder / "locked");
+  fs::permissions(folder / "locked", fs::perms::owner_read | fs::perms::owner_exec);
+  fs::permissions(folder.path(), fs::perms::all);
+  const bool root = ::geteuid() == 0;
+  if (root) REQUIRE(::seteuid(65534) == 0);
+  CHECK(message(folder / "file").find("cannot be replaced: Permission denied") != std::string::npos);
+  CHECK(message(folder / "locked/u.npy").find("cannot be written: Permission denied") != std::string::npos);
+  if (root) REQUIRE(::seteuid(0) == 0);
+  CHECK(load(folder / "file") == "old");
+  CHECK(folder.entries() == 2);
+}
+
+TEST_CASE("a disk that is too small is the machine's fault, found at once") {
+  const Folder folder;
+  try {
+    NpyWriter writer(folder / "u.npy", Precision::f64, {Index{1} << 30, Index{1} << 22});
+    FAIL("32 PiB were reserved");
+  } catch (const Error& error) {
+    CHECK(error.blame() == Blame::machine);
+    CHECK(std::string(error.what()).find("cannot be reserved") != std::string::npos);
+  }
+  CHECK(folder.entries() == 0);
+}
+
+TEST_CASE("an old file stays until a new one is complete") {
+  const Folder folder;
+  const fs::path path = folder / "u.npy";
+  store(path, "old");
+  fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
+  { const NpyWriter writer(path, Precision::f64, {2, 3}); }
+  CHECK(load(path) == "old");
+  CHECK(folder.entries() == 1);
+
+  NpyWriter writer(path, Precision::f64, {2, 3});
+  CHECK(load(path) == "old");
+  writer.commit();
+  CHECK(fs::file_size(path) == 176);
+  CHECK(fs::status(path).permissions() == (fs::perms::owner_read | fs::perms::owner_write));
+  CHECK(folder.entries() == 1);
+}
+
+TEST_CASE("through a symbolic link the file behind it is replaced") {
+  const Folder folder;
+  fs::create_directory(folder / "elsewhere");
+  store(folder / "elsewhere/u.npy", "old");
+  fs::create_symlink("elsewhere/u.npy", folder / "link.npy");
+  NpyWriter writer(folder / "link.npy", Precision::f64, {2, 3});
+  writer.commit();
+  CHECK(fs::is_symlink(folder / "link.npy"));
+  CHECK(fs::file_size(folder / "elsewhere/u.npy") == 176);
+}
+
+TEST_CASE("a process that is ended leaves the old file, and only when killed a temporary one beside it") {
+  const Folder folder;
+  const fs::path path = folder / "u.npy";
+  store(path, "old");
+  for (const int signal : {SIGINT, SIGTERM, SIGABRT, SIGKILL}) {
+    CAPTURE(signal);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      std::signal(SIGINT, SIG_DFL);  // whatever the test program or the shell made of it
+      remove_temporaries_when_interrupted();
+      const NpyWriter writer(path, Precision::f64, {2, 3});
+      std::raise(signal);
+      ::_exit(0);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(WIFSIGNALED(status));
+    CHECK(WTERMSIG(status) == signal);
+    CHECK(load(path) == "old");
+    CHECK(folder.entries() == (signal == SIGKILL ? 2 : 1));  // until somebody writes there again
+  }
+}
+
+TEST_CASE("what killed processes left of an output is removed by the next that writes it, and nothing else") {
+  const Folder folder;
+  const std::string dead = ".2147483647-", alive = "." + std::to_string(::getppid()) + "-";
+  const std::vector<std::string> others{"u.npy" + alive + "0.part",
+                                        "u.npy" + dead + "7.part",  // of one that we cannot see: locked
+                                        "v.npy" + dead + "0.part",
+                                        "u.npy" + dead + "0.part.npy",
+                                        "u.npy" + dead + "x.part",
+                                        "u.npy" + dead + ".part",
+                                        "u.npy.-1-0.part",
+                                        "u.npy.0-0.part",
+                                        "u.npy.part",
+                                        "u.npy"};
+  for (const std::string& name : others) store(folder / name, "old");
+  const int locked = ::open((folder / others[1]).c_str(), O_RDWR);
+  REQUIRE(::flock(locked, LOCK_EX) == 0);
+  for (const char* number : {"0", "12"}) store(folder / ("u.npy" + dead + number + ".part"), "old");
+  const auto all = static_cast<long>(others.size());
+  CHECK(folder.entries() == all + 2);
+  {
+    const NpyWriter writer(folder / "u.npy", Precision::f64, {2, 3});
+    CHECK(folder.entries() == all + 1);
+    const Descriptor another(::open(writer.temporary().c_str(), O_RDWR));  // that of a process that looks
+    CHECK(::flock(another.number(), LOCK_EX | LOCK_NB) != 0);
+  }
+  for (const std::string& name : others) CHECK_MESSAGE(load(folder / name) == "old", name);
+  CHECK(folder.entries() == all);
+  ::close(locked);
+}
+
+TEST_CASE("truncated anywhere and changed anywhere, a file is read or refused") {
+  const Folder folder;
+  const fs::path path = folder / "f.npy";
+  const std::string valid = npy(two_by_three, six_numbers);
+  const auto reads = [&] {
+    try {
+      const NpyReader reader(path);
+      const Index rows = reader.header().rows(), cols = reader.header().cols();
+      std::vector<double> numbers(static_cast<std::size_t>(rows * cols));
+      reader.read_rows(0, rows, numbers.data(), cols, Values::finite);
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  };
+  store(path, valid);
+  CHECK(reads());
+  int changed = 0;
+  std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+  for (std::size_t at = 0; at < valid.size(); ++at) {
+    const auto put = [&](char byte) { file.seekp(static_cast<std::streamoff>(at)).put(byte).flush(); };
+    for (int value = 0; value < 256; ++value) {
+      put(static_cast<char>(value));
+      changed += reads();
+    }
+    put(valid[at]);
+  }
+  CHECK(changed > 0);
+  CHECK(reads());
+  for (std::size_t length = valid.size(); length-- > 0;) {
+    fs::resize_file(path, length);
+    CHECK(!reads());
+  }
+}
+>>>>>>> wip-files
