@@ -79,7 +79,7 @@ std::vector<std::vector<Index>> reached_columns(const Runtime& runtime, const Pa
 
 template <class V>
 template <class T>
-BlockMatrix<V>::BlockMatrix(Runtime& runtime, const VectorLayout& layout, const Structure& structure, const Csr<T>& mine,
+BlockMatrix<V>::BlockMatrix(Runtime& runtime, const VectorLayout& layout, const DiagonalStructure& structure, const Csr<T>& mine,
                             std::optional<Format> format) {
   const Partition& blocks = layout.blocks();
   struct Sizes {
@@ -123,7 +123,7 @@ BlockPorts<AsTiles, V> BlockMatrix<V>::ports(Index block) const {
 template class BlockMatrix<float>;
 template class BlockMatrix<double>;
 #define ASTERISM_INSTANTIATE(V, T)                                                                               \
-  template BlockMatrix<V>::BlockMatrix(Runtime&, const VectorLayout&, const Structure&, const Csr<T>&,           \
+  template BlockMatrix<V>::BlockMatrix(Runtime&, const VectorLayout&, const DiagonalStructure&, const Csr<T>&,           \
                                        std::optional<Format>)
 ASTERISM_INSTANTIATE(float, float);
 ASTERISM_INSTANTIATE(float, double);

@@ -62,7 +62,7 @@ void merge(std::vector<std::vector<Index>>& lists, const std::vector<std::vector
 }
 
 /// Whether blocks read whole diagonals.
-bool reads_diagonals(const Structure& structure, Index n, std::optional<Format> format) {
+bool reads_diagonals(const DiagonalStructure& structure, Index n, std::optional<Format> format) {
   if (format) return *format == Format::diagonals || *format == Format::stencil;
   return structure.stencil || fills_diagonals(structure, n);
 }
@@ -147,7 +147,7 @@ void ConjugateGradients<T, V>::arrange(const PreparedPreconditioner<T>& prepared
   polynomial_ = prepared.steps;
   for (Index i = range_.first; i < range_.end && !prepared.new_of_old.empty(); ++i)
     new_of_old_.push_back(prepared.new_of_old[i] - range_.first);
-  const Structure structure = structure_of(*runtime_, prepared.matrix);
+  const DiagonalStructure structure = diagonal_structure(*runtime_, prepared.matrix);
   facts_.entries = structure.entries;
   const std::vector<std::vector<Index>> wanted = reads_diagonals(structure, n_, settings_.format)
                                                      ? reached_columns(*runtime_, blocks_, structure.diagonals)
@@ -161,8 +161,8 @@ void ConjugateGradients<T, V>::arrange(const PreparedPreconditioner<T>& prepared
   const VectorLayout layout(*runtime_, blocks_, std::move(all));
   matrix_ = BlockMatrix<T>(*runtime_, layout, structure, prepared.matrix, settings_.format);
   if (triangular) {
-    left_ = BlockMatrix<V>(*runtime_, layout, structure_of(*runtime_, prepared.lower), prepared.lower, {});
-    right_ = BlockMatrix<V>(*runtime_, layout, structure_of(*runtime_, prepared.upper), prepared.upper, {});
+    left_ = BlockMatrix<V>(*runtime_, layout, diagonal_structure(*runtime_, prepared.lower), prepared.lower, {});
+    right_ = BlockMatrix<V>(*runtime_, layout, diagonal_structure(*runtime_, prepared.upper), prepared.upper, {});
   } else if (kind_ == PreconditionerKind::polynomial && sizeof(V) != sizeof(T)) {
     left_ = BlockMatrix<V>(*runtime_, layout, structure, prepared.matrix, settings_.format);
   }
