@@ -335,6 +335,12 @@ void cg_sweep(Stream stream, const CgSweepArgs& args, CgSweepPorts<AsPorts, T, V
   if (!sweep_at_once<T, V>(stream, args, ports)) sweep_in_steps<T, V>(Steps{stream}, args, ports);
 }
 
+void show(Stream stream, In<CgState> state, Out<CgState> shown) {
+  asterism::cuda::check(
+      cudaMemcpyAsync(shown.data, state.data, sizeof(CgState), cudaMemcpyDeviceToDevice, asterism::cuda::native(stream)),
+      "cudaMemcpyAsync");
+}
+
 template void multiply(Stream, const CgArgs&, MultiplyPorts<AsPorts, float>);
 template void multiply(Stream, const CgArgs&, MultiplyPorts<AsPorts, double>);
 #define ASTERISM_INSTANTIATE(T, V)                                           \

@@ -157,6 +157,7 @@ template <class T, class V>
 void turn(Stream stream, const CgArgs& args, DirectionPorts<AsPorts, T, V> ports);
 template <class T, class V>
 void cg_sweep(Stream stream, const CgSweepArgs& args, CgSweepPorts<AsPorts, T, V> ports);
+void show(Stream stream, In<CgState> state, Out<CgState> shown);
 }  // namespace cuda
 
 }  // namespace asterism::sparse

@@ -44,7 +44,7 @@ __device__ typename X::Element product_of_entries(const V* values, const C* colu
   using T = typename X::Element;
   T sum = 0;
   for (int k = first; k < end; k += batch * stride) {
-    V v[batch];
+    V v[batch] = {};
     C c[batch];
     T at[batch];
     const auto counts = [&](int b) { return k + b * stride < end && (X::is_set || v[b] != 0); };
