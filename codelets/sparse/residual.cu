@@ -44,7 +44,8 @@ __global__ void __launch_bounds__(unit_threads, 4)
 template <class T>
 void place(Stream stream, const PlaceArgs& args, PlacePorts<AsPorts, T> ports) {
   const std::size_t bytes = static_cast<std::size_t>(ports.from.cols) * sizeof(T);
-  check(cudaMemcpyAsync(ports.v.data + args.own, ports.from.data, bytes, cudaMemcpyDeviceToDevice, native(stream)),
+  check(cudaMemcpyAsync(ports.v.data + args.own, ports.from.data, bytes, cudaMemcpyDeviceToDevice,
+                        native(stream)),
         "cudaMemcpyAsync");
   pack(stream, ports.from.data, ports.departures);
 }
@@ -55,9 +56,9 @@ void residual(Stream stream, const ResidualArgs& args, ResidualPorts<AsPorts, T>
   const T *const v = ports.v.data, *const b = ports.b.data;
   with_device_rows<T>(args.shape, ports.matrix, [&](const auto& matrix) {
     using Rows = std::remove_cvref_t<decltype(matrix)>;
-    launch_chained<residual_kernel<Rows, T>>("residual", stream,
-                                             static_cast<unsigned>(units_of(args.shape.rows, args.unit)), unit_threads,
-                                             matrix, v, b, ports.r.data, ports.rr.data, args.shape.rows, args.unit);
+    launch_chained<residual_kernel<Rows, T>>(
+        "residual", stream, static_cast<unsigned>(units_of(args.shape.rows, args.unit)), unit_threads, matrix,
+        v, b, ports.r.data, ports.rr.data, args.shape.rows, args.unit);
   });
 }
 
