@@ -19,7 +19,8 @@ In<T> to_read(const InOut<T>& tile) {
 
 /// z = M^-1 r, but for a diagonal. @return where z is
 template <class T, class V, class Steps>
-Optional<In<T>> precondition(const Steps& steps, const CgSweepArgs& args, const CgSweepPorts<AsPorts, T, V>& all) {
+Optional<In<T>> precondition(const Steps& steps, const CgSweepArgs& args,
+                             const CgSweepPorts<AsPorts, T, V>& all) {
   const PreconditionerShape& m = args.preconditioner;
   const auto& ports = all.preconditioner;
   InOut<T> z = ports.z;
@@ -68,8 +69,9 @@ void sweep_in_steps(const Steps& steps, const CgSweepArgs& args, const CgSweepPo
     Optional<In<T>> z{};
     if (kind == PreconditionerKind::polynomial || kind == PreconditionerKind::triangular) {
       z = precondition<T, V>(steps, args, ports);
-      steps.template dot<T>({step.unit, step.shape.own},
-                            {to_read(ports.r), z, {ports.rz.data, ports.rz.rows, ports.rz.cols, ports.rz.ld}});
+      steps.template dot<T>(
+          {step.unit, step.shape.own},
+          {to_read(ports.r), z, {ports.rz.data, ports.rz.rows, ports.rz.cols, ports.rz.ld}});
     }
     steps.template turn<T, V>(step, {.rr = list_of(rr),
                                      .rz = list_of(rz),

@@ -33,7 +33,8 @@ template <class T>
 __global__ void __launch_bounds__(threads) pack_kernel(const __grid_constant__ Packs<T> packs, const T* v) {
   T* const to = packs.elements[blockIdx.y];
   const std::int32_t* const places = packs.places[blockIdx.y];
-  for (Index j = blockIdx.x * Index{threads} + threadIdx.x; j < packs.counts[blockIdx.y]; j += Index{threads} * gridDim.x)
+  for (Index j = blockIdx.x * Index{threads} + threadIdx.x; j < packs.counts[blockIdx.y];
+       j += Index{threads} * gridDim.x)
     to[j] = v[places[j]];
 }
 
@@ -41,7 +42,8 @@ template <class T>
 __global__ void __launch_bounds__(threads) unpack_kernel(const __grid_constant__ Packs<const T> packs, T* v) {
   const T* const from = packs.elements[blockIdx.y];
   const std::int32_t* const places = packs.places[blockIdx.y];
-  for (Index j = blockIdx.x * Index{threads} + threadIdx.x; j < packs.counts[blockIdx.y]; j += Index{threads} * gridDim.x)
+  for (Index j = blockIdx.x * Index{threads} + threadIdx.x; j < packs.counts[blockIdx.y];
+       j += Index{threads} * gridDim.x)
     v[places[j]] = from[j];
 }
 

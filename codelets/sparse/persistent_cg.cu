@@ -1,11 +1,11 @@
-// Every block has consecutive rows. x and r of these lie in shared memory, p and q in registers; global memory has for the
-// other blocks z = M^-1 r where r will be, and p of the iteration before: what they need of p they make of these, which saves
-// a meeting. Between two iterations are two meetings, whose sums are (p, q), and (r, r) with (r, z).
+// Every block has consecutive rows. x and r of these lie in shared memory, p and q in registers; global memory has
+// for the other blocks z = M^-1 r where r will be, and p of the iteration before: what they need of p they make of
+// these, which saves a meeting. Between two iterations are two meetings, whose sums are (p, q), and (r, r) with (r,
+// z).
 
 #include "persistent_cg.cuh"
 
 #include <algorithm>
-#include <cstring>
 
 #include "grid_sums.cuh"
 #include "row_products.cuh"
@@ -63,7 +63,8 @@ struct OwnRows {
   int first, count;
   template <class T>
   __device__ explicit OwnRows(const Sweep<T>& sweep)
-      : first(static_cast<int>(blockIdx.x) * sweep.rows_of_block), count(min(sweep.rows_of_block, sweep.rows - first)) {}
+      : first(static_cast<int>(blockIdx.x) * sweep.rows_of_block),
+        count(min(sweep.rows_of_block, sweep.rows - first)) {}
   /// Calls body(k, i) for the rows of a thread, k-th of them row first + i.
   template <int most, class Body>
   __device__ void for_each(Body body) const {
@@ -105,8 +106,8 @@ struct Own {
 };
 
 template <class Rows, class T, int most>
-__device__ void multiply(const Rows& matrix, const OwnRows& rows, const Direction<T>& direction, Own<T, most>& own,
-                         double& pq) {
+__device__ void multiply(const Rows& matrix, const OwnRows& rows, const Direction<T>& direction,
+                         Own<T, most>& own, double& pq) {
   pq = 0;
   rows.for_each<most>([&](int k, int i) {
     own.q[k] = product_of_row<5>(matrix, rows.first + i, direction);
@@ -115,7 +116,8 @@ __device__ void multiply(const Rows& matrix, const OwnRows& rows, const Directio
 }
 
 template <class T, int most>
-__device__ void descend(const Sweep<T>& sweep, const OwnRows& rows, T alpha, Own<T, most>& own, double (&sums)[2]) {
+__device__ void descend(const Sweep<T>& sweep, const OwnRows& rows, T alpha, Own<T, most>& own,
+                        double (&sums)[2]) {
   sums[0] = sums[1] = 0;
   rows.for_each<most>([&](int k, int i) {
     own.x[i] = multiply_add(alpha, own.p[k], own.x[i]);
@@ -157,7 +159,8 @@ __device__ void leave(const Sweep<T>& sweep, const OwnRows& rows, const Own<T, m
 
 /// @tparam most rows of a thread
 template <class Rows, class T, int most>
-__global__ void __launch_bounds__(threads, 1) sweep_kernel(Rows matrix, const __grid_constant__ Sweep<T> sweep) {
+__global__ void __launch_bounds__(threads, 1)
+    sweep_kernel(Rows matrix, const __grid_constant__ Sweep<T> sweep) {
   extern __shared__ __align__(16) unsigned char shared[];
   Progress now(*sweep.state, sweep.iteration);
   const Index end = sweep.iteration + sweep.count;
@@ -215,9 +218,12 @@ Gpu this_gpu() {
   Gpu gpu;
   int device = 0;
   check(cudaGetDevice(&device), "cudaGetDevice");
-  check(cudaDeviceGetAttribute(&gpu.processors, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute");
-  check(cudaDeviceGetAttribute(&gpu.cooperates, cudaDevAttrCooperativeLaunch, device), "cudaDeviceGetAttribute");
-  check(cudaDeviceGetAttribute(&gpu.shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "cudaDeviceGetAttribute");
+  check(cudaDeviceGetAttribute(&gpu.processors, cudaDevAttrMultiProcessorCount, device),
+        "cudaDeviceGetAttribute");
+  check(cudaDeviceGetAttribute(&gpu.cooperates, cudaDevAttrCooperativeLaunch, device),
+        "cudaDeviceGetAttribute");
+  check(cudaDeviceGetAttribute(&gpu.shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
+        "cudaDeviceGetAttribute");
   return gpu;
 }
 
@@ -225,9 +231,11 @@ Gpu this_gpu() {
 template <class Kernel>
 bool fits(Kernel kernel, const Gpu& gpu, int shared_bytes) {
   if (shared_bytes > gpu.shared_bytes) return false;
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes), "cudaFuncSetAttribute");
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
+        "cudaFuncSetAttribute");
   int blocks = 0;
-  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, static_cast<std::size_t>(shared_bytes)),
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads,
+                                                      static_cast<std::size_t>(shared_bytes)),
         "occupancy");
   return blocks >= 1;
 }
@@ -239,8 +247,8 @@ bool launch(Stream stream, const Gpu& gpu, unsigned blocks, const Rows& rows, co
   if (!fits(kernel, gpu, shared_bytes)) return false;
   check(cudaMemsetAsync(sweep.told, 0, GridSums<threads>::bytes(blocks), native(stream)), "cudaMemsetAsync");
   void* arguments[] = {const_cast<Rows*>(&rows), const_cast<Sweep<T>*>(&sweep)};
-  check(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kernel), dim3(blocks), dim3(threads), arguments,
-                                    static_cast<std::size_t>(shared_bytes), native(stream)),
+  check(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kernel), dim3(blocks), dim3(threads),
+                                    arguments, static_cast<std::size_t>(shared_bytes), native(stream)),
         "cg_sweep");
   return true;
 }
@@ -280,8 +288,9 @@ bool sweep_at_once(Stream stream, const CgSweepArgs& args, const CgSweepPorts<As
                        args.count,
                        static_cast<int>(shape.rows),
                        static_cast<int>(rows_of_block),
-                       kind == PreconditionerKind::diagonal ? InverseDiagonal(ports.preconditioner.inverse_diagonal.data)
-                                                            : InverseDiagonal(),
+                       kind == PreconditionerKind::diagonal
+                           ? InverseDiagonal(ports.preconditioner.inverse_diagonal.data)
+                           : InverseDiagonal(),
                        ports.x.data,
                        ports.r.data,
                        ports.p.data,

@@ -1,6 +1,6 @@
 /// \file
-/// Iterations of conjugate gradients in a single kernel, where the vectors fit in what the multiprocessors of a GPU have for
-/// themselves: launches and memory would take most of the time there.
+/// Iterations of conjugate gradients in a single kernel, where the vectors fit in what the multiprocessors of a GPU
+/// have for themselves: launches and memory would take most of the time there.
 #pragma once
 
 #include "conjugate_gradients.hpp"

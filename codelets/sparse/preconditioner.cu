@@ -11,14 +11,14 @@ using relaxation::cuda::wait_for_previous_kernel;
 
 namespace {
 
-// ---- (M2) ------------------------------------------------------------------------------------------------------------------
+// ---- (M2) ----------------------------------------------------------------------------------------------------------
 
 template <class T, class V>
 struct Polynomial {
   const T *r, *z_all;
-  const V* d;  ///< nullptr: 1
+  const V* d;   ///< nullptr: 1
   T *s, *next;  ///< s: nullptr where there is no gamma
-  double* rz;  ///< nullptr: not wanted
+  double* rz;   ///< nullptr: not wanted
   T gamma, delta;
   Index own, rows, unit_rows;
   bool first;
@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(unit_threads, 4)
   if (threadIdx.x == 0) at.rz[unit.number] = sums[0];
 }
 
-// ---- Dot products ----------------------------------------------------------------------------------------------------------
+// ---- Dot products --------------------------------------------------------------------------------------------------
 
 template <class T, bool aligned>
 __global__ void __launch_bounds__(unit_threads, 4)
@@ -127,8 +127,8 @@ void polynomial_step(Stream stream, const PolynomialArgs& args, PolynomialPorts<
   const auto launch = [&](const auto& matrix) {
     using Rows = std::remove_cvref_t<decltype(matrix)>;
     launch_chained<polynomial_kernel<Rows, T, V>>("polynomial_step", stream,
-                                                  static_cast<unsigned>(units_of(rows, args.unit)), unit_threads, matrix,
-                                                  at);
+                                                  static_cast<unsigned>(units_of(rows, args.unit)),
+                                                  unit_threads, matrix, at);
   };
   if (args.first)
     launch(NoRows{});
@@ -142,8 +142,8 @@ void dot(Stream stream, const DotArgs& args, DotPorts<AsPorts, T> ports) {
   const T *const a = ports.a.data, *const b = ports.b.data + args.b_own;
   const Index rows = ports.a.cols;
   with_flag(is_aligned<T>(a) && is_aligned<T>(b), [&](auto aligned) {
-    launch_chained<dot_kernel<T, aligned>>("dot", stream, static_cast<unsigned>(units_of(rows, args.unit)), unit_threads,
-                                           a, b, rows, args.unit, ports.sums.data);
+    launch_chained<dot_kernel<T, aligned>>("dot", stream, static_cast<unsigned>(units_of(rows, args.unit)),
+                                           unit_threads, a, b, rows, args.unit, ports.sums.data);
   });
 }
 

@@ -1,14 +1,15 @@
-// The residual and vectors on their way into it.
-
-#include "conjugate_gradients.hpp"
 #include "residual.hpp"
+
+#include "../relaxation/chained_launch.cuh"
 #include "row_products.cuh"
+#include "unit_sums.cuh"
 
 namespace asterism::sparse::cuda {
 
 using asterism::cuda::check;
-using asterism::cuda::check_launch;
 using asterism::cuda::native;
+using relaxation::cuda::launch_chained;
+using relaxation::cuda::wait_for_previous_kernel;
 
 namespace {
 
@@ -28,41 +29,37 @@ struct ResidualRow {
 
 template <class Rows, class T>
 __global__ void __launch_bounds__(unit_threads, 4)
-    residual_kernel(Rows rows, const T* v, const T* b, T* r, double* rr, Index count, Index unit_rows) {
-  const Unit unit = own_unit(unit_rows, count, false);
+    residual_kernel(Rows matrix, const T* v, const T* b, T* r, double* rr, Index rows, Index unit_rows) {
+  wait_for_previous_kernel();
+  const Unit unit = own_unit(unit_rows, rows, false);
   ResidualRow<T> row{b + unit.first, r + unit.first};
-  take_products(rows, unit, Constant<T>{v}, row);
+  take_products(matrix, unit, Constant<T>{v}, row);
   double sums[1] = {row.sum};
   sum_over_block<unit_threads>(sums);
   if (threadIdx.x == 0) rr[unit.number] = sums[0];
-}
-
-void copy(Stream stream, void* to, const void* from, std::size_t bytes, const char* what) {
-  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, native(stream)), what);
 }
 
 }  // namespace
 
 template <class T>
 void place(Stream stream, const PlaceArgs& args, PlacePorts<AsPorts, T> ports) {
-  copy(stream, ports.v.data + args.own, ports.from.data, static_cast<std::size_t>(ports.from.cols) * sizeof(T),
-       "sparse_place");
+  const std::size_t bytes = static_cast<std::size_t>(ports.from.cols) * sizeof(T);
+  check(cudaMemcpyAsync(ports.v.data + args.own, ports.from.data, bytes, cudaMemcpyDeviceToDevice,
+                        native(stream)),
+        "cudaMemcpyAsync");
   pack(stream, ports.from.data, ports.departures);
 }
 
 template <class T>
 void residual(Stream stream, const ResidualArgs& args, ResidualPorts<AsPorts, T> ports) {
   unpack(stream, ports.arrivals, ports.v.data);
-  with_device_rows<T>(args.shape, ports.matrix, [&](const auto& rows) {
-    const auto blocks = static_cast<unsigned>(units_of(args.shape.rows, args.unit));
-    residual_kernel<<<blocks, unit_threads, 0, native(stream)>>>(rows, static_cast<const T*>(ports.v.data), ports.b.data,
-                                                                 ports.r.data, ports.rr.data, args.shape.rows, args.unit);
-    check_launch("sparse_residual");
+  const T *const v = ports.v.data, *const b = ports.b.data;
+  with_device_rows<T>(args.shape, ports.matrix, [&](const auto& matrix) {
+    using Rows = std::remove_cvref_t<decltype(matrix)>;
+    launch_chained<residual_kernel<Rows, T>>(
+        "residual", stream, static_cast<unsigned>(units_of(args.shape.rows, args.unit)), unit_threads, matrix,
+        v, b, ports.r.data, ports.rr.data, args.shape.rows, args.unit);
   });
-}
-
-void show(Stream stream, In<CgState> state, Out<CgState> shown) {
-  copy(stream, shown.data, state.data, sizeof(CgState), "cg_show");
 }
 
 template void place(Stream, const PlaceArgs&, PlacePorts<AsPorts, float>);

@@ -1,8 +1,8 @@
 /// \file
 /// Products of rows on a GPU: (A1).
 ///
-/// What kernels multiply is given by an object, `x[j]`, as it need not be stored. All loads of a batch are under way before
-/// the first is waited for.
+/// What kernels multiply is given by an object, `x[j]`, as it need not be stored. All loads of a batch are under way
+/// before the first is waited for.
 #pragma once
 
 #include <type_traits>
@@ -35,16 +35,16 @@ struct Changing {
 __device__ inline float multiply_add(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 __device__ inline double multiply_add(double a, double b, double c) { return __fma_rn(a, b, c); }
 
-// ---- A row by a thread ---------------------------------------------------------------------------------------------------
+// ---- A row by a thread -------------------------------------------------------------------------------------------
 
 /// The entries first, first + stride, ... before `end`. @param x what columns are counted from
 template <int batch, class V, class C, class X>
-__device__ typename X::Element product_of_entries(const V* values, const C* columns, int first, int end, int stride,
-                                                  const X& x) {
+__device__ typename X::Element product_of_entries(const V* values, const C* columns, int first, int end,
+                                                  int stride, const X& x) {
   using T = typename X::Element;
   T sum = 0;
   for (int k = first; k < end; k += batch * stride) {
-    V v[batch];
+    V v[batch] = {};
     C c[batch];
     T at[batch];
     const auto counts = [&](int b) { return k + b * stride < end && (X::is_set || v[b] != 0); };
@@ -66,7 +66,8 @@ __device__ typename X::Element product_of_entries(const V* values, const C* colu
 
 template <int batch = 4, class V, class X>
 __device__ typename X::Element product_of_row(const CsrRows<V>& rows, Index i, const X& x) {
-  return product_of_entries<batch>(rows.values, rows.columns, __ldg(rows.begins + i), __ldg(rows.begins + i + 1), 1, x);
+  return product_of_entries<batch>(rows.values, rows.columns, __ldg(rows.begins + i),
+                                   __ldg(rows.begins + i + 1), 1, x);
 }
 
 template <int batch = 4, class V, class C, class X>
@@ -189,10 +190,10 @@ void with_device_rows(const BlockShape& shape, const BlockPorts<AsPorts, V>& blo
   });
 }
 
-// ---- The rows of a unit by a block of threads ------------------------------------------------------------------------------
+// ---- The rows of a unit by a block of threads ----------------------------------------------------------------------
 
-// Calls row.take(i, product, row.bring(i)) for all rows of a unit, i counted in it: each by one thread, which follows from
-// the unit alone. `bring` is called before anything is waited for.
+// Calls row.take(i, product, row.bring(i)) for all rows of a unit, i counted in it: each by one thread, which
+// follows from the unit alone. `bring` is called before anything is waited for.
 
 /// A thread takes row.at_once rows at a time, where one alone brings little.
 template <class Rows, class X, class Row>
@@ -213,12 +214,28 @@ __device__ void take_products(const Rows& rows, const Unit& unit, const X& x, Ro
   }
 }
 
-/// A row's entries are a batch.
+/// A row's entries are a batch; where those of the next slice begin is known by then.
 template <class V, class C, class X, class Row>
 __device__ void take_products(const SlicedRows<V, C>& rows, const Unit& unit, const X& x, Row& row) {
-  for (int i = static_cast<int>(threadIdx.x); i < unit.rows; i += unit_threads) {
+  constexpr int batch = 8, slices_at_once = unit_threads / static_cast<int>(slice_rows);
+  const int lane = static_cast<int>(threadIdx.x) % warp_lanes;
+  const std::int32_t* const begins = rows.begins + (unit.first + threadIdx.x) / slice_rows;
+  int begin = 0, end = 0;
+  const auto look_ahead = [&](int i, int further) {
+    if (i >= unit.rows) return;
+    begin = __ldg(begins + further);
+    end = __ldg(begins + further + 1);
+  };
+  int i = static_cast<int>(threadIdx.x), slice = 0;
+  look_ahead(i, slice);
+  while (i < unit.rows) {
     const auto brought = row.bring(i);
-    row.take(i, product_of_row<8>(rows, unit.first + i, x), brought);
+    const int first = begin + lane, last = end;
+    slice += slices_at_once;
+    look_ahead(i + unit_threads, slice);
+    const X from = sizeof(C) == 2 ? x.from(rows.own + unit.first + i) : x;
+    row.take(i, product_of_entries<batch>(rows.values, rows.columns, first, last, slice_rows, from), brought);
+    i += unit_threads;
   }
 }
 template <class V, class X, class Row>
@@ -241,7 +258,8 @@ __device__ void take_shared_products(const CsrRows<V>& rows, const Unit& unit, c
     decltype(row.bring(i)) brought{};
     if (i < unit.rows) {
       if (lane == 0) brought = row.bring(i);
-      product = product_of_entries<4>(rows.values, rows.columns, __ldg(begins + i) + lane, __ldg(begins + i + 1), lanes, x);
+      product = product_of_entries<4>(rows.values, rows.columns, __ldg(begins + i) + lane,
+                                      __ldg(begins + i + 1), lanes, x);
     }
 #pragma unroll
     for (int distance = lanes / 2; distance > 0; distance /= 2)

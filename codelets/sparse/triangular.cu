@@ -39,7 +39,8 @@ struct StageWork {
   const V* d;
   const std::int32_t* begins;  ///< Stages
   Index groups, stages;
-  Index first, count;  ///< of them that are worked on; where only one follows the other, upwards forward, downwards backward
+  Index first,
+      count;  ///< of them that are worked on; where only one follows the other, upwards forward, downwards backward
   bool ends_with_both;  ///< forward: whether the last of them is Work::both
 };
 
@@ -51,15 +52,22 @@ __device__ void work_on_row(const Rows& rows, const StageWork<T, V>& at, Work wo
   at.z[i] = work == Work::backward ? multiply_add(d, y, -product) : d * (y - product);
 }
 
-/// One stage. @param chunks that a group's rows are in
+/// One stage. @param chunks that a group's rows are in @param only_first, only_end the rows, where there is one group
 template <class Rows, class T, class V>
 __global__ void __launch_bounds__(stage_threads, 6)
-    stage_kernel(Rows rows, const __grid_constant__ StageWork<T, V> at, unsigned chunks) {
+    stage_kernel(Rows rows, const __grid_constant__ StageWork<T, V> at, unsigned chunks,
+                 std::int32_t only_first, std::int32_t only_end) {
   wait_for_previous_kernel();
-  const unsigned group = blockIdx.x / chunks, chunk = blockIdx.x % chunks;
-  const std::int32_t* const begins = at.begins + group * (at.stages + 1) + at.first;
-  const Index i = begins[0] + Index{chunk} * stage_threads + threadIdx.x;
-  if (i < begins[1]) work_on_row(rows, at, at.work, i);
+  Index i = threadIdx.x, end = only_end;
+  if (at.groups == 1) {
+    i += only_first + Index{blockIdx.x} * stage_threads;
+  } else {
+    const unsigned group = blockIdx.x / chunks, chunk = blockIdx.x % chunks;
+    const std::int32_t* const begins = at.begins + group * (at.stages + 1) + at.first;
+    i += begins[0] + Index{chunk} * stage_threads;
+    end = begins[1];
+  }
+  if (i < end) work_on_row(rows, at, at.work, i);
 }
 
 /// All of them. @param longest rows of a stage in one group @tparam alone whether there is only one block of threads
@@ -90,7 +98,8 @@ int blocks_that_meet(Kernel kernel) {
   check(cudaGetDevice(&device), "cudaGetDevice");
   check(cudaDeviceGetAttribute(&cooperates, cudaDevAttrCooperativeLaunch, device), "cudaDeviceGetAttribute");
   if (cooperates == 0) return 0;
-  check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute");
+  check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
+        "cudaDeviceGetAttribute");
   check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, small_threads, 0), "occupancy");
   return processors * blocks;
 }
@@ -114,15 +123,17 @@ void launch_one_by_one(Stream stream, const Rows& rows, const StageWork<T, V>& a
     const Index longest = longest_of(stages, at.first);
     if (longest == 0) continue;
     const auto chunks = static_cast<unsigned>((longest + stage_threads - 1) / stage_threads);
-    launch_chained<stage_kernel<Rows, T, V>>("triangular stage", stream, chunks * static_cast<unsigned>(stages.groups),
-                                             stage_threads, rows, at, chunks);
+    launch_chained<stage_kernel<Rows, T, V>>(
+        "triangular stage", stream, chunks * static_cast<unsigned>(stages.groups), stage_threads, rows, at,
+        chunks, stages.begins[static_cast<std::size_t>(at.first)],
+        stages.begins[static_cast<std::size_t>(at.first) + 1]);
   }
 }
 
 /// @return whether it could
 template <class Rows, class T, class V>
 bool launch_at_once(Stream stream, const Rows& rows, const StageWork<T, V>& at, const Stages& stages) {
-  constexpr Index few = 4, few_blocks = 4;
+  constexpr Index few = 4;
   Index longest = 0;
   for (Index k = 0; k < at.count; ++k) longest = std::max(longest, longest_of(stages, at.first + k));
   const Index needed = (stages.groups * longest + small_threads - 1) / small_threads;
@@ -133,18 +144,18 @@ bool launch_at_once(Stream stream, const Rows& rows, const StageWork<T, V>& at, 
     return true;
   }
   static const int at_most = blocks_that_meet(stages_kernel<false, Rows, T, V>);
-  if (at_most == 0 || needed > few_blocks * at_most) return false;
-  const auto blocks = static_cast<unsigned>(std::min<Index>(needed, at_most));
+  if (at_most == 0 || needed > at_most) return false;
+  const auto blocks = static_cast<unsigned>(needed);
   void* arguments[] = {const_cast<Rows*>(&rows), const_cast<StageWork<T, V>*>(&at), &longest};
-  check(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(&stages_kernel<false, Rows, T, V>), dim3(blocks),
-                                    dim3(small_threads), arguments, 0, native(stream)),
+  check(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(&stages_kernel<false, Rows, T, V>),
+                                    dim3(blocks), dim3(small_threads), arguments, 0, native(stream)),
         "triangular stages");
   return true;
 }
 
 template <class T, class V>
-void launch(Stream stream, const BlockShape& shape, const BlockPorts<AsPorts, V>& factor, const StageWork<T, V>& at,
-            const Stages& stages) {
+void launch(Stream stream, const BlockShape& shape, const BlockPorts<AsPorts, V>& factor,
+            const StageWork<T, V>& at, const Stages& stages) {
   if (at.count <= 0) return;
   with_device_rows<V>(shape, factor, [&](const auto& rows) {
     if (!launch_at_once(stream, rows, at, stages)) launch_one_by_one(stream, rows, at, stages);
@@ -174,8 +185,8 @@ void triangular_stages(Stream stream, const TriangularArgs& args, TriangularPort
 }
 
 template <class T, class V>
-void apply_triangular(Stream stream, const PreconditionerShape& shape, const PreconditionerPorts<AsPorts, T, V>& ports,
-                      In<T> r) {
+void apply_triangular(Stream stream, const PreconditionerShape& shape,
+                      const PreconditionerPorts<AsPorts, T, V>& ports, In<T> r) {
   const Stages& stages = shape.stages;
   T* const z = ports.z.data;
   StageWork<T, V> forward{.work = Work::forward,
@@ -204,9 +215,10 @@ void apply_triangular(Stream stream, const PreconditionerShape& shape, const Pre
   launch(stream, shape.right, ports.right, backward, stages);
 }
 
-#define ASTERISM_INSTANTIATE(T, V)                                                              \
+#define ASTERISM_INSTANTIATE(T, V)                                                                \
   template void triangular_stages(Stream, const TriangularArgs&, TriangularPorts<AsPorts, T, V>); \
-  template void apply_triangular(Stream, const PreconditionerShape&, const PreconditionerPorts<AsPorts, T, V>&, In<T>)
+  template void apply_triangular(Stream, const PreconditionerShape&,                              \
+                                 const PreconditionerPorts<AsPorts, T, V>&, In<T>)
 ASTERISM_INSTANTIATE(float, float);
 ASTERISM_INSTANTIATE(double, float);
 ASTERISM_INSTANTIATE(double, double);

@@ -19,7 +19,8 @@ inline constexpr int unit_threads = 256;
 /// The sum of what the lanes of a warp have, for all of them.
 __device__ inline double sum_of_warp(double own) {
 #pragma unroll
-  for (int distance = warp_lanes / 2; distance > 0; distance /= 2) own += __shfl_xor_sync(whole_warp, own, distance);
+  for (int distance = warp_lanes / 2; distance > 0; distance /= 2)
+    own += __shfl_xor_sync(whole_warp, own, distance);
   return own;
 }
 
@@ -28,7 +29,8 @@ template <int threads, int count>
 __device__ void sum_over_block(double (&sums)[count]) {
   constexpr int warps = threads / warp_lanes;
   __shared__ double of_warps[count][warps];
-  const int lane = static_cast<int>(threadIdx.x) % warp_lanes, warp = static_cast<int>(threadIdx.x) / warp_lanes;
+  const int lane = static_cast<int>(threadIdx.x) % warp_lanes,
+            warp = static_cast<int>(threadIdx.x) / warp_lanes;
 #pragma unroll
   for (int k = 0; k < count; ++k) sums[k] = sum_of_warp(sums[k]);
   __syncthreads();  // the sums before have been read
@@ -54,7 +56,8 @@ struct SumLists {
 
   /// @param others of the other products; the same divisions
   template <class... Others>
-  explicit SumLists(const Many<In<double>>& first, const Others&... others) : blocks(static_cast<std::int16_t>(first.size())) {
+  explicit SumLists(const Many<In<double>>& first, const Others&... others)
+      : blocks(static_cast<std::int16_t>(first.size())) {
     static_assert(sizeof...(others) + 1 == kinds);
     begins[0] = 0;
     for (Index b = 0; b < first.size(); ++b) {

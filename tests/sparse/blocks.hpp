@@ -20,8 +20,8 @@ using Entries = std::vector<std::map<Index, double>>;
 
 /// The formats, sliced_ell in both kinds.
 enum class Stored { csr, sliced, sliced_differences, diagonals, stencil };
-inline constexpr Stored all_stored[] = {Stored::csr, Stored::sliced, Stored::sliced_differences, Stored::diagonals,
-                                        Stored::stencil};
+inline constexpr Stored all_stored[] = {Stored::csr, Stored::sliced, Stored::sliced_differences,
+                                        Stored::diagonals, Stored::stencil};
 
 inline double random_value(std::mt19937_64& engine) {
   return static_cast<float>(std::uniform_real_distribution<double>(-1, 1)(engine));
@@ -196,7 +196,8 @@ Block<V> block_of(Runtime& runtime, const Entries& entries, Index first, Index e
   Entries rows;
   for (Index i = first; i < end; ++i) {
     auto& row = rows.emplace_back();
-    for (const auto& [j, value] : entries[static_cast<std::size_t>(i)]) row[place_of(block.numbers, j)] = value;
+    for (const auto& [j, value] : entries[static_cast<std::size_t>(i)])
+      row[place_of(block.numbers, j)] = value;
   }
   if (stored == Stored::stencil) {
     block.shape.format = Format::stencil;

@@ -16,12 +16,12 @@ const Codelet<CgArgs, DescentPorts<AsPorts, T, V>> descend{typed_name<V>(typed_n
                                                            cpu::descend<T, V>,
                                                            ASTERISM_CUDA_KERNEL(cuda::descend<T, V>)};
 template <class T, class V>
-const Codelet<CgArgs, DirectionPorts<AsPorts, T, V>> turn{typed_name<V>(typed_name<T>("test_turn")), cpu::turn<T, V>,
-                                                          ASTERISM_CUDA_KERNEL(cuda::turn<T, V>)};
+const Codelet<CgArgs, DirectionPorts<AsPorts, T, V>> turn{
+    typed_name<V>(typed_name<T>("test_turn")), cpu::turn<T, V>, ASTERISM_CUDA_KERNEL(cuda::turn<T, V>)};
 template <class T, class V>
-const Codelet<CgSweepArgs, CgSweepPorts<AsPorts, T, V>> cg_sweep{typed_name<V>(typed_name<T>("test_cg_sweep")),
-                                                                 cpu::cg_sweep<T, V>,
-                                                                 ASTERISM_CUDA_KERNEL(cuda::cg_sweep<T, V>)};
+const Codelet<CgSweepArgs, CgSweepPorts<AsPorts, T, V>> cg_sweep{
+    typed_name<V>(typed_name<T>("test_cg_sweep")), cpu::cg_sweep<T, V>,
+    ASTERISM_CUDA_KERNEL(cuda::cg_sweep<T, V>)};
 template <class T, class V>
 const Codelet<PolynomialArgs, PolynomialPorts<AsPorts, T, V>> polynomial_step{
     typed_name<V>(typed_name<T>("test_polynomial_step")), cpu::polynomial_step<T, V>,

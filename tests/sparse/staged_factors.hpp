@@ -27,12 +27,14 @@ struct StagedFactors {
     };
     std::vector<Index> order(static_cast<std::size_t>(n)), place(static_cast<std::size_t>(n));
     std::iota(order.begin(), order.end(), Index{0});
-    std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return place_in_stages(a) < place_in_stages(b); });
-    for (std::size_t k = 0; k < order.size(); ++k) place[static_cast<std::size_t>(order[k])] = static_cast<Index>(k);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](Index a, Index b) { return place_in_stages(a) < place_in_stages(b); });
+    for (std::size_t k = 0; k < order.size(); ++k)
+      place[static_cast<std::size_t>(order[k])] = static_cast<Index>(k);
     for (Index g = 0; g < groups; ++g)
       for (Index s = 0; s <= stages.stages; ++s) {
-        const auto before = std::count_if(order.begin(), order.end(),
-                                          [&](Index i) { return place_in_stages(i) < g * stages.stages + s; });
+        const auto before = std::count_if(
+            order.begin(), order.end(), [&](Index i) { return place_in_stages(i) < g * stages.stages + s; });
         stages.begins.push_back(static_cast<std::int32_t>(before));
         if (s > 0)
           stages.longest = std::max<Index>(stages.longest, stages.begins.back() - *(stages.begins.end() - 2));
@@ -47,7 +49,8 @@ struct StagedFactors {
       for (const auto& [j, value] : row) {
         const Index column = place[static_cast<std::size_t>(j)];
         matrix[k][column] = value;
-        const Index stage = place_in_stages(order[k]) % stages.stages, other = place_in_stages(j) % stages.stages;
+        const Index stage = place_in_stages(order[k]) % stages.stages,
+                    other = place_in_stages(j) % stages.stages;
         if (other < stage) left[k][column] = value / diagonal;  // the diagonal is constant
         if (other > stage) right[k][column] = value / diagonal;
       }
@@ -85,7 +88,8 @@ struct FactorTiles {
   FactorTiles(Runtime& runtime, const StagedFactors& factors, Stored stored)
       : left(whole(runtime, factors.left, stored)),
         right(whole(runtime, factors.right, stored)),
-        inverse_diagonal(tile_of(runtime, std::vector<V>(factors.inverse_diagonal.begin(), factors.inverse_diagonal.end()))),
+        inverse_diagonal(tile_of(
+            runtime, std::vector<V>(factors.inverse_diagonal.begin(), factors.inverse_diagonal.end()))),
         stages(tile_of(runtime, factors.stages.begins)) {}
 
  private:

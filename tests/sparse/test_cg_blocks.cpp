@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <deque>
-#include <memory>
 
 #include "kernel_codelets.hpp"
 
@@ -26,14 +25,16 @@ template <class T>
 class Blocks {
  public:
   /// @param cuts where blocks begin, and n
-  Blocks(Runtime& runtime, const Entries& entries, Stored stored, const Stencil& stencil, const std::vector<Index>& cuts,
-         const std::vector<T>& r, const std::vector<T>& d, Where where)
+  Blocks(Runtime& runtime, const Entries& entries, Stored stored, const Stencil& stencil,
+         const std::vector<Index>& cuts, const std::vector<T>& r, const std::vector<T>& d, Where where)
       : unit_(unit_rows(cuts.back())), where_(where) {
     for (std::size_t b = 0; b + 1 < cuts.size(); ++b) {
       const Index first = cuts[b], end = cuts[b + 1], rows = end - first;
       Part& part = parts_.emplace_back();
       part.block = block_of<T>(runtime, entries, first, end, stored, stencil);
-      const auto own = [&](const std::vector<T>& v) { return tile_of(runtime, std::vector<T>(&v[static_cast<std::size_t>(first)], &v[static_cast<std::size_t>(first)] + rows)); };
+      const auto own = [&](const std::vector<T>& v) {
+        return tile_of(runtime, std::vector<T>(v.begin() + first, v.begin() + end));
+      };
       part.r = own(r);
       if (!d.empty()) part.d = own(d);
       part.x = tile_of(runtime, std::vector<T>(static_cast<std::size_t>(rows)));
@@ -95,7 +96,8 @@ class Blocks {
       }
     if (departing.empty()) return;
     const auto size = static_cast<Index>(departing.size());
-    links_.push_back({from, to, tile_of(runtime, departing), tile_of(runtime, arriving), Tile<T>(runtime, 1, size)});
+    links_.push_back(
+        {from, to, tile_of(runtime, departing), tile_of(runtime, arriving), Tile<T>(runtime, 1, size)});
   }
 
   [[nodiscard]] std::size_t number_of(const Part& part) const {
@@ -115,10 +117,10 @@ class Blocks {
     for (const Link<T>& link : links_)
       if (link.to == number_of(part)) packs.add(link.pack), places.add(link.arriving);
     multiply<T>({part.block.shape, unit_, iteration, 0},
-                {part.block.tiles(), {packs, places}, part.state, part.p, part.q, part.pq}, {.where = where_});
+                {part.block.tiles(), {packs, places}, part.state, part.p, part.q, part.pq},
+                {.where = where_});
   }
   void descend_part(Part& part, Index iteration) {
-    // Of p the first own elements are meant, wherever they lie.
     const bool has_d = part.d.state() != nullptr;
     descend<T, T>({part.block.shape, unit_, iteration, 0},
                   {.pq = all(&Part::pq),

@@ -1,4 +1,5 @@
-// (A1) with its dot product, in every format, against entries one by one; polynomial steps, dot products and the exchange.
+// (A1) with its dot product, in every format, against entries one by one; polynomial steps, dot products and the
+// exchange.
 
 #include <doctest/doctest.h>
 
@@ -94,8 +95,8 @@ void check_polynomial_steps(Where where) {
                                s = first ? poison<T>(n) : random_values<T>(n, 3);
           const std::vector<V> d = random_values<V>(n, 4);
           const Index unit = unit_rows(n);
-          const Tile<T> r_tile = tile_of(runtime, r), z_tile = tile_of(runtime, z), s_tile = tile_of(runtime, s),
-                        next_tile = tile_of(runtime, poison<T>(n));
+          const Tile<T> r_tile = tile_of(runtime, r), z_tile = tile_of(runtime, z),
+                        s_tile = tile_of(runtime, s), next_tile = tile_of(runtime, poison<T>(n));
           const Tile<V> d_tile = tile_of(runtime, d);
           const Tile<double> rz = tile_of(runtime, poison<double>(units_of(n, unit)));
           constexpr double gamma = 0.375, delta = 0.75;
@@ -144,7 +145,8 @@ void check_dot(Where where) {
       for (Index u = 0; u < sums.cols(); ++u) {
         Real sum = -static_cast<Real>(found[static_cast<std::size_t>(u)]);
         for (Index i = u * unit; i < std::min(n, (u + 1) * unit); ++i)
-          sum += static_cast<Real>(a[static_cast<std::size_t>(i)]) * static_cast<Real>(b[static_cast<std::size_t>(i + own)]);
+          sum += static_cast<Real>(a[static_cast<std::size_t>(i)]) *
+                 static_cast<Real>(b[static_cast<std::size_t>(i + own)]);
         worst.take_in(sum);
       }
       CHECK(worst.value() <= 1e-13L);
@@ -153,7 +155,8 @@ void check_dot(Where where) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("products are their entries', and nothing once the iteration has ended", T, float, double) {
+TEST_CASE_TEMPLATE("products are their entries', and nothing once the iteration has ended", T, float,
+                   double) {
   check_products<T>(Where::cpu);
 }
 TEST_CASE("steps of polynomials, with all that may be missing") {

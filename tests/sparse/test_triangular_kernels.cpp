@@ -15,9 +15,14 @@ namespace {
 template <class T, class V>
 void check_triangular(Where where) {
   Runtime runtime;
-  for (const auto& [nx, ny, colours, groups] :
-       {std::array<Index, 4>{1, 1, 1, 1}, {5, 3, 2, 1}, {17, 13, 2, 3}, {31, 33, 3, 1}, {40, 41, 5, 4}, {23, 29, 0, 1},
-        {110, 100, 4, 1}, {110, 100, 5, 2}})
+  for (const auto& [nx, ny, colours, groups] : {std::array<Index, 4>{1, 1, 1, 1},
+                                                {5, 3, 2, 1},
+                                                {17, 13, 2, 3},
+                                                {31, 33, 3, 1},
+                                                {40, 41, 5, 4},
+                                                {23, 29, 0, 1},
+                                                {110, 100, 4, 1},
+                                                {110, 100, 5, 2}})
     for (const Stored stored : {Stored::csr, Stored::sliced, Stored::sliced_differences}) {
       CAPTURE(nx);
       CAPTURE(colours);
@@ -49,7 +54,8 @@ void check_triangular(Where where) {
       const std::vector<T> found = values_of(z);
       Worst worst;
       for (std::size_t i = 0; i < exact.size(); ++i) worst.take_in(static_cast<Real>(found[i]) - exact[i]);
-      const Real epsilon = std::max<Real>(std::numeric_limits<T>::epsilon(), std::numeric_limits<V>::epsilon());
+      const Real epsilon =
+          std::max<Real>(std::numeric_limits<T>::epsilon(), std::numeric_limits<V>::epsilon());
       CHECK(worst.value() <= 64 * epsilon);
     }
 }
