@@ -91,7 +91,10 @@ TEST_CASE("no rows, one row, and rows without neighbours") {
 
 TEST_CASE("two colours wherever two are enough, where rows in order would take more") {
   // A path in the order 0 - 3 - 2 - 1: rows 0, 1 and 2, which come first, could not tell.
-  const Csr<double> a = matrix_of({{{3, 1.0}}, {{2, 1.0}}, {{1, 1.0}, {3, 1.0}}, {{0, 1.0}, {2, 1.0}}});
+  const Csr<double> a = matrix_of({{{0, 1.0}, {3, 1.0}},
+                                   {{1, 1.0}, {2, 1.0}},
+                                   {{1, 1.0}, {2, 1.0}, {3, 1.0}},
+                                   {{0, 1.0}, {2, 1.0}, {3, 1.0}}});
   CHECK(first_fit(distances(a, 1), 1) == std::vector<int>{0, 0, 1, 2});
   CHECK(colour(a, 1).of_rows == std::vector<int>{0, 1, 0, 1});
 }
