@@ -96,7 +96,7 @@ BlockMatrix<V>::BlockMatrix(Runtime& runtime, const VectorLayout& layout, const 
     std::ranges::transform(block.columns, places.begin(), [&](Index column) { return layout.place(b, column); });
     const bool on_gpu = blocks[b].where == Where::cuda;
     const BlockArrays<V>& a = arrays.emplace_back(
-        arranged<V>(structure, format.value_or(choose_format(structure, blocks.extent(), block, on_gpu)), block,
+        arranged<V>(structure, format.value_or(choose_format(structure, blocks.extent(), on_gpu)), block,
                     layout.own(b), layout.size(b), places));
     sizes.push_back({a.shape, size(a.values), size(a.begins), size(a.columns), size(a.differences), a.bytes()});
   }

@@ -12,9 +12,9 @@
 namespace asterism::sparse {
 namespace {
 
-/// Entries below which a block is not worth a task of its own: on a core some 50 microseconds of work, on a GPU a
-/// millisecond's, as a GPU that is alone makes many iterations in one task.
-constexpr Index least_entries_of_core = 100'000, least_entries_of_gpu = 20'000'000;
+/// Entries below which a block is not worth a task of its own: on a core some 50 microseconds of work, on a GPU half of what
+/// is divided at all.
+constexpr Index least_entries_of_core = 100'000, least_entries_of_gpu = least_divided_entries / 2;
 
 /// Most entries of a block: 32-bit numbers count them, with some padding.
 constexpr Index most_entries = std::numeric_limits<std::int32_t>::max() / 2;

@@ -167,6 +167,7 @@ DiagonalStructure diagonal_structure(const Runtime& runtime, const Csr<T>& mine)
   const std::vector<Diagonal> all = together(gather_lists(runtime, here));
   DiagonalStructure structure;
   for (const Index entries : gather(runtime, mine.entries())) structure.entries += entries;
+  for (const Index entries : gather(runtime, padded_entries(mine.row_begin))) structure.padded_entries += entries;
   if (too_many || all.size() > most_diagonals) return structure;
   for (const Diagonal& d : all) structure.diagonals.push_back(d.offset);
   const std::optional<Stencil> stencil = stencil_of(all, mine.total_rows);
@@ -179,11 +180,10 @@ bool fills_diagonals(const DiagonalStructure& structure, Index n) {
   return diagonals > 0 && static_cast<double>(structure.entries) >= 0.8 * diagonals * static_cast<double>(n);
 }
 
-template <class T>
-Format choose_format(const DiagonalStructure& structure, Index n, const Csr<T>& block, bool on_gpu) {
+Format choose_format(const DiagonalStructure& structure, Index n, bool on_gpu) {
   if (structure.stencil) return Format::stencil;
   if (fills_diagonals(structure, n)) return Format::diagonals;
-  if (on_gpu && 3 * padded_entries(block.row_begin) <= 4 * (block.entries() + slice_rows)) return Format::sliced_ell;
+  if (on_gpu && 3 * structure.padded_entries <= 4 * (structure.entries + slice_rows)) return Format::sliced_ell;
   return Format::csr;
 }
 
@@ -215,7 +215,5 @@ ASTERISM_INSTANTIATE(double, double);
 #undef ASTERISM_INSTANTIATE
 template DiagonalStructure diagonal_structure(const Runtime&, const Csr<float>&);
 template DiagonalStructure diagonal_structure(const Runtime&, const Csr<double>&);
-template Format choose_format(const DiagonalStructure&, Index, const Csr<float>&, bool);
-template Format choose_format(const DiagonalStructure&, Index, const Csr<double>&, bool);
 
 }  // namespace asterism::sparse

@@ -17,6 +17,7 @@ struct DiagonalStructure {
   /// Columns minus rows of all entries, ascending; empty where there are more than most_diagonals.
   std::vector<Index> diagonals = {};
   Index entries = 0;                       ///< of all rows
+  Index padded_entries = 0;                ///< in slices
   std::optional<Stencil> stencil = {};     ///< without the block's place
 };
 
@@ -30,9 +31,9 @@ DiagonalStructure diagonal_structure(const Runtime& runtime, const Csr<T>& mine)
 bool fills_diagonals(const DiagonalStructure& structure, Index n);
 
 /// The format that takes the fewest bytes: a stencil; diagonals, where at most a fifth of them is padding; on GPUs sliced
-/// ELL, unless its padding takes more than a third; else compressed rows. @param block a block's rows
-template <class T>
-Format choose_format(const DiagonalStructure& structure, Index n, const Csr<T>& block, bool on_gpu);
+/// ELL, unless its padding takes more than a third; else compressed rows. The same for all blocks of a kind of worker, as
+/// GPUs add up rows in an order that the format decides. @param n rows
+Format choose_format(const DiagonalStructure& structure, Index n, bool on_gpu);
 
 /// A block's arrays, as BlockPorts has them; those that its format does not have are empty.
 template <class T>

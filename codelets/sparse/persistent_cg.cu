@@ -273,6 +273,7 @@ bool sweep_at_once(Stream stream, const CgSweepArgs& args, const CgSweepPorts<As
   const PreconditionerKind kind = args.preconditioner.kind;
   if (kind != PreconditionerKind::none && kind != PreconditionerKind::diagonal) return false;
   if (shape.format == Format::csr || shape.cols != shape.rows || shape.rows > most_rows_of_gpu) return false;
+  if (ports.matrix.values && ports.matrix.values.cols >= least_divided_entries) return false;
   if (shape.rows < least_rows) return false;  // q has no room for the meetings
   const Gpu gpu = this_gpu();
   if (gpu.cooperates == 0) return false;

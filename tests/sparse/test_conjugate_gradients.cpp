@@ -66,11 +66,14 @@ TEST_CASE("the same bits in every division into blocks, and on every number of r
       CAPTURE(preconditioner);
       const std::vector<double> ones(static_cast<std::size_t>(a.total_rows), 1);
       const LinearSolution<double> one = solve<double>(runtime, a, ones, with(preconditioner, 1), Rows::on_rank_0);
+      const LinearSolution<double> two = solve<double>(runtime, a, ones, with(preconditioner, 2), Rows::on_rank_0);
+      // On a GPU a small matrix that is one block gets a kernel of its own, which has its own order of addition.
+      if (!shape_is("gpu")) CHECK(two.x == one.x);
+      CHECK(std::abs(two.report.iterations - one.report.iterations) <= 1);
       for (const Index blocks : {1, 4}) {
         CAPTURE(blocks);
         const LinearSolution<double> several = solve<double>(runtime, a, ones, with(preconditioner, blocks));
-        CHECK(several.report.iterations == one.report.iterations);
-        CHECK(several.x == one.x);
+        CHECK(several.x == (blocks == 1 && runtime.ranks() == 1 ? one.x : two.x));
       }
     }
   }
@@ -192,6 +195,19 @@ TEST_CASE("a factorisation that breaks down is told by its row, or gets a larger
   CHECK(broken.x == std::vector<double>(ones.size()));
   settings.shift = sparse::DiagonalShift::automatic;
   CHECK(solve<double>(runtime, a, ones, settings).facts.preconditioner.shift > 0);
+}
+
+TEST_CASE("so many iterations and no more, whatever the residual") {
+  Runtime runtime;
+  const Csr<double> a = model("poisson2d:30x30");
+  for (const double tolerance : {0.0, 1e-14}) {
+    LinearSettings settings = with("none");
+    settings.tolerance = tolerance;
+    settings.max_iterations = 7;
+    const auto report = solve<double>(runtime, a, row_sums(a), settings).report;
+    CHECK(report.iterations == 7);
+    CHECK(report.reason == (tolerance == 0 ? Reason::solved : Reason::iteration_limit));
+  }
 }
 
 TEST_CASE("the spectrum is what theory says") {
