@@ -94,9 +94,9 @@ std::optional<Reason> broken(CgStatus status) {
 
 /// So many iterations that a look at the residual, and the end of a task, cost little.
 Index chosen_check_every(double bytes_of_iteration, bool on_gpu) {
-  constexpr double seconds = 2e-3;
+  constexpr double seconds = 1e-2;
   const double bandwidth = on_gpu ? 3e12 : 1e10;
-  return std::clamp<Index>(static_cast<Index>(seconds * bandwidth / bytes_of_iteration), 10, 200);
+  return std::clamp<Index>(static_cast<Index>(seconds * bandwidth / bytes_of_iteration), 10, 500);
 }
 
 /// Puts what a part of the iteration says, of which `iterations` were made after `before` others, behind what is there.

@@ -10,6 +10,8 @@
 
 namespace asterism::relaxation::cuda {
 
+using asterism::cuda::wait_for_previous_kernel;
+
 // The figures are those of an H200, whose copies reach 4.30 TB/s, on 16384^2 nodes unless they say otherwise.
 
 /// One sweep with a source: 32 bytes a lane in chunks of 96 rows reach 89.9 % (double) and 88.5 % (float) of

@@ -8,6 +8,8 @@
 
 namespace asterism::relaxation::cuda {
 
+using asterism::cuda::wait_for_previous_kernel;
+
 // The figures are those of an H200, whose copies reach 4.30 TB/s, on 16384^2 nodes unless they say otherwise.
 
 /// One sweep is bound by memory. Without a source 4 rows of 16 bytes a lane on their way, strips that end

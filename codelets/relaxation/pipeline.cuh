@@ -32,10 +32,12 @@
 #include <vector>
 
 #include "../../runtime/cuda.hpp"
-#include "chained_launch.cuh"
+#include "../common/chained_launch.cuh"
 #include "stripe.cuh"
 
 namespace asterism::relaxation::cuda {
+
+using asterism::cuda::launch_chained;
 
 constexpr int lanes = 32;
 constexpr unsigned all_lanes = 0xffffffffU;

@@ -4,12 +4,14 @@
 
 #include "../../runtime/cuda.hpp"
 #include "../sums/block_sums.cuh"
-#include "chained_launch.cuh"
+#include "../common/chained_launch.cuh"
 
 namespace asterism::relaxation::cuda {
 
 using asterism::cuda::check_launch;
+using asterism::cuda::launch_chained;
 using asterism::cuda::native;
+using asterism::cuda::wait_for_previous_kernel;
 
 namespace {
 

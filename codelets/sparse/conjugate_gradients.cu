@@ -1,6 +1,6 @@
 // (C1), and sweeps.
 
-#include "../relaxation/chained_launch.cuh"
+#include "../common/chained_launch.cuh"
 #include "cg_steps.hpp"
 #include "persistent_cg.cuh"
 #include "row_products.cuh"
@@ -10,8 +10,8 @@
 
 namespace asterism::sparse::cuda {
 
-using relaxation::cuda::launch_chained;
-using relaxation::cuda::wait_for_previous_kernel;
+using asterism::cuda::launch_chained;
+using asterism::cuda::wait_for_previous_kernel;
 
 namespace {
 

@@ -1,6 +1,6 @@
 #include "residual.hpp"
 
-#include "../relaxation/chained_launch.cuh"
+#include "../common/chained_launch.cuh"
 #include "row_products.cuh"
 #include "unit_sums.cuh"
 
@@ -8,8 +8,8 @@ namespace asterism::sparse::cuda {
 
 using asterism::cuda::check;
 using asterism::cuda::native;
-using relaxation::cuda::launch_chained;
-using relaxation::cuda::wait_for_previous_kernel;
+using asterism::cuda::launch_chained;
+using asterism::cuda::wait_for_previous_kernel;
 
 namespace {
 

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "../relaxation/chained_launch.cuh"
+#include "../common/chained_launch.cuh"
 #include "row_products.cuh"
 
 namespace asterism::sparse::cuda {
@@ -15,8 +15,8 @@ namespace asterism::sparse::cuda {
 using asterism::cuda::check;
 using asterism::cuda::check_launch;
 using asterism::cuda::native;
-using relaxation::cuda::launch_chained;
-using relaxation::cuda::wait_for_previous_kernel;
+using asterism::cuda::launch_chained;
+using asterism::cuda::wait_for_previous_kernel;
 
 namespace {
 

@@ -1,14 +1,14 @@
 // (C2) and (C3): steps that only go through vectors.
 
-#include "../relaxation/chained_launch.cuh"
+#include "../common/chained_launch.cuh"
 #include "row_products.cuh"
 #include "step_order.cuh"
 #include "unit_sums.cuh"
 
 namespace asterism::sparse::cuda {
 
-using relaxation::cuda::launch_chained;
-using relaxation::cuda::wait_for_previous_kernel;
+using asterism::cuda::launch_chained;
+using asterism::cuda::wait_for_previous_kernel;
 
 namespace {
 

@@ -8,7 +8,7 @@
 
 #include "../../runtime/cuda.hpp"
 
-namespace asterism::relaxation::cuda {
+namespace asterism::cuda {
 
 /// The first thing that a kernel of a chain does: all that was launched before is done when it returns.
 __device__ inline void wait_for_previous_kernel() {
@@ -27,7 +27,7 @@ void launch_chained(const char* name, Stream stream, unsigned blocks, unsigned t
   // Code for older GPUs does not wait, not even on newer ones.
   static const bool waits = [name] {
     cudaFuncAttributes attributes{};
-    asterism::cuda::check(cudaFuncGetAttributes(&attributes, kernel), name);
+    check(cudaFuncGetAttributes(&attributes, kernel), name);
     return attributes.ptxVersion >= 90;
   }();
   cudaLaunchAttribute early{};
@@ -36,10 +36,10 @@ void launch_chained(const char* name, Stream stream, unsigned blocks, unsigned t
   cudaLaunchConfig_t config{};
   config.gridDim = blocks;
   config.blockDim = threads;
-  config.stream = asterism::cuda::native(stream);
+  config.stream = native(stream);
   config.attrs = &early;
   config.numAttrs = waits ? 1 : 0;
-  asterism::cuda::check(cudaLaunchKernelEx(&config, kernel, arguments...), name);
+  check(cudaLaunchKernelEx(&config, kernel, arguments...), name);
 }
 
-}  // namespace asterism::relaxation::cuda
+}  // namespace asterism::cuda
