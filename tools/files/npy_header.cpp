@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -26,53 +25,6 @@ std::optional<Index> checked_product(Index size, const std::vector<Index>& exten
   for (const Index extent : extents)
     if (__builtin_mul_overflow(size, extent, &size)) return std::nullopt;
   return size;
-}
-
-/// The size of a file that rows can be read from.
-std::size_t size_of(int file, const fs::path& path) {
-  struct stat status {};
-  if (::fstat(file, &status) != 0) throw Error(fmt::format("{}: {}", path.string(), system_reason()));
-  if (S_ISDIR(status.st_mode)) throw Error(fmt::format("{}: is a folder, not a .npy file", path.string()));
-  if (!S_ISREG(status.st_mode))
-    throw Error(
-        fmt::format("{}: is not a regular file, so its rows cannot be read in any order", path.string()));
-  const auto size = static_cast<std::size_t>(status.st_size);
-  if (size == 0) throw Error(fmt::format("{}: byte 0: the file is empty", path.string()));
-  return size;
-}
-
-/// Where the header's literal lies in the file.
-struct Literal {
-  std::size_t offset, length;
-};
-
-/// Magic, version (2 bytes), length of the header (2 or 4 bytes).
-Literal find_literal(int file, const fs::path& path, std::size_t size) {
-  std::array<unsigned char, 12> start{};
-  const std::size_t got = read_up_to(file, path, start.data(), start.size(), 0);
-  const std::string_view text(reinterpret_cast<const char*>(start.data()), got);
-  if (!text.starts_with(magic.substr(0, std::min(got, magic.size()))))
-    throw Error(fmt::format("{}: byte 0: not a .npy file: it begins with {}, not with {}", path.string(),
-                            quoted(text.substr(0, magic.size())), quoted(magic)));
-  const auto require = [&](std::size_t needed) {
-    if (size < needed)
-      throw Error(fmt::format("{}: byte {}: the file ends inside its header, which needs {} bytes",
-                              path.string(), size, needed));
-  };
-  require(8);
-  const unsigned version = start[6];
-  if (version < 1 || version > 3 || start[7] != 0)
-    throw Error(fmt::format("{}: byte 6: version {}.{} of the format is unknown: 1.0, 2.0 and 3.0 are known",
-                            path.string(), version, start[7]));
-  const std::size_t offset = version == 1 ? 10 : 12;
-  require(offset);
-  std::size_t length = start[8] + (std::size_t{start[9]} << 8);
-  if (version > 1) length += (std::size_t{start[10]} << 16) + (std::size_t{start[11]} << 24);
-  if (length > longest_header)
-    throw Error(fmt::format("{}: byte 8: a header of {} bytes: an array of plain numbers has at most {}",
-                            path.string(), length, longest_header));
-  require(offset + length);
-  return {offset, length};
 }
 
 /// Checks the file's size against its shape.
@@ -127,9 +79,39 @@ std::size_t NpyHeader::file_bytes() const {
   return data_offset + static_cast<std::size_t>(rows() * cols()) * bytes_of(precision);
 }
 
+/// Magic, version (2 bytes), length of the header (2 or 4 bytes).
+LiteralPlace find_literal(const fs::path& path, std::string_view text, std::size_t size) {
+  if (!text.starts_with(magic.substr(0, std::min(text.size(), magic.size()))))
+    throw Error(fmt::format("{}: byte 0: not a .npy file: it begins with {}, not with {}", path.string(),
+                            quoted(text.substr(0, magic.size())), quoted(magic)));
+  std::array<unsigned char, bytes_before_literal> start{};
+  std::copy_n(text.begin(), std::min(text.size(), start.size()), start.begin());
+  const auto require = [&](std::size_t needed) {
+    if (size < needed)
+      throw Error(fmt::format("{}: byte {}: the file ends inside its header, which needs {} bytes",
+                              path.string(), size, needed));
+  };
+  require(8);
+  const unsigned version = start[6];
+  if (version < 1 || version > 3 || start[7] != 0)
+    throw Error(fmt::format("{}: byte 6: version {}.{} of the format is unknown: 1.0, 2.0 and 3.0 are known",
+                            path.string(), version, start[7]));
+  const std::size_t offset = version == 1 ? 10 : 12;
+  require(offset);
+  std::size_t length = start[8] + (std::size_t{start[9]} << 8);
+  if (version > 1) length += (std::size_t{start[10]} << 16) + (std::size_t{start[11]} << 24);
+  if (length > longest_header)
+    throw Error(fmt::format("{}: byte 8: a header of {} bytes: an array of plain numbers has at most {}",
+                            path.string(), length, longest_header));
+  require(offset + length);
+  return {offset, length};
+}
+
 NpyHeader read_header(int file, const fs::path& path) {
-  const std::size_t size = size_of(file, path);
-  const Literal literal = find_literal(file, path, size);
+  const std::size_t size = size_to_read(file, path, "a .npy file");
+  std::array<char, bytes_before_literal> start{};
+  const std::size_t got = read_up_to(file, path, start.data(), start.size(), 0);
+  const LiteralPlace literal = find_literal(path, {start.data(), got}, size);
   std::string text(literal.length, '\0');
   read_all(file, path, text.data(), literal.length, literal.offset);
   NpyHeader header = parse_header(path, text, literal.offset);

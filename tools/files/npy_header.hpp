@@ -48,6 +48,30 @@ NpyHeader read_header(int file, const std::filesystem::path& path);
 /// bytes.
 std::string header_text(const NpyHeader& header);
 
+/// What the literal of any array says, and at which bytes of the file.
+struct ArrayLiteral {
+  std::string descr;         ///< the type of its elements: "<f8"
+  std::vector<Index> shape;  ///< empty: a single number; extents may be 0
+  std::size_t descr_at = 0, shape_at = 0;
+  std::vector<std::size_t> extents_at;
+};
+
+/// The literal of an array of any type and shape, in C order. Parameters and errors as of parse_header.
+ArrayLiteral parse_array_literal(const std::filesystem::path& path, std::string_view literal,
+                                 std::size_t first_byte);
+
+/// Where the literal lies in a file.
+struct LiteralPlace {
+  std::size_t offset, length;
+};
+
+constexpr std::size_t bytes_before_literal = 12;  ///< at most
+
+/// @param start  the first bytes of the file: bytes_before_literal, or all
+/// @param size   of the file
+/// @throw Error: this is no .npy file
+LiteralPlace find_literal(const std::filesystem::path& path, std::string_view start, std::size_t size);
+
 /// Precision and shape of {'descr': '<f8', 'fortran_order': False, 'shape': (3, 5), }.
 /// @param first_byte  where `literal` begins in the file
 /// @throw Error that names the byte and what stands there

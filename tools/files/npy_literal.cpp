@@ -21,8 +21,8 @@ class HeaderParser {
   HeaderParser(const fs::path& path, std::string_view text, std::size_t first_byte)
       : path_(path), text_(text), first_byte_(first_byte) {}
 
-  NpyHeader parse() {
-    NpyHeader header;
+  ArrayLiteral parse() {
+    ArrayLiteral array;
     bool descr = false, order = false, shape = false;
     expect('{');
     while (!accept('}')) {
@@ -31,13 +31,15 @@ class HeaderParser {
       expect(':');
       if (key == "descr" && !descr) {
         descr = true;
-        header.precision = precision();
+        array.descr_at = first_byte_ + next();
+        array.descr = type();
       } else if (key == "fortran_order" && !order) {
         order = true;
         c_order();
       } else if (key == "shape" && !shape) {
         shape = true;
-        header.shape = extents();
+        array.shape_at = first_byte_ + next();
+        extents(array);
       } else {
         fail(at, fmt::format("the key {} is unknown or there twice", quoted(key)));
       }
@@ -51,7 +53,7 @@ class HeaderParser {
       fail(0, fmt::format("the header has no {}", !descr   ? "'descr'"
                                                   : !order ? "'fortran_order'"
                                                            : "'shape'"));
-    return header;
+    return array;
   }
 
  private:
@@ -92,15 +94,10 @@ class HeaderParser {
     return content;
   }
 
-  Precision precision() {
-    const std::size_t at = next();
-    if (at < text_.size() && text_[at] == '[') fail(at, "a structured type; plain '<f4' or '<f8' is wanted");
-    const std::string_view descr = string();
-    if (descr == "<f4") return Precision::f32;
-    if (descr == "<f8") return Precision::f64;
-    if (descr == ">f4" || descr == ">f8")
-      fail(at, fmt::format("{} is big-endian; save a.astype('<{}') instead", quoted(descr), descr.substr(1)));
-    fail(at, fmt::format("the type {} is not '<f4' or '<f8'; save a.astype('<f8') instead", quoted(descr)));
+  std::string_view type() {
+    if (at_ < text_.size() && text_[at_] == '[')
+      fail(at_, "a structured type; plain numbers, '<f4' or '<f8' say, are wanted");
+    return string();
   }
 
   void c_order() {
@@ -116,8 +113,8 @@ class HeaderParser {
     return true;
   }
 
-  std::vector<Index> extents() {
-    std::vector<Index> shape;
+  void extents(ArrayLiteral& array) {
+    std::vector<Index>& shape = array.shape;
     const std::size_t at = next();
     expect('(');
     bool comma = false;  // one extent without a comma, (3), is a number in Python, not a shape
@@ -130,13 +127,12 @@ class HeaderParser {
         fail(digits, fmt::format("the extent {} is too large", token()));
       if (status != std::errc{}) fail(digits, fmt::format("an extent is wanted, not {}", token()));
       at_ = static_cast<std::size_t>(end - text_.data());
-      if (extent < 1) fail(digits, fmt::format("the extent {}: every extent must be at least 1", extent));
+      if (extent < 0) fail(digits, fmt::format("the extent {}: no extent is negative", extent));
       shape.push_back(extent);
+      array.extents_at.push_back(first_byte_ + digits);
       comma = accept(',');
     }
-    if (shape.empty()) fail(at, "the shape () is that of a single number, not of an array");
     if (shape.size() == 1 && !comma) fail(at, "the shape is a number, not a tuple");
-    return shape;
   }
 
   const fs::path& path_;
@@ -144,10 +140,39 @@ class HeaderParser {
   std::size_t first_byte_, at_ = 0;
 };
 
+[[noreturn]] void fail_at(const fs::path& path, std::size_t byte, const std::string& what) {
+  throw Error(fmt::format("{}: byte {}: {}", path.string(), byte, what));
+}
+
+Precision precision_in(const fs::path& path, const ArrayLiteral& array) {
+  const std::string_view descr = array.descr;
+  if (descr == "<f4") return Precision::f32;
+  if (descr == "<f8") return Precision::f64;
+  if (descr == ">f4" || descr == ">f8")
+    fail_at(path, array.descr_at,
+            fmt::format("{} is big-endian; save a.astype('<{}') instead", quoted(descr), descr.substr(1)));
+  fail_at(path, array.descr_at,
+          fmt::format("the type {} is not '<f4' or '<f8'; save a.astype('<f8') instead", quoted(descr)));
+}
+
 }  // namespace
 
-NpyHeader parse_header(const fs::path& path, std::string_view literal, std::size_t first_byte) {
+ArrayLiteral parse_array_literal(const fs::path& path, std::string_view literal, std::size_t first_byte) {
   return HeaderParser(path, literal, first_byte).parse();
+}
+
+NpyHeader parse_header(const fs::path& path, std::string_view literal, std::size_t first_byte) {
+  const ArrayLiteral array = parse_array_literal(path, literal, first_byte);
+  NpyHeader header;
+  header.precision = precision_in(path, array);
+  if (array.shape.empty())
+    fail_at(path, array.shape_at, "the shape () is that of a single number, not of an array");
+  for (std::size_t i = 0; i < array.shape.size(); ++i)
+    if (array.shape[i] < 1)
+      fail_at(path, array.extents_at[i],
+              fmt::format("the extent {}: every extent must be at least 1", array.shape[i]));
+  header.shape = array.shape;
+  return header;
 }
 
 }  // namespace asterism::tools

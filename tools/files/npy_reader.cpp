@@ -1,4 +1,3 @@
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -50,10 +49,7 @@ void read_piece(int file, const fs::path& path, std::size_t offset, Index begin,
 
 NpyReader::NpyReader(fs::path path, Dimensions dimensions, int threads)
     : path_(std::move(path)), threads_(default_threads(threads)) {
-  // Non-blocking: a named pipe without a writer would wait for ever instead of being refused.
-  file_ = Descriptor(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file_.number() < 0)
-    throw Error(fmt::format("{}: cannot be opened: {}", path_.string(), system_reason()));
+  file_ = open_to_read(path_);
   header_ = read_header(file_.number(), path_);
   const auto [least, most] = dimensions;
   const std::size_t axes = header_.shape.size();

@@ -112,17 +112,6 @@ bool lock(int file) {
 
 }  // namespace
 
-Descriptor::Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-  std::swap(number_, other.number_);
-  return *this;
-}
-
-Descriptor::~Descriptor() {
-  if (number_ >= 0) ::close(number_);
-}
-
 OutputFile::OutputFile(const fs::path& target) {
   if (target.empty() || !target.has_filename())
     throw Error(fmt::format("'{}': is not the name of a file to write", target.string()));

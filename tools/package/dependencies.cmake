@@ -55,6 +55,7 @@ if(ASTERISM_WITH_CUDA)
 endif()
 pkg_check_modules(FFTW REQUIRED IMPORTED_TARGET fftw3 fftw3f)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
+pkg_check_modules(ZIP IMPORTED_TARGET libzip)  # the program's alone, for SciPy's .npz, which it can do without
 set(MPI_CXX_SKIP_MPICXX ON)  # the C interface alone
 find_package(MPI REQUIRED COMPONENTS CXX)
 find_package(Threads REQUIRED)
