@@ -1,6 +1,6 @@
 /// \file
-/// What a sparse matrix is like, as far as one look at all of its entries tells: what solvers ask before they begin, and
-/// reports say. All functions throw an Error where only some of the rows are here.
+/// What a sparse matrix is like, as far as one look at all of its entries tells: what solvers ask before they begin,
+/// and reports say. All functions throw an Error where only some of the rows are here.
 #pragma once
 
 #include <optional>

@@ -15,15 +15,14 @@ namespace asterism::tools {
 struct MatrixFile {
   sparse::Csr<double> matrix;  ///< of a pattern all values are 1
   Field field = Field::real;
-  Symmetry symmetry =
-      Symmetry::general;  ///< as the file states it; whether it is true of general ones is not looked at
-  Index duplicates =
-      0;  ///< entries of the file with the place of one before: they are summed. Those of all ranks are the
-          ///< sum of theirs
+  /// As the file states it: one that says "general" may hold a symmetric matrix all the same.
+  Symmetry symmetry = Symmetry::general;
+  /// Entries of the file with the place of one before: they are summed. All of the file's are the sum over the ranks.
+  Index duplicates = 0;
 };
 
-/// Reads the matrix, or the rows of it that `share` chooses. Rectangular ones are read, too. A file whose first bytes are
-/// those of a zip archive is SciPy's, any other has to be a Matrix Market file.
+/// Reads the matrix, or the rows of it that `share` chooses. Rectangular ones are read, too. A file whose first bytes
+/// are those of a zip archive is SciPy's, any other has to be a Matrix Market file.
 ///
 /// Several ranks read the same file, each with a share of its own: numbers in rows of others are not looked at.
 /// @throw Error with file, line (member, byte) and token

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "line_tokens.hpp"
+#include "../text/line_tokens.hpp"
 #include "matrix_market_header.hpp"
 
 namespace asterism::tools {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "../npy_header.hpp"
-#include "line_tokens.hpp"
+#include "../text/line_tokens.hpp"
 
 namespace asterism::tools {
 namespace {

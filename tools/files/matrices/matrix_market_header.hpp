@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "text_lines.hpp"
+#include "../text/text_lines.hpp"
 
 namespace asterism::tools {
 

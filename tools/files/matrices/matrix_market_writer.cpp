@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "../../../runtime/error.hpp"
+#include "../text/text_output.hpp"
 #include "matrix_file.hpp"
-#include "text_output.hpp"
 
 namespace asterism::tools {
 namespace {

@@ -22,8 +22,8 @@ using RowShare = std::function<RowRange(std::span<const Index> row_begin)>;
 
 RowRange whole_matrix(std::span<const Index> row_begin);
 
-/// Part `part` of `parts` consecutive ones with about equal numbers of entries. A part may be empty, where a row has more
-/// entries than a part should.
+/// Part `part` of `parts` consecutive ones with about equal numbers of entries. A part may be empty, where a row has
+/// more entries than a part should.
 RowShare equal_entries(Index part, Index parts);
 
 /// Room for the rows that `share` takes: row_begin is that of these rows, columns and values are zero.

@@ -8,9 +8,9 @@
 
 #include "../../../runtime/error.hpp"
 #include "../npy_header.hpp"
+#include "../zip/zipped_array.hpp"
 #include "entry_order.hpp"
 #include "matrix_file.hpp"
-#include "zipped_array.hpp"
 
 namespace asterism::tools {
 namespace {

@@ -6,9 +6,9 @@
 #include "../file_bytes.hpp"
 #include "../given_values.hpp"
 #include "../npy.hpp"
+#include "../text/text_output.hpp"
 #include "matrix_market_entries.hpp"
 #include "row_share.hpp"
-#include "text_output.hpp"
 
 namespace asterism::tools {
 namespace {

@@ -1,5 +1,5 @@
 /// \file
-/// Vectors, one or several, in files: right-hand sides, first guesses, solutions. NumPy's .npy or Matrix Market's arrays.
+/// Vectors, one or several, in files, NumPy's .npy or Matrix Market's arrays: right-hand sides, guesses, solutions.
 #pragma once
 
 #include <filesystem>
@@ -17,8 +17,8 @@ struct Vectors {
   std::vector<double> values;
 };
 
-/// Reads a .npy file, whose first bytes say so, of the shape (rows,) or (rows, cols), or a Matrix Market array of rows x
-/// cols, whose numbers are real or integer. Numbers are finite.
+/// Reads a .npy file, whose first bytes say so, of the shape (rows,) or (rows, cols), or a Matrix Market array of
+/// rows x cols, whose numbers are real or integer. Numbers are finite.
 /// @throw Error with file, line (or byte) and token
 Vectors read_vectors(const std::filesystem::path& path);
 
@@ -29,8 +29,8 @@ class VectorFile {
   /// @param target  ends in .npy or .mtx @throw Error: neither, or it cannot be written
   explicit VectorFile(const std::filesystem::path& target);
 
-  /// Writes the file, once. A .npy file is one of float64, and of a single vector has the shape (rows,); an .mtx file is an
-  /// array of real numbers, as short as they can be without being others.
+  /// Writes the file, once. A .npy file is one of float64, and of a single vector has the shape (rows,); an .mtx file
+  /// is an array of real numbers, as short as they can be without being others.
   /// @throw Error: the disk refuses; in an .mtx file a number that is not finite
   void write(const Vectors& vectors);
 
