@@ -1,4 +1,4 @@
-#include "facts.hpp"
+#include "structure.hpp"
 
 #include <fmt/format.h>
 

@@ -25,12 +25,12 @@ struct Definiteness {
 
 struct MatrixAnalysis {
   Index rows = 0, cols = 0, entries = 0, duplicates = 0;
-  sparse::MatrixFacts facts;
+  sparse::MatrixFacts facts = {};
   // Of square ones:
-  std::optional<sparse::SymmetryCheck<double>> symmetry;
-  std::vector<ColourCount> colours;
+  std::optional<sparse::SymmetryCheck<double>> symmetry = {};
+  std::vector<ColourCount> colours = {};
   // Of symmetric ones without an empty row, or a diagonal entry that is missing or not positive:
-  std::optional<Definiteness> plain, scaled;  ///< without preconditioner; with the diagonal
+  std::optional<Definiteness> plain = {}, scaled = {};  ///< without preconditioner; with the diagonal
 
   [[nodiscard]] bool symmetric() const { return symmetry && symmetry->numerical(); }
 };
