@@ -634,8 +634,13 @@ LinearReport ConjugateGradients<T, V>::solve(const T* b, T* x) {
     if (report.restarts == 0) report.spectrum = spectrum_of(last);
     submit_true_residual();
     report.true_residual = true_residual_norm() / norm_b_;
-    const bool missed = report.reason == Reason::solved && report.true_residual > most_drift * settings_.tolerance;
+    const bool missed = settings_.tolerance > 0 && report.reason == Reason::solved &&
+                        report.true_residual > most_drift * settings_.tolerance;
     if (!missed) break;
+    if (settings_.max_iterations > 0 && done >= settings_.max_iterations) {
+      report.reason = Reason::iteration_limit;
+      break;
+    }
     if (report.restarts == most_restarts || last.iterations == 0) {
       report.reason = Reason::inaccurate;
       break;
