@@ -39,12 +39,13 @@ Definiteness iterate_for_spectrum(Runtime& runtime, const sparse::Csr<double>& m
 }
 
 bool may_be_definite(const MatrixAnalysis& a) {
-  return a.symmetric() && a.facts.empty.count == 0 && a.facts.without_diagonal.count == 0 &&
+  return !a.pattern && a.symmetric() && a.facts.empty.count == 0 && a.facts.without_diagonal.count == 0 &&
          a.facts.nonpositive_diagonal.count == 0;
 }
 
 std::string why_not_definite(const MatrixAnalysis& a) {
   if (a.rows != a.cols) return "the matrix is not square: there is no system to solve";
+  if (a.pattern) return "a pattern has no values to solve with; --pattern-values laplacian gives it some";
   if (!a.symmetric()) return "the matrix is not symmetric, as conjugate gradients need it";
   if (a.facts.empty.count > 0) return "the matrix has empty rows: it is singular";
   return "the matrix has diagonal entries that are missing or not positive: it is not positive definite";
@@ -73,6 +74,7 @@ MatrixAnalysis analysis_of(Runtime& runtime, const StatedMatrix& m, std::uint64_
                    .cols = matrix.cols,
                    .entries = matrix.entries(),
                    .duplicates = m.duplicates,
+                   .pattern = m.pattern,
                    .facts = sparse::facts_of(matrix)};
   if (a.rows != a.cols) return a;
   a.symmetry = sparse::check_symmetry(matrix, symmetry_tolerance);

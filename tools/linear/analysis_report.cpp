@@ -27,8 +27,9 @@ void say_symmetry(Section& s, const MatrixAnalysis& a, const Numbering& number) 
   s.line("symmetry");
   s.add("symmetric_pattern", a.symmetry->structural(),
         a.symmetry->structural() ? "the pattern is symmetric"
-                                 : fmt::format("the pattern is not symmetric ({})",
-                                               counted(a.symmetry->unpaired, "entry without its mirror image")));
+                                 : fmt::format("the pattern is not symmetric: {} entries without their mirror images",
+                                               a.symmetry->unpaired));
+  if (a.pattern) return;
   s.add("symmetric_values", a.symmetry->numerical(),
         a.symmetry->numerical() ? ", so are the values"
                                 : fmt::format(", {} differ, first ({}, {}) = {:g} and ({}, {}) = {:g}",
@@ -38,7 +39,7 @@ void say_symmetry(Section& s, const MatrixAnalysis& a, const Numbering& number) 
                                               number(a.symmetry->first_unequal->row), a.symmetry->first_unequal->lower));
 }
 
-void say_shape(Section& s, const MatrixAnalysis& a) {
+void say_diagonal(Section& s, const MatrixAnalysis& a) {
   const sparse::MatrixFacts& facts = a.facts;
   s.line("diagonal");
   s.add("dominant_rows", facts.dominant, fmt::format("{} of {} rows are dominant", facts.dominant, a.rows));
@@ -48,6 +49,11 @@ void say_shape(Section& s, const MatrixAnalysis& a) {
   };
   say_rows("missing_on_diagonal", facts.without_diagonal, "without an entry there");
   say_rows("not_positive_on_diagonal", facts.nonpositive_diagonal, "not positive");
+}
+
+void say_shape(Section& s, const MatrixAnalysis& a) {
+  const sparse::MatrixFacts& facts = a.facts;
+  if (!a.pattern) say_diagonal(s, a);
   s.line("bandwidth");
   s.add("bandwidth", {{"lower", facts.lower_bandwidth}, {"upper", facts.upper_bandwidth}},
         fmt::format("{} below the diagonal, {} above", facts.lower_bandwidth, facts.upper_bandwidth));

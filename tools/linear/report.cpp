@@ -122,9 +122,8 @@ Section choices_section(const LinearOptions& o, const StatedLinear& stated, cons
 
 Section speed_section(const LinearOutcome& outcome) {
   const Report& report = outcome.run.report;
-  double seconds = 0;
-  for (const auto& [part, lap] : outcome.run.stopwatch.laps())
-    if (part == "solve") seconds = lap;
+  const auto sweeps = report.seconds.find("sweeps");
+  const double seconds = sweeps == report.seconds.end() ? 0 : sweeps->second;
   Section section;
   say_iterations(section, "iteration", report.iterations,
                  report.iterations > 0 ? seconds / static_cast<double>(report.iterations) : 0);

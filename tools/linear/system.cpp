@@ -22,14 +22,15 @@ namespace {
 StatedMatrix read_file(const LinearOptions& o, const StatedLinear& stated, const RowShare& share) {
   const bool pattern_wanted = o.pattern_values == PatternValues::laplacian;
   MatrixFile file = read_matrix(stated.matrix, pattern_wanted ? RowShare(whole_matrix) : share);
-  if (file.field == Field::pattern && !pattern_wanted)
+  if (file.field == Field::pattern && !pattern_wanted && o.task == LinearTask::solve)
     throw Error(fmt::format("{}: a pattern, which says where entries are but not which; --pattern-values laplacian gives "
                             "it values",
                             stated.matrix));
   if (file.field != Field::pattern && pattern_wanted)
     throw Error(fmt::format("--pattern-values: {} has values of its own; leave the option away", stated.matrix));
   const bool scipy = begins_with(stated.matrix, "PK", "a matrix");
-  StatedMatrix read{stated.matrix, {scipy ? 0 : 1}, std::move(file.matrix), file.duplicates};
+  StatedMatrix read{stated.matrix, {scipy ? 0 : 1}, std::move(file.matrix), file.duplicates,
+                    file.field == Field::pattern && !pattern_wanted};
   if (read.matrix.total_rows != read.matrix.cols && pattern_wanted)
     throw Error(fmt::format("{}: the matrix is {} x {}: only a square one has a Laplacian", read.name,
                             read.matrix.total_rows, read.matrix.cols));
@@ -133,7 +134,7 @@ sparse::Csr<double> rows_of_this_rank(const Runtime& runtime, const sparse::Csr<
 StatedMatrix read_whole_matrix(const Runtime& runtime, const LinearOptions& o, const StatedLinear& stated) {
   StatedMatrix m;
   agree(runtime, [&] {
-    m = o.model ? StatedMatrix{stated.matrix, {}, sparse::model_matrix(*o.model)} : read_file(o, stated, whole_matrix);
+    m = o.model ? StatedMatrix{.name = stated.matrix, .matrix = sparse::model_matrix(*o.model)} : read_file(o, stated, whole_matrix);
     for (Index i = 0; i < m.matrix.rows(); ++i) require_numbers(stated, m, i);
   });
   return m;
@@ -145,7 +146,7 @@ StatedMatrix read_matrix_to_solve(const Runtime& runtime, const LinearOptions& o
   agree(runtime, [&] {
     if (o.model) {
       const auto [first, end] = range_of(o.model->rows());
-      m = {stated.matrix, {}, sparse::model_rows(*o.model, first, end)};
+      m = {.name = stated.matrix, .matrix = sparse::model_rows(*o.model, first, end)};
       return;
     }
     const RowShare mine = [&](std::span<const Index> row_begin) {

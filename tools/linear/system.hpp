@@ -22,16 +22,17 @@ struct Numbering {
 
 /// A matrix, of which a rank has some rows or all.
 struct StatedMatrix {
-  std::string name;  ///< for messages
-  Numbering number;
-  sparse::Csr<double> matrix;
+  std::string name = {};  ///< for messages
+  Numbering number = {};
+  sparse::Csr<double> matrix = {};
   Index duplicates = 0;  ///< entries of the file with the place of another
+  bool pattern = false;  ///< whether its values are no more than 1 wherever the file has an entry
 };
 
 /// How much entries may differ from their mirror images, in proportion to the larger: what adding up in another order does.
 constexpr double symmetry_tolerance = 1e-10;
 
-/// All rows of the matrix, on every rank, whose numbers are finite. With several ranks: collective. @throw Error
+/// All rows of the matrix, on every rank, whose numbers are finite; patterns, too. With several ranks: collective. @throw Error
 StatedMatrix read_whole_matrix(const Runtime& runtime, const LinearOptions& options, const StatedLinear& stated);
 
 /// Of all rows those of this rank.
