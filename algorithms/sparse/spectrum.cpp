@@ -16,8 +16,11 @@ std::optional<SpectrumEstimate> spectrum_of(const CgState& state) {
   }
   if (!diagonal.allFinite() || !beside.allFinite()) return {};
   Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver;
-  solver.computeFromTridiagonal(diagonal, beside, Eigen::EigenvaluesOnly);
-  const SpectrumEstimate estimate{solver.eigenvalues()[0], solver.eigenvalues()[steps - 1]};
+  // The solver takes what is beside the diagonal for zero by its absolute size: of entries above 1 it may never be.
+  const double scale = diagonal.maxCoeff();
+  if (!(scale > 0)) return {};
+  solver.computeFromTridiagonal(diagonal / scale, beside / scale, Eigen::EigenvaluesOnly);
+  const SpectrumEstimate estimate{scale * solver.eigenvalues()[0], scale * solver.eigenvalues()[steps - 1]};
   if (solver.info() != Eigen::Success || !(estimate.least > 0)) return {};
   return estimate;
 }

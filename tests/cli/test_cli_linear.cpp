@@ -218,7 +218,7 @@ TEST_CASE("breakdown and negative curvature are results, told in words") {
                  "--shift auto tries again with a larger diagonal, or choose another --preconditioner\n",
                  "written    nothing, as nothing was solved\n"});
   const json indefinite = unsolved_linear({broken, "--preconditioner", "none", "--rhs", "random"});
-  CHECK(indefinite["reason"] == "indefinite");
+  CHECK(indefinite["reason"] == "not positive definite");
   CHECK(indefinite["explanation"] ==
         "negative curvature: the matrix is not positive definite; conjugate gradients are for those that are");
   const json limited = unsolved_linear({"--model", "poisson2d:40x40", "--max-iterations", "7"});
