@@ -183,6 +183,14 @@ TEST_CASE("ranks: the iterations and the solution of one") {
   }
 }
 
+TEST_CASE("more ranks than grains of rows: some have nothing") {
+  const fs::path folder = fresh_folder("few");
+  const std::string x = (folder / "x.npy").string();
+  const json j = report_of(on_ranks(2, {"linear", "--json", "--model", "poisson2d:3x3", "-o", x}));
+  CHECK(j["n"] == 9);
+  CHECK(error_against_ones(x) < 1e-8);
+}
+
 TEST_CASE("a pattern gets a Laplacian's values") {
   const fs::path folder = fresh_folder("pattern");
   const std::string pattern = matrix_file(folder / "p.mtx", "3 3 2", "2 1\n3 2\n", "pattern symmetric");

@@ -7,9 +7,48 @@
 #include <string>
 
 #include "linear_runs.hpp"
+#include "tools/linear/analysis.hpp"
+#include "tools/linear/report.hpp"
 
 using namespace asterism;
 using namespace asterism::test;
+
+namespace {
+
+/// Of a matrix whose rows have so many colours, of so many rows each, and so large a condition.
+tools::MatrixAnalysis analysis_with(int colours, Index rows, double condition) {
+  tools::MatrixAnalysis a;
+  a.symmetry.emplace();
+  a.colours.push_back({1, colours, rows, rows});
+  a.plain = a.scaled = {Reason::solved, sparse::SpectrumEstimate{1, condition}};
+  return a;
+}
+
+}  // namespace
+
+TEST_CASE("recommendations: by condition, colours, and where there are GPUs") {
+  CHECK(recommended(analysis_with(2, 100'000, 50), true).preconditioner == "diagonal");
+  CHECK(recommended(analysis_with(2, 100'000, 1e4), true).preconditioner == "mc-ilu0");
+  CHECK(recommended(analysis_with(2, 9'999, 1e4), true).preconditioner == "chebyshev:4");
+  CHECK(recommended(analysis_with(2, 9'999, 1e4), false).preconditioner == "mc-ilu0");
+  CHECK(recommended(analysis_with(40, 100'000, 1e4), true).preconditioner == "chebyshev:4");
+  CHECK(recommended(analysis_with(40, 100'000, 1e4), false).preconditioner == "ic0");
+  tools::MatrixAnalysis indefinite = analysis_with(2, 100, 10);
+  indefinite.plain->reason = Reason::indefinite;
+  CHECK(recommended(indefinite, false).preconditioner.empty());
+}
+
+TEST_CASE("a colour with too few rows for a GPU is told") {
+  tools::LinearOutcome outcome;
+  outcome.facts.preconditioner.rows_of_colours = {20'000, 9'999};
+  outcome.facts.blocks = {{.size = 29'999, .where = Where::cpu}};
+  CHECK(warnings_of(outcome).empty());
+  outcome.facts.blocks[0].where = Where::cuda;
+  REQUIRE(warnings_of(outcome).size() == 1);
+  has(warnings_of(outcome)[0], {"of 2 colours the smallest has 9999 rows", "fewer than 10000", "chebyshev:4"});
+  outcome.facts.preconditioner.rows_of_colours = {20'000, 10'000};
+  CHECK(warnings_of(outcome).empty());
+}
 
 TEST_CASE("what is told of a grid's matrix") {
   const json j = report_of(one_process({"linear", "--json", "--analyse", "--model", "poisson2d:30x20"}));

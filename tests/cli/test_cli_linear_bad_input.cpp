@@ -68,6 +68,8 @@ TEST_CASE("bad command lines and files: status, exact words, and the old output 
       {{bad / "text.npy"}, 2, {"text.npy: line 1: "}},
       {{good, "--cpus", "0", "--gpus", "0"}, 3, {"no worker"}},
   };
+  bad.refused(one_process({"linear", good, "-o", bad / "x.mtx"}), 2,
+              {"-o " + (bad / "x.mtx") + ": solutions are NumPy files; give a name that ends in .npy\n"});
   for (const Refusal& c : cases)
     bad.refused(one_process(Words{"linear", "-o", bad / "old.npy"} + c.arguments), c.status, c.words);
   const std::vector<Refusal> on_two{{{skew}, 2, {"the entry (1, 3) is 2, (3, 1) is 7"}},
