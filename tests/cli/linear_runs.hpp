@@ -15,7 +15,9 @@
 
 namespace asterism::test {
 
-inline json linear(const Words& arguments) { return report_of(one_process(Words{"linear", "--json"} + arguments)); }
+inline json linear(const Words& arguments) {
+  return report_of(one_process(Words{"linear", "--json"} + arguments));
+}
 
 /// A run that ends with status 1, which is a result: its report.
 inline json unsolved_linear(const Words& arguments) {
@@ -26,8 +28,8 @@ inline json unsolved_linear(const Words& arguments) {
 }
 
 /// A Matrix Market file of general real coordinates, whose lines are given.
-inline std::string matrix_file(const std::filesystem::path& path, const std::string& sizes, const std::string& lines,
-                               const std::string& kind = "real general") {
+inline std::string matrix_file(const std::filesystem::path& path, const std::string& sizes,
+                               const std::string& lines, const std::string& kind = "real general") {
   std::ofstream(path) << "%%MatrixMarket matrix coordinate " << kind << "\n" << sizes << "\n" << lines;
   return path.string();
 }
@@ -50,7 +52,8 @@ inline std::string kept_matrix(const std::string& name) {
 }
 
 inline SkipUnless matrices_are_there() {
-  return {std::filesystem::exists(kept_matrix("1138_bus.mtx")), "ASTERISM_DATA names no folder with matrices/"};
+  return {std::filesystem::exists(kept_matrix("1138_bus.mtx")),
+          "ASTERISM_DATA names no folder with matrices/"};
 }
 
 }  // namespace asterism::test

@@ -32,12 +32,41 @@ double error_against_ones(const fs::path& path) {
 TEST_CASE("A times ones is solved by ones; the documented report") {
   const fs::path folder = fresh_folder("linear");
   const std::string x = (folder / "x.npy").string();
-  const json j = linear({"--model", "poisson2d:100x100", "--preconditioner", "diagonal", "--check-every", "1", "-o", x});
-  CHECK(keys(j) == sorted({"solver", "method", "model", "rhs", "precision", "unknowns", "n", "entries", "right_hand_sides",
-                           "tolerance", "check_every", "preconditioner", "preconditioner_precision", "shift", "formats",
-                           "bytes_per_row", "blocks", "bytes_exchanged", "seconds", "solver_seconds", "iterations",
-                           "seconds_per_iteration", "restarts", "condition_estimate", "spectrum", "scaled_residual",
-                           "true_residual", "residual_history", "error", "workers", "bytes", "output", "reason"}));
+  const json j =
+      linear({"--model", "poisson2d:100x100", "--preconditioner", "diagonal", "--check-every", "1", "-o", x});
+  CHECK(keys(j) == sorted({"solver",
+                           "method",
+                           "model",
+                           "rhs",
+                           "precision",
+                           "unknowns",
+                           "n",
+                           "entries",
+                           "right_hand_sides",
+                           "tolerance",
+                           "check_every",
+                           "preconditioner",
+                           "preconditioner_precision",
+                           "shift",
+                           "formats",
+                           "bytes_per_row",
+                           "blocks",
+                           "bytes_exchanged",
+                           "seconds",
+                           "solver_seconds",
+                           "iterations",
+                           "seconds_per_iteration",
+                           "restarts",
+                           "condition_estimate",
+                           "spectrum",
+                           "scaled_residual",
+                           "true_residual",
+                           "residual_history",
+                           "error",
+                           "workers",
+                           "bytes",
+                           "output",
+                           "reason"}));
   CHECK(j["solver"] == "conjugate gradients");
   CHECK(j["method"] == "cg");
   CHECK(j["model"] == "poisson2d:100x100");
@@ -50,10 +79,12 @@ TEST_CASE("A times ones is solved by ones; the documented report") {
   CHECK(j["reason"] == "solved");
   within_5_percent(j, 182);
   CHECK(j["true_residual"] <= 1.1e-8);
-  CHECK(j["true_residual"].get<double>() == doctest::Approx(j["scaled_residual"].get<double>()).epsilon(0.01));
+  CHECK(j["true_residual"].get<double>() ==
+        doctest::Approx(j["scaled_residual"].get<double>()).epsilon(0.01));
   CHECK(j["error"] < 1e-6);
   // cot^2(pi / 202)
-  CHECK(j["condition_estimate"].get<double>() == doctest::Approx(std::pow(std::tan(M_PI / 202), -2)).epsilon(0.05));
+  CHECK(j["condition_estimate"].get<double>() ==
+        doctest::Approx(std::pow(std::tan(M_PI / 202), -2)).epsilon(0.05));
   CHECK(j["formats"] == json{"stencil"});
   CHECK(j["blocks"][0]["format"] == "stencil");
   CHECK(j["blocks"][0]["first_row"] == 0);
@@ -85,8 +116,8 @@ TEST_CASE("matrices of the collection: iterations with the diagonal" * matrices_
 
 TEST_CASE("every preconditioner solves; what is said of colours, levels and factors") {
   const Words problem{"--model", "poisson2d:60x50", "--preconditioner"};
-  for (const char* name : {"auto", "none", "diagonal", "polynomial:2", "polynomial-diagonal:3", "chebyshev:4", "ic0", "ilu0",
-                           "mc-sgs", "mc-ssor:1.3", "mc-ilu0", "mc-ilu:1,2"}) {
+  for (const char* name : {"auto", "none", "diagonal", "polynomial:2", "polynomial-diagonal:3", "chebyshev:4",
+                           "ic0", "ilu0", "mc-sgs", "mc-ssor:1.3", "mc-ilu0", "mc-ilu:1,2"}) {
     CAPTURE(name);
     const json j = linear(problem + Words{name});
     CHECK(j["error"] < 1e-5);
@@ -146,7 +177,8 @@ TEST_CASE("right-hand sides: ones, random by the seed, files, several columns") 
   CHECK(j["right_hand_sides"] == 3);
   CHECK(j["columns"].size() == 3);
   CHECK(j["columns"][1]["iterations"] == 0);  // zero: answered at once
-  CHECK(j["iterations"] == j["columns"][0]["iterations"].get<int>() + j["columns"][2]["iterations"].get<int>());
+  CHECK(j["iterations"] ==
+        j["columns"][0]["iterations"].get<int>() + j["columns"][2]["iterations"].get<int>());
   CHECK(j["right_hand_side"] == file("b.npy"));
   const Array x = read_array(file("x.npy"));
   REQUIRE(x.shape == std::vector<Index>{40, 3});
@@ -166,15 +198,16 @@ TEST_CASE("ranks: the iterations and the solution of one") {
   const fs::path folder = fresh_folder("ranks");
   const auto file = [&](const char* name) { return (folder / name).string(); };
   const std::string a = line_matrix(folder / "a.mtx", 3000);
-  const std::vector<Words> problems{{"--model", "poisson2d:60x50"},
-                                    {"--model", "poisson2d:60x50", "--rhs", "random", "--preconditioner", "mc-ilu0"},
-                                    {a, "--tolerance", "1e-10"},
-                                    {a, "--assume-symmetric", "--tolerance", "1e-10"}};
+  const std::vector<Words> problems{
+      {"--model", "poisson2d:60x50"},
+      {"--model", "poisson2d:60x50", "--rhs", "random", "--preconditioner", "mc-ilu0"},
+      {a, "--tolerance", "1e-10"},
+      {a, "--assume-symmetric", "--tolerance", "1e-10"}};
   for (const Words& problem : problems) {
     CAPTURE(line_of(problem));
     const json one = linear(problem + Words{"--check-every", "1", "-o", file("one.npy")});
-    const json two =
-        report_of(on_ranks(2, Words{"linear", "--json"} + problem + Words{"--check-every", "1", "-o", file("two.npy")}));
+    const json two = report_of(on_ranks(
+        2, Words{"linear", "--json"} + problem + Words{"--check-every", "1", "-o", file("two.npy")}));
     CHECK(two["workers"]["ranks"] == 2);
     CHECK(two["iterations"] == one["iterations"]);
     CHECK(two["residual_history"] == one["residual_history"]);
@@ -200,20 +233,24 @@ TEST_CASE("a pattern gets a Laplacian's values") {
 }
 
 TEST_CASE("the report for people") {
-  const Result result = run(one_process({"linear", "--model", "poisson2d:40x40", "--preconditioner", "mc-ilu0"}));
+  const Result result =
+      run(one_process({"linear", "--model", "poisson2d:40x40", "--preconditioner", "mc-ilu0"}));
   CHECK(result.status == 0);
   CHECK(result.err.empty());
-  has(result.out, {"problem    A x = b, poisson2d:40x40: 1600 unknowns, 7840 entries in f64, b = A * ones\n",
-                   "method     conjugate gradients, tolerance 1e-08\n", "precond.   mc-ilu0, 2 colours of 800 + 800 rows, fill 1\n",
-                   "storage    ", " bytes a row, 1 block\n", "iterations ", " s each\n", "condition  ",
-                   " at least, with the preconditioner (eigenvalues from ", "residual   ", " computed anew from x, ",
-                   "relative to the exact solution of the linear system\n", "result     solved\n"});
+  has(result.out,
+      {"problem    A x = b, poisson2d:40x40: 1600 unknowns, 7840 entries in f64, b = A * ones\n",
+       "method     conjugate gradients, tolerance 1e-08\n",
+       "precond.   mc-ilu0, 2 colours of 800 + 800 rows, fill 1\n", "storage    ", " bytes a row, 1 block\n",
+       "iterations ", " s each\n", "condition  ", " at least, with the preconditioner (eigenvalues from ",
+       "residual   ", " computed anew from x, ", "relative to the exact solution of the linear system\n",
+       "result     solved\n"});
 }
 
 TEST_CASE("breakdown and negative curvature are results, told in words") {
   const fs::path folder = fresh_folder("results");
   // Its second pivot is 1 - 4 = -3.
-  const std::string broken = matrix_file(folder / "i.mtx", "3 3 5", "1 1 1\n2 1 2\n2 2 1\n3 2 0.5\n3 3 1\n", "real symmetric");
+  const std::string broken =
+      matrix_file(folder / "i.mtx", "3 3 5", "1 1 1\n2 1 2\n2 2 1\n3 2 0.5\n3 3 1\n", "real symmetric");
   const std::string x = (folder / "x.npy").string();
   const Words ic0{broken, "--preconditioner", "ic0", "--shift", "none", "-o", x};
   const json j = unsolved_linear(ic0);
@@ -222,13 +259,15 @@ TEST_CASE("breakdown and negative curvature are results, told in words") {
   CHECK(j["breakdown"]["pivot"] == -3);
   CHECK(!fs::exists(x));
   const Result text = run(one_process(Words{"linear"} + ic0));
-  has(text.out, {"result     zero pivot: the factorisation ic0 has the pivot -3 in row 2 (numbered from 1, as in the file); "
-                 "--shift auto tries again with a larger diagonal, or choose another --preconditioner\n",
-                 "written    nothing, as nothing was solved\n"});
+  has(text.out,
+      {"result     zero pivot: the factorisation ic0 has the pivot -3 in row 2 (numbered from 1, as in the file); "
+       "--shift auto tries again with a larger diagonal, or choose another --preconditioner\n",
+       "written    nothing, as nothing was solved\n"});
   const json indefinite = unsolved_linear({broken, "--preconditioner", "none", "--rhs", "random"});
   CHECK(indefinite["reason"] == "not positive definite");
-  CHECK(indefinite["explanation"] ==
-        "negative curvature: the matrix is not positive definite; conjugate gradients are for those that are");
+  CHECK(
+      indefinite["explanation"] ==
+      "negative curvature: the matrix is not positive definite; conjugate gradients are for those that are");
   const json limited = unsolved_linear({"--model", "poisson2d:40x40", "--max-iterations", "7"});
   CHECK(limited["reason"] == "iteration limit");
   CHECK(limited["iterations"] == 7);
@@ -238,8 +277,9 @@ TEST_CASE("breakdown and negative curvature are results, told in words") {
 TEST_CASE("a factorisation that breaks down is shifted") {
   const fs::path folder = fresh_folder("shifted");
   // Positive definite, but not what is left when the fill is dropped (Kershaw).
-  const std::string a = matrix_file(folder / "k.mtx", "4 4 8",
-                                    "1 1 3\n2 1 -2\n2 2 3\n3 2 -2\n3 3 3\n4 1 2\n4 3 -2\n4 4 3\n", "real symmetric");
+  const std::string a =
+      matrix_file(folder / "k.mtx", "4 4 8", "1 1 3\n2 1 -2\n2 2 3\n3 2 -2\n3 3 3\n4 1 2\n4 3 -2\n4 4 3\n",
+                  "real symmetric");
   const json j = linear({a, "--preconditioner", "ic0", "--rhs", "random"});
   CHECK(j["shift"] > 0);
   CHECK(unsolved_linear({a, "--preconditioner", "ic0", "--shift", "none"})["reason"] == "zero pivot");

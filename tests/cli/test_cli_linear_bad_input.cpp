@@ -14,7 +14,8 @@ using namespace asterism::test;
 
 TEST_CASE("bad command lines and files: status, exact words, and the old output stays") {
   const BadInputs bad;
-  const auto file = [&](const char* name, const char* sizes, const char* lines, const char* kind = "real general") {
+  const auto file = [&](const char* name, const char* sizes, const char* lines,
+                        const char* kind = "real general") {
     return matrix_file(bad.folder / name, sizes, lines, kind);
   };
   const std::string good = line_matrix(bad.folder / "line.mtx", 40);
@@ -30,38 +31,58 @@ TEST_CASE("bad command lines and files: status, exact words, and the old output 
   const std::string at_one = " (numbered from 1, as in the file)";
   const std::vector<Refusal> cases{
       {{}, 2, {"asterism: there is no matrix; give a file, or --model poisson2d:1000x1000, say\n"}},
-      {{good, "--model", "poisson2d:9x9"}, 2, {good + " and --model poisson2d:9x9: the matrix is either; leave one away\n"}},
-      {{"--model", "poisson2d"}, 2, {"--model: matrix \"poisson2d\": sizes are missing, say poisson2d:NXxNY"}},
-      {{"--model", "poisson2d:9x9", "--pattern-values", "laplacian"}, 2, {"--pattern-values: they are for a file without values"}},
+      {{good, "--model", "poisson2d:9x9"},
+       2,
+       {good + " and --model poisson2d:9x9: the matrix is either; leave one away\n"}},
+      {{"--model", "poisson2d"},
+       2,
+       {"--model: matrix \"poisson2d\": sizes are missing, say poisson2d:NXxNY"}},
+      {{"--model", "poisson2d:9x9", "--pattern-values", "laplacian"},
+       2,
+       {"--pattern-values: they are for a file without values"}},
       {{good, "--pattern-values", "laplacian"}, 2, {"--pattern-values: " + good + " has values of its own"}},
-      {{good, bad / "five.npy", "--rhs", "ones"}, 2, {bad / "five.npy", " and --rhs ones: the right-hand side is either"}},
+      {{good, bad / "five.npy", "--rhs", "ones"},
+       2,
+       {bad / "five.npy", " and --rhs ones: the right-hand side is either"}},
       {{good, "--analyse"}, 2, {"--analyse solves nothing: there is nothing to write to "}},
       {{good, "--solver", "bicgstab"}, 2, {"--solver: 'bicgstab' is unknown; choose one of cg"}},
-      {{good, "--preconditioner", "jacobi"}, 2, {"--preconditioner: preconditioner jacobi: there is none of that name"}},
+      {{good, "--preconditioner", "jacobi"},
+       2,
+       {"--preconditioner: preconditioner jacobi: there is none of that name"}},
       {{good, "--preconditioner", "mc-ssor:2"}, 2, {"OMEGA must be between 0 and 2"}},
       {{good, "--precision", "f32", "--preconditioner-precision", "f64"},
        2,
        {"--preconditioner-precision f64: the arithmetic is in f32 (--precision), and its preconditioner, too\n"}},
       {{good, "--tolerance", "0"}, 2, {"--tolerance: '0' does not lie between 0 and 1, both excluded"}},
       {{good, "--max-iterations", "0"}, 2, {"--max-iterations: '0'", "from 1 on"}},
-      {{good, "--format", "ellpack"}, 2, {"'ellpack' is unknown; choose one of auto|csr|sliced-ell|diagonals|stencil"}},
-      {{skew, "--assume-symmetric", "--format", "stencil"}, 2, {"format stencil: the rows are not those of a grid"}},
+      {{good, "--format", "ellpack"},
+       2,
+       {"'ellpack' is unknown; choose one of auto|csr|sliced-ell|diagonals|stencil"}},
+      {{skew, "--assume-symmetric", "--format", "stencil"},
+       2,
+       {"format stencil: the rows are not those of a grid"}},
       {{wide}, 2, {"asterism: " + wide + ": the matrix is 2 x 3: only square ones are solved with\n"}},
       {{skew},
        2,
-       {"asterism: " + skew + ": not symmetric, as conjugate gradients need it: the entry (1, 3) is 2, (3, 1) is 7" + at_one +
+       {"asterism: " + skew +
+        ": not symmetric, as conjugate gradients need it: the entry (1, 3) is 2, (3, 1) is 7" + at_one +
         "; --assume-symmetric skips this check\n"}},
       {{lone}, 2, {"the entry (1, 2) is 1, (2, 1) is 0" + at_one}},
       {{hole}, 2, {"asterism: " + hole + ": row 2 is empty" + at_one + ": the matrix is singular\n"}},
       {{bare}, 2, {bare + ": row 2 has no entry on its diagonal" + at_one}},
       {{minus}, 2, {minus + ": row 2 has -3 on its diagonal" + at_one, "--preconditioner none"}},
-      {{huge, "--precision", "f32"}, 2, {huge + ": the entry (1, 1) is 1e+300" + at_one + ": too large for f32; use --precision f64"}},
+      {{huge, "--precision", "f32"},
+       2,
+       {huge + ": the entry (1, 1) is 1e+300" + at_one + ": too large for f32; use --precision f64"}},
       {{nan}, 2, {nan + ": line 3: ", "nan"}},
       {{pattern},
        2,
-       {"asterism: " + pattern + ": a pattern, which says where entries are but not which; --pattern-values laplacian gives it "
+       {"asterism: " + pattern +
+        ": a pattern, which says where entries are but not which; --pattern-values laplacian gives it "
         "values\n"}},
-      {{good, bad / "five.npy"}, 2, {bad / "five.npy", ": right-hand sides of 5 rows; " + good + " has 40\n"}},
+      {{good, bad / "five.npy"},
+       2,
+       {bad / "five.npy", ": right-hand sides of 5 rows; " + good + " has 40\n"}},
       {{good, bad / "nan.npy"}, 2, {"nan.npy: byte ", "[33, 7] is nan"}},
       {{good, bad / "none.npy"}, 2, {"none.npy", "cannot be opened"}},
       {{bad / "none.mtx"}, 2, {"none.mtx", "cannot be opened"}},

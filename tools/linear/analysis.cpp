@@ -25,15 +25,16 @@ ColourCount count_colours(const sparse::Csr<double>& matrix, int q) {
   return {q, colouring.count, std::ranges::min(rows), std::ranges::max(rows)};
 }
 
-Definiteness iterate_for_spectrum(Runtime& runtime, const sparse::Csr<double>& mine, sparse::PreconditionerMethod method,
-                                  std::uint64_t seed) {
+Definiteness iterate_for_spectrum(Runtime& runtime, const sparse::Csr<double>& mine,
+                                  sparse::PreconditionerMethod method, std::uint64_t seed) {
   sparse::LinearSettings settings;
   settings.preconditioner.method = method;
   settings.tolerance = 0;
   settings.max_iterations = lanczos_steps;
   sparse::ConjugateGradients<double> solver(runtime, mine, settings);
   std::vector<double> b(static_cast<std::size_t>(solver.row_count())), x(b.size());
-  for (std::size_t i = 0; i < b.size(); ++i) b[i] = random_number(seed, solver.first_row() + static_cast<Index>(i));
+  for (std::size_t i = 0; i < b.size(); ++i)
+    b[i] = random_number(seed, solver.first_row() + static_cast<Index>(i));
   const sparse::LinearReport report = solver.solve(b.data(), x.data());
   return {report.reason, report.spectrum};
 }
@@ -57,13 +58,16 @@ Recommendation by_colours(const MatrixAnalysis& a, double condition, bool on_gpu
   const std::string ill = fmt::format("with its diagonal the condition is still {:.3g} at least", condition);
   const bool enough_rows = !on_gpu || colours.fewest_rows >= rows_to_fill_a_gpu;
   if (colours.colours <= few_colours && enough_rows)
-    return {"mc-ilu0", fmt::format("{}; {} colours, the smallest of {} rows, can be worked on one after the other", ill,
-                                   colours.colours, colours.fewest_rows)};
+    return {"mc-ilu0",
+            fmt::format("{}; {} colours, the smallest of {} rows, can be worked on one after the other", ill,
+                        colours.colours, colours.fewest_rows)};
   if (on_gpu)
-    return {"chebyshev:4", fmt::format("{}; {} colours, the smallest of {} rows, would leave a GPU without work, products "
-                                       "with A do not",
-                                       ill, colours.colours, colours.fewest_rows)};
-  return {"ic0", fmt::format("{}; {} colours are many, and cores factorise in A's own order", ill, colours.colours)};
+    return {"chebyshev:4",
+            fmt::format("{}; {} colours, the smallest of {} rows, would leave a GPU without work, products "
+                        "with A do not",
+                        ill, colours.colours, colours.fewest_rows)};
+  return {"ic0",
+          fmt::format("{}; {} colours are many, and cores factorise in A's own order", ill, colours.colours)};
 }
 
 }  // namespace
@@ -93,9 +97,11 @@ Recommendation recommended(const MatrixAnalysis& a, bool on_gpu) {
   if (!a.scaled->spectrum) return {"diagonal", "the iteration ends at once"};
   const double condition = a.scaled->spectrum->condition();
   if (condition <= small_condition)
-    return {"diagonal", fmt::format("with it the condition is about {:.3g}: some ten iterations, which anything else would "
-                                    "make dearer than it makes them fewer",
-                                    condition)};
+    return {
+        "diagonal",
+        fmt::format("with it the condition is about {:.3g}: some ten iterations, which anything else would "
+                    "make dearer than it makes them fewer",
+                    condition)};
   return by_colours(a, condition, on_gpu);
 }
 

@@ -26,17 +26,19 @@ void say_symmetry(Section& s, const MatrixAnalysis& a, const Numbering& number) 
   if (!a.symmetry) return;
   s.line("symmetry");
   s.add("symmetric_pattern", a.symmetry->structural(),
-        a.symmetry->structural() ? "the pattern is symmetric"
-                                 : fmt::format("the pattern is not symmetric: {} entries without their mirror images",
-                                               a.symmetry->unpaired));
+        a.symmetry->structural()
+            ? "the pattern is symmetric"
+            : fmt::format("the pattern is not symmetric: {} entries without their mirror images",
+                          a.symmetry->unpaired));
   if (a.pattern) return;
   s.add("symmetric_values", a.symmetry->numerical(),
-        a.symmetry->numerical() ? ", so are the values"
-                                : fmt::format(", {} differ, first ({}, {}) = {:g} and ({}, {}) = {:g}",
-                                              counted(a.symmetry->unequal, "pair"), number(a.symmetry->first_unequal->row),
-                                              number(a.symmetry->first_unequal->col), a.symmetry->first_unequal->upper,
-                                              number(a.symmetry->first_unequal->col),
-                                              number(a.symmetry->first_unequal->row), a.symmetry->first_unequal->lower));
+        a.symmetry->numerical()
+            ? ", so are the values"
+            : fmt::format(", {} differ, first ({}, {}) = {:g} and ({}, {}) = {:g}",
+                          counted(a.symmetry->unequal, "pair"), number(a.symmetry->first_unequal->row),
+                          number(a.symmetry->first_unequal->col), a.symmetry->first_unequal->upper,
+                          number(a.symmetry->first_unequal->col), number(a.symmetry->first_unequal->row),
+                          a.symmetry->first_unequal->lower));
 }
 
 void say_diagonal(Section& s, const MatrixAnalysis& a) {
@@ -64,8 +66,8 @@ void say_colours(Section& s, const MatrixAnalysis& a) {
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   for (const ColourCount& colours : a.colours) {
     s.line(fmt::format("colours {}", colours.q),
-           fmt::format("{} of {} to {} rows: rows up to {} apart differ", colours.colours, colours.fewest_rows,
-                       colours.most_rows, counted(colours.q, "step")));
+           fmt::format("{} of {} to {} rows: rows up to {} apart differ", colours.colours,
+                       colours.fewest_rows, colours.most_rows, counted(colours.q, "step")));
     all.push_back({{"q", colours.q},
                    {"colours", colours.colours},
                    {"fewest_rows", colours.fewest_rows},
@@ -82,8 +84,8 @@ void say_condition(Section& s, const std::string& label, const std::string& key,
     s.add(key, nullptr, "none: the matrix is not positive definite");
   else if (found->spectrum)
     s.add(key, found->spectrum->condition(),
-          fmt::format("{:.3g} at least{} (eigenvalues from {:.3g} to {:.3g})", found->spectrum->condition(), what,
-                      found->spectrum->least, found->spectrum->most));
+          fmt::format("{:.3g} at least{} (eigenvalues from {:.3g} to {:.3g})", found->spectrum->condition(),
+                      what, found->spectrum->least, found->spectrum->most));
 }
 
 }  // namespace

@@ -11,8 +11,8 @@ namespace {
 void warn_of_unused(const CLI::App& app, const LinearOptions& o, const StatedLinear& stated) {
   if (!uses_seed(o, stated)) warn_without_effect(app, "--seed", "it is of --rhs random");
   if (o.task != LinearTask::analyse) return;
-  for (const char* option : {"--solver", "--tolerance", "--max-iterations", "--check-every", "--preconditioner",
-                             "--preconditioner-precision", "--shift", "--format"})
+  for (const char* option : {"--solver", "--tolerance", "--max-iterations", "--check-every",
+                             "--preconditioner", "--preconditioner-precision", "--shift", "--format"})
     warn_without_effect(app, option, "--analyse does not solve");
 }
 
@@ -55,7 +55,8 @@ std::string footer() {
 Command add_linear(CLI::App& program) {
   auto options = std::make_shared<LinearOptions>();
   CLI::App* app = program.add_subcommand(
-      "linear", "solve A x = b, A sparse, symmetric and positive definite: preconditioned conjugate gradients");
+      "linear",
+      "solve A x = b, A sparse, symmetric and positive definite: preconditioned conjugate gradients");
   add_linear_options(*app, *options);
   app->footer(footer());
   return {app, [app, options] { return run(*app, *options); }};

@@ -42,8 +42,8 @@ std::string right_hand_side_text(const LinearOptions& o, const StatedLinear& sta
 Section problem_section(const LinearOptions& o, const StatedLinear& stated, const LinearOutcome& outcome) {
   const auto columns = static_cast<Index>(outcome.columns.size());
   Section section;
-  section.line("problem", fmt::format("A x = b, {}: {} unknowns, {} entries in {}, {}", stated.matrix, outcome.rows,
-                                      outcome.entries, to_string(stated.precision),
+  section.line("problem", fmt::format("A x = b, {}: {} unknowns, {} entries in {}, {}", stated.matrix,
+                                      outcome.rows, outcome.entries, to_string(stated.precision),
                                       right_hand_side_text(o, stated, columns)));
   section.add(o.model ? "model" : "matrix", stated.matrix);
   if (o.right_hand_side.empty())
@@ -63,10 +63,12 @@ Section problem_section(const LinearOptions& o, const StatedLinear& stated, cons
 void say_colours(Section& section, const std::vector<Index>& rows) {
   if (rows.empty()) return;
   constexpr std::size_t most_told = 8;
-  section.add("colours", rows.size(), fmt::format(", {}", counted(static_cast<Index>(rows.size()), "colour")));
+  section.add("colours", rows.size(),
+              fmt::format(", {}", counted(static_cast<Index>(rows.size()), "colour")));
   section.add("rows_of_colours", rows,
-              rows.size() <= most_told ? fmt::format(" of {} rows", fmt::join(rows, " + "))
-                                       : fmt::format(" of {} to {} rows", std::ranges::min(rows), std::ranges::max(rows)));
+              rows.size() <= most_told
+                  ? fmt::format(" of {} rows", fmt::join(rows, " + "))
+                  : fmt::format(" of {} to {} rows", std::ranges::min(rows), std::ranges::max(rows)));
 }
 
 void say_preconditioner(Section& section, const LinearOptions& o, const StatedLinear& stated,
@@ -75,14 +77,18 @@ void say_preconditioner(Section& section, const LinearOptions& o, const StatedLi
   section.line("precond.");
   section.add("preconditioner", to_string(facts.choice), to_string(facts.choice));
   section.add("preconditioner_precision", to_string(stated.preconditioner_precision),
-              stated.preconditioner_precision == stated.precision ? "" : " in " + to_string(stated.preconditioner_precision));
+              stated.preconditioner_precision == stated.precision
+                  ? ""
+                  : " in " + to_string(stated.preconditioner_precision));
   if (o.preconditioner.method == sparse::PreconditionerMethod::automatic) section.remark(" (auto)");
   say_colours(section, facts.rows_of_colours);
   if (facts.stages > 0 && facts.rows_of_colours.empty())
     section.add("levels", facts.stages, ", " + counted(facts.stages, "level"));
   if (facts.entries > 0 && outcome.entries > 0)
-    section.say("fill", static_cast<double>(facts.entries) / static_cast<double>(outcome.entries), ", fill {:.3g}");
-  section.add("shift", facts.shift, facts.shift > 0 ? fmt::format(", diagonal times 1 + {:.3g}", facts.shift) : "");
+    section.say("fill", static_cast<double>(facts.entries) / static_cast<double>(outcome.entries),
+                ", fill {:.3g}");
+  section.add("shift", facts.shift,
+              facts.shift > 0 ? fmt::format(", diagonal times 1 + {:.3g}", facts.shift) : "");
 }
 
 nlohmann::ordered_json blocks_json(const sparse::LinearFacts& facts) {
@@ -113,7 +119,8 @@ Section choices_section(const LinearOptions& o, const StatedLinear& stated, cons
   Section section;
   section.say("tolerance", stated.tolerance, ", tolerance {:g}");
   if (o.max_iterations)
-    section.add("max_iterations", *o.max_iterations, fmt::format(", at most {}", counted(*o.max_iterations, "iteration")));
+    section.add("max_iterations", *o.max_iterations,
+                fmt::format(", at most {}", counted(*o.max_iterations, "iteration")));
   if (o.check_every) section.add("check_every", *o.check_every);
   say_preconditioner(section, o, stated, outcome);
   say_storage(section, outcome.facts);
@@ -128,7 +135,8 @@ Section speed_section(const LinearOutcome& outcome) {
   say_iterations(section, "iteration", report.iterations,
                  report.iterations > 0 ? seconds / static_cast<double>(report.iterations) : 0);
   const sparse::LinearReport& hardest = outcome.columns[hardest_of(outcome.columns)];
-  section.add("restarts", hardest.restarts, hardest.restarts > 0 ? ", " + counted(hardest.restarts, "restart") : "");
+  section.add("restarts", hardest.restarts,
+              hardest.restarts > 0 ? ", " + counted(hardest.restarts, "restart") : "");
   return section;
 }
 
@@ -154,8 +162,8 @@ void say_spectrum(Section& section, const sparse::LinearReport& report) {
   const sparse::SpectrumEstimate& s = *report.spectrum;
   section.line("condition");
   section.add("condition_estimate", s.condition(),
-              fmt::format("{:.3g} at least, with the preconditioner (eigenvalues from {:.3g} to {:.3g})", s.condition(),
-                          s.least, s.most));
+              fmt::format("{:.3g} at least, with the preconditioner (eigenvalues from {:.3g} to {:.3g})",
+                          s.condition(), s.least, s.most));
   section.add("spectrum", std::vector{s.least, s.most});
 }
 
@@ -167,8 +175,8 @@ Section accuracy_section(const LinearOptions& o, const LinearOutcome& outcome) {
     say_residual(section, std::nan(""), std::nullopt);
   else
     say_residual(section, hardest.residual_history.back(),
-                 fmt::format("{:.2e} computed anew from x, {:.2e} before the first iteration", shown(hardest.true_residual),
-                             shown(hardest.residual_history.front())));
+                 fmt::format("{:.2e} computed anew from x, {:.2e} before the first iteration",
+                             shown(hardest.true_residual), shown(hardest.residual_history.front())));
   section.add("true_residual", hardest.residual_history.empty() ? std::nan("") : hardest.true_residual);
   section.add("residual_history", history_json(hardest));
   if (outcome.columns.size() > 1) section.add("columns", columns_json(outcome.columns));
@@ -176,18 +184,20 @@ Section accuracy_section(const LinearOptions& o, const LinearOutcome& outcome) {
   if (const auto& breakdown = outcome.facts.preconditioner.breakdown)
     section.add("breakdown", {{"row", outcome.number(breakdown->row)}, {"pivot", breakdown->pivot}});
   if (const std::string words = explanation_of(o, outcome); !words.empty()) section.add("explanation", words);
-  if (const std::vector<std::string> warnings = warnings_of(outcome); !warnings.empty()) section.add("warnings", warnings);
+  if (const std::vector<std::string> warnings = warnings_of(outcome); !warnings.empty())
+    section.add("warnings", warnings);
   return section;
 }
 
 std::string breakdown_text(const LinearOptions& o, const LinearOutcome& outcome) {
   const sparse::Breakdown& breakdown = *outcome.facts.preconditioner.breakdown;
-  return fmt::format("the factorisation {} has the pivot {:.3g} in row {}{}; {}",
-                     to_string(outcome.facts.preconditioner.choice), breakdown.pivot, outcome.number(breakdown.row),
-                     outcome.number.words(),
-                     o.shift == sparse::DiagonalShift::none
-                         ? "--shift auto tries again with a larger diagonal, or choose another --preconditioner"
-                         : "no larger diagonal helps; choose another --preconditioner");
+  return fmt::format(
+      "the factorisation {} has the pivot {:.3g} in row {}{}; {}",
+      to_string(outcome.facts.preconditioner.choice), breakdown.pivot, outcome.number(breakdown.row),
+      outcome.number.words(),
+      o.shift == sparse::DiagonalShift::none
+          ? "--shift auto tries again with a larger diagonal, or choose another --preconditioner"
+          : "no larger diagonal helps; choose another --preconditioner");
 }
 
 std::string indefinite_text(const LinearOutcome& outcome) {
@@ -205,9 +215,11 @@ std::string indefinite_text(const LinearOutcome& outcome) {
 }  // namespace
 
 std::size_t hardest_of(const std::vector<sparse::LinearReport>& columns) {
-  const auto unsolved =
-      std::ranges::find_if(columns, [](const sparse::LinearReport& column) { return column.reason != Reason::solved; });
-  const auto it = unsolved != columns.end() ? unsolved : std::ranges::max_element(columns, {}, &sparse::LinearReport::iterations);
+  const auto unsolved = std::ranges::find_if(
+      columns, [](const sparse::LinearReport& column) { return column.reason != Reason::solved; });
+  const auto it = unsolved != columns.end()
+                      ? unsolved
+                      : std::ranges::max_element(columns, {}, &sparse::LinearReport::iterations);
   return static_cast<std::size_t>(it - columns.begin());
 }
 
@@ -246,9 +258,10 @@ std::string explanation_of(const LinearOptions& o, const LinearOutcome& outcome)
 std::vector<std::string> warnings_of(const LinearOutcome& outcome) {
   std::vector<std::string> warnings;
   if (outcome.duplicates > 0)
-    warnings.push_back(fmt::format("{} of the file {} the place of another: they were added",
-                                   outcome.duplicates == 1 ? "1 entry" : fmt::format("{} entries", outcome.duplicates),
-                                   outcome.duplicates == 1 ? "has" : "have"));
+    warnings.push_back(
+        fmt::format("{} of the file {} the place of another: they were added",
+                    outcome.duplicates == 1 ? "1 entry" : fmt::format("{} entries", outcome.duplicates),
+                    outcome.duplicates == 1 ? "has" : "have"));
   const std::vector<Index>& rows = outcome.facts.preconditioner.rows_of_colours;
   const Index fewest = rows.empty() ? rows_to_fill_a_gpu : std::ranges::min(rows);
   if (fewest < rows_to_fill_a_gpu && uses_gpus(outcome.facts))

@@ -15,8 +15,8 @@ namespace asterism::tools {
 struct LinearOutcome {
   SolverRun run = {};  ///< its report: of all right-hand sides together (summary_of)
   Index rows = 0, entries = 0;
-  Numbering number = {};    ///< of rows, in messages
-  Index duplicates = 0;     ///< in the file
+  Numbering number = {};  ///< of rows, in messages
+  Index duplicates = 0;   ///< in the file
   sparse::LinearFacts facts = {};
   std::vector<sparse::LinearReport> columns = {};  ///< of each right-hand side
   std::optional<double> error = {};                ///< ||x - known||_2 / ||known||_2
@@ -34,6 +34,7 @@ std::string explanation_of(const LinearOptions& options, const LinearOutcome& ou
 /// What is odd about a run, a sentence each.
 std::vector<std::string> warnings_of(const LinearOutcome& outcome);
 
-SolverReport report_of(const LinearOptions& options, const StatedLinear& stated, const LinearOutcome& outcome);
+SolverReport report_of(const LinearOptions& options, const StatedLinear& stated,
+                       const LinearOutcome& outcome);
 
 }  // namespace asterism::tools

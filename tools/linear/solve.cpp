@@ -20,7 +20,11 @@ sparse::Csr<T> in_precision_of(sparse::Csr<double> matrix) {
   if constexpr (sizeof(T) == sizeof(double))
     return matrix;
   else
-    return {matrix.first_row, matrix.total_rows, matrix.cols, std::move(matrix.row_begin), std::move(matrix.columns),
+    return {matrix.first_row,
+            matrix.total_rows,
+            matrix.cols,
+            std::move(matrix.row_begin),
+            std::move(matrix.columns),
             {matrix.values.begin(), matrix.values.end()}};
 }
 
@@ -36,7 +40,8 @@ double error_against_ones(const Runtime& runtime, const std::vector<T>& x, Index
 /// Solves for all columns. @param x as many numbers as b, row-major
 template <class T, class Solver>
 std::vector<sparse::LinearReport> solve_columns(Solver& solver, const RightHandSides& b, std::vector<T>& x) {
-  const auto rows = static_cast<std::size_t>(solver.row_count()), columns = static_cast<std::size_t>(b.columns);
+  const auto rows = static_cast<std::size_t>(solver.row_count()),
+             columns = static_cast<std::size_t>(b.columns);
   std::vector<sparse::LinearReport> reports;
   std::vector<T> its_b(rows), its_x(rows);
   for (std::size_t k = 0; k < columns; ++k) {

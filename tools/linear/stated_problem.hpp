@@ -10,7 +10,7 @@ namespace asterism::tools {
 
 /// What the options say, complete and consistent; files are not read yet.
 struct StatedLinear {
-  std::string matrix;  ///< the file's name, or the model as it was written
+  std::string matrix;                                ///< the file's name, or the model as it was written
   RightHandSide rhs = RightHandSide::ones_solution;  ///< where there is no file
   Precision precision = Precision::f64, preconditioner_precision = Precision::f64;
   double tolerance = 0;

@@ -23,13 +23,18 @@ StatedMatrix read_file(const LinearOptions& o, const StatedLinear& stated, const
   const bool pattern_wanted = o.pattern_values == PatternValues::laplacian;
   MatrixFile file = read_matrix(stated.matrix, pattern_wanted ? RowShare(whole_matrix) : share);
   if (file.field == Field::pattern && !pattern_wanted && o.task == LinearTask::solve)
-    throw Error(fmt::format("{}: a pattern, which says where entries are but not which; --pattern-values laplacian gives "
-                            "it values",
-                            stated.matrix));
+    throw Error(fmt::format(
+        "{}: a pattern, which says where entries are but not which; --pattern-values laplacian gives "
+        "it values",
+        stated.matrix));
   if (file.field != Field::pattern && pattern_wanted)
-    throw Error(fmt::format("--pattern-values: {} has values of its own; leave the option away", stated.matrix));
+    throw Error(
+        fmt::format("--pattern-values: {} has values of its own; leave the option away", stated.matrix));
   const bool scipy = begins_with(stated.matrix, "PK", "a matrix");
-  StatedMatrix read{stated.matrix, {scipy ? 0 : 1}, std::move(file.matrix), file.duplicates,
+  StatedMatrix read{stated.matrix,
+                    {scipy ? 0 : 1},
+                    std::move(file.matrix),
+                    file.duplicates,
                     file.field == Field::pattern && !pattern_wanted};
   if (read.matrix.total_rows != read.matrix.cols && pattern_wanted)
     throw Error(fmt::format("{}: the matrix is {} x {}: only a square one has a Laplacian", read.name,
@@ -40,8 +45,8 @@ StatedMatrix read_file(const LinearOptions& o, const StatedLinear& stated, const
 
 void require_square(const StatedMatrix& m) {
   if (m.matrix.total_rows != m.matrix.cols)
-    throw Error(fmt::format("{}: the matrix is {} x {}: only square ones are solved with", m.name, m.matrix.total_rows,
-                            m.matrix.cols));
+    throw Error(fmt::format("{}: the matrix is {} x {}: only square ones are solved with", m.name,
+                            m.matrix.total_rows, m.matrix.cols));
 }
 
 /// Whether the preconditioner divides by the diagonal, or by roots of what it becomes.
@@ -51,23 +56,25 @@ bool needs_diagonal(const sparse::PreconditionerChoice& choice) {
 
 void require_diagonal(const StatedMatrix& m, Index row, std::optional<double> value) {
   if (value && *value > 0) return;
-  throw Error(fmt::format("{}: row {} has {} on its diagonal{}: a positive definite matrix has positive numbers there, and "
-                          "the preconditioner divides by them; --preconditioner none looks how far conjugate gradients "
-                          "get without",
-                          m.name, m.number(row), value ? fmt::format("{:g}", *value) : "no entry", m.number.words()));
+  throw Error(fmt::format(
+      "{}: row {} has {} on its diagonal{}: a positive definite matrix has positive numbers there, and "
+      "the preconditioner divides by them; --preconditioner none looks how far conjugate gradients "
+      "get without",
+      m.name, m.number(row), value ? fmt::format("{:g}", *value) : "no entry", m.number.words()));
 }
 
 /// @param i of the rows that are here
 void require_numbers(const StatedLinear& stated, const StatedMatrix& m, Index i) {
   const sparse::Csr<double>& a = m.matrix;
-  const double largest = stated.precision == Precision::f32 ? static_cast<double>(std::numeric_limits<float>::max())
-                                                            : std::numeric_limits<double>::max();
+  const double largest = stated.precision == Precision::f32
+                             ? static_cast<double>(std::numeric_limits<float>::max())
+                             : std::numeric_limits<double>::max();
   for (Index k = a.row_begin[i]; k < a.row_begin[i + 1]; ++k)
     if (!(std::abs(a.values[k]) <= largest))
-      throw Error(fmt::format(
-          "{}: the entry ({}, {}) is {:g}{}: {}", m.name, m.number(a.first_row + i), m.number(a.columns[k]), a.values[k],
-          m.number.words(),
-          std::isfinite(a.values[k]) ? "too large for f32; use --precision f64" : "every number must be finite"));
+      throw Error(fmt::format("{}: the entry ({}, {}) is {:g}{}: {}", m.name, m.number(a.first_row + i),
+                              m.number(a.columns[k]), a.values[k], m.number.words(),
+                              std::isfinite(a.values[k]) ? "too large for f32; use --precision f64"
+                                                         : "every number must be finite"));
 }
 
 /// Looks at the rows that are here.
@@ -76,12 +83,14 @@ void require_good_rows(const LinearOptions& o, const StatedLinear& stated, const
   for (Index i = 0; i < a.rows(); ++i) {
     const Index row = a.first_row + i;
     if (a.row_begin[i] == a.row_begin[i + 1])
-      throw Error(fmt::format("{}: row {} is empty{}: the matrix is singular", m.name, m.number(row), m.number.words()));
+      throw Error(fmt::format("{}: row {} is empty{}: the matrix is singular", m.name, m.number(row),
+                              m.number.words()));
     require_numbers(stated, m, i);
     const auto begin = a.columns.begin() + a.row_begin[i], end = a.columns.begin() + a.row_begin[i + 1];
     const auto at = std::lower_bound(begin, end, row);
     if (needs_diagonal(o.preconditioner))
-      require_diagonal(m, row, at != end && *at == row ? std::optional(a.values[at - a.columns.begin()]) : std::nullopt);
+      require_diagonal(
+          m, row, at != end && *at == row ? std::optional(a.values[at - a.columns.begin()]) : std::nullopt);
   }
 }
 
@@ -90,10 +99,11 @@ void require_symmetric(const StatedMatrix& m) {
   const sparse::SymmetryCheck<double> check = sparse::check_symmetry(m.matrix, symmetry_tolerance);
   if (check.numerical()) return;
   const sparse::MirroredPair<double>& pair = *check.first_unequal;
-  throw Error(fmt::format("{}: not symmetric, as conjugate gradients need it: the entry ({}, {}) is {:g}, ({}, {}) is {:g}{}; "
-                          "--assume-symmetric skips this check",
-                          m.name, m.number(pair.row), m.number(pair.col), pair.upper, m.number(pair.col),
-                          m.number(pair.row), pair.lower, m.number.words()));
+  throw Error(fmt::format(
+      "{}: not symmetric, as conjugate gradients need it: the entry ({}, {}) is {:g}, ({}, {}) is {:g}{}; "
+      "--assume-symmetric skips this check",
+      m.name, m.number(pair.row), m.number(pair.col), pair.upper, m.number(pair.col), m.number(pair.row),
+      pair.lower, m.number.words()));
 }
 
 RightHandSides generated(const LinearOptions& o, const StatedLinear& stated, const sparse::Csr<double>& a) {
@@ -110,7 +120,8 @@ RightHandSides generated(const LinearOptions& o, const StatedLinear& stated, con
 RightHandSides read_right_hand_sides(const std::string& path, const StatedMatrix& m) {
   const Vectors vectors = read_vectors(path);
   if (vectors.rows != m.matrix.total_rows)
-    throw Error(fmt::format("{}: right-hand sides of {} rows; {} has {}", path, vectors.rows, m.name, m.matrix.total_rows));
+    throw Error(fmt::format("{}: right-hand sides of {} rows; {} has {}", path, vectors.rows, m.name,
+                            m.matrix.total_rows));
   const auto at = [&](Index row) { return vectors.values.begin() + row * vectors.cols; };
   const Index first = m.matrix.first_row;
   return {vectors.cols, {at(first), at(first + m.matrix.rows())}};
@@ -134,13 +145,15 @@ sparse::Csr<double> rows_of_this_rank(const Runtime& runtime, const sparse::Csr<
 StatedMatrix read_whole_matrix(const Runtime& runtime, const LinearOptions& o, const StatedLinear& stated) {
   StatedMatrix m;
   agree(runtime, [&] {
-    m = o.model ? StatedMatrix{.name = stated.matrix, .matrix = sparse::model_matrix(*o.model)} : read_file(o, stated, whole_matrix);
+    m = o.model ? StatedMatrix{.name = stated.matrix, .matrix = sparse::model_matrix(*o.model)}
+                : read_file(o, stated, whole_matrix);
     for (Index i = 0; i < m.matrix.rows(); ++i) require_numbers(stated, m, i);
   });
   return m;
 }
 
-StatedMatrix read_matrix_to_solve(const Runtime& runtime, const LinearOptions& o, const StatedLinear& stated) {
+StatedMatrix read_matrix_to_solve(const Runtime& runtime, const LinearOptions& o,
+                                  const StatedLinear& stated) {
   const auto range_of = [&](Index n) { return sparse::rows_of_rank(n, runtime.rank(), runtime.ranks()); };
   StatedMatrix m;
   agree(runtime, [&] {
@@ -159,14 +172,14 @@ StatedMatrix read_matrix_to_solve(const Runtime& runtime, const LinearOptions& o
   return m;
 }
 
-void require_solvable(const Runtime& runtime, const LinearOptions& o, const StatedLinear& stated, StatedMatrix& m) {
+void require_solvable(const Runtime& runtime, const LinearOptions& o, const StatedLinear& stated,
+                      StatedMatrix& m) {
   agree(runtime, [&] {
     require_square(m);
     require_good_rows(o, stated, m);
     const bool whole = m.matrix.rows() == m.matrix.total_rows;
     if (!o.model && o.symmetry == SymmetryTrust::checked) require_symmetric(m);
-    if (whole && runtime.ranks() > 1 && !o.model)
-      m.matrix = rows_of_this_rank(runtime, m.matrix);
+    if (whole && runtime.ranks() > 1 && !o.model) m.matrix = rows_of_this_rank(runtime, m.matrix);
   });
 }
 
@@ -174,7 +187,8 @@ RightHandSides right_hand_sides(const Runtime& runtime, const LinearOptions& o, 
                                 const StatedMatrix& m) {
   RightHandSides b;
   agree(runtime, [&] {
-    b = o.right_hand_side.empty() ? generated(o, stated, m.matrix) : read_right_hand_sides(o.right_hand_side, m);
+    b = o.right_hand_side.empty() ? generated(o, stated, m.matrix)
+                                  : read_right_hand_sides(o.right_hand_side, m);
   });
   return b;
 }

@@ -33,14 +33,16 @@ struct StatedMatrix {
 constexpr double symmetry_tolerance = 1e-10;
 
 /// All rows of the matrix, on every rank, whose numbers are finite; patterns, too. With several ranks: collective. @throw Error
-StatedMatrix read_whole_matrix(const Runtime& runtime, const LinearOptions& options, const StatedLinear& stated);
+StatedMatrix read_whole_matrix(const Runtime& runtime, const LinearOptions& options,
+                               const StatedLinear& stated);
 
 /// Of all rows those of this rank.
 sparse::Csr<double> rows_of_this_rank(const Runtime& runtime, const sparse::Csr<double>& whole);
 
 /// The rows of the matrix that this rank needs to check and solve: its own of a model, or where the matrix is assumed to be
 /// symmetric; else all. With several ranks: collective. @throw Error: as the reader; a pattern without --pattern-values
-StatedMatrix read_matrix_to_solve(const Runtime& runtime, const LinearOptions& options, const StatedLinear& stated);
+StatedMatrix read_matrix_to_solve(const Runtime& runtime, const LinearOptions& options,
+                                  const StatedLinear& stated);
 
 /// Checks a matrix that was read to be solved with, and keeps this rank's rows of it. With several ranks: collective.
 /// @throw Error: not square; an empty row; a number that is not finite, or not in `stated.precision`; a diagonal entry that
@@ -55,8 +57,8 @@ struct RightHandSides {
 };
 
 /// With several ranks: collective. @throw Error: a file of another number of rows, or as read_vectors
-RightHandSides right_hand_sides(const Runtime& runtime, const LinearOptions& options, const StatedLinear& stated,
-                                const StatedMatrix& matrix);
+RightHandSides right_hand_sides(const Runtime& runtime, const LinearOptions& options,
+                                const StatedLinear& stated, const StatedMatrix& matrix);
 
 /// Uniform in (-1, 1), and exact in f32: equal seeds and rows, equal numbers, on every machine.
 double random_number(std::uint64_t seed, Index row);
