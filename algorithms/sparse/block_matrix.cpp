@@ -29,13 +29,13 @@ OptionalTile<T> given(const Tile<T>& tile) {
 }
 
 /// @throw Error: a matrix with this structure cannot be stored in this format
-void require_format(Format format, const Structure& structure) {
+void require_format(Format format, const DiagonalStructure& structure) {
   if (format == Format::stencil && !structure.stencil)
-    throw Error("format stencil: the rows are not those of a grid with the same few numbers everywhere, or a preconditioner "
-                "has given them another order; choose another format, or leave the choice");
+    throw Error("format stencil: the rows are not those of a grid with the same few numbers everywhere, or a "
+                "preconditioner has given them another order; choose another format, or leave the choice");
   if (format == Format::diagonals && structure.diagonals.empty())
-    throw Error(fmt::format("format diagonals: the entries lie on more than {} diagonals, perhaps as a preconditioner has given "
-                            "the rows another order; choose another format, or leave the choice",
+    throw Error(fmt::format("format diagonals: the entries lie on more than {} diagonals, perhaps as a preconditioner has "
+                            "given the rows another order; choose another format, or leave the choice",
                             most_diagonals));
 }
 
@@ -93,7 +93,7 @@ std::vector<std::vector<Index>> reached_columns(const Runtime& runtime, const Pa
 
 template <class V>
 template <class T>
-BlockMatrix<V>::BlockMatrix(Runtime& runtime, const VectorLayout& layout, const Structure& structure, const Csr<T>& mine,
+BlockMatrix<V>::BlockMatrix(Runtime& runtime, const VectorLayout& layout, const DiagonalStructure& structure, const Csr<T>& mine,
                             std::optional<Format> format) {
   agree(runtime, [&] {
     if (format) require_format(*format, structure);
@@ -113,7 +113,7 @@ BlockMatrix<V>::BlockMatrix(Runtime& runtime, const VectorLayout& layout, const 
     std::ranges::transform(block.columns, places.begin(), [&](Index column) { return layout.place(b, column); });
     const bool on_gpu = blocks[b].where == Where::cuda;
     const BlockArrays<V>& a = arrays.emplace_back(
-        arranged<V>(structure, format.value_or(choose_format(structure, blocks.extent(), block, on_gpu)), block,
+        arranged<V>(structure, format.value_or(choose_format(structure, blocks.extent(), on_gpu)), block,
                     layout.own(b), layout.size(b), places));
     sizes.push_back({a.shape, size(a.values), size(a.begins), size(a.columns), size(a.differences), a.bytes()});
   }
@@ -140,7 +140,7 @@ BlockPorts<AsTiles, V> BlockMatrix<V>::ports(Index block) const {
 template class BlockMatrix<float>;
 template class BlockMatrix<double>;
 #define ASTERISM_INSTANTIATE(V, T)                                                                               \
-  template BlockMatrix<V>::BlockMatrix(Runtime&, const VectorLayout&, const Structure&, const Csr<T>&,           \
+  template BlockMatrix<V>::BlockMatrix(Runtime&, const VectorLayout&, const DiagonalStructure&, const Csr<T>&,           \
                                        std::optional<Format>)
 ASTERISM_INSTANTIATE(float, float);
 ASTERISM_INSTANTIATE(float, double);

@@ -31,7 +31,7 @@ class BlockMatrix {
   /// @param mine this rank's rows @param format of all blocks; none: what suits each best
   /// With several ranks: collective. @throw Error: a matrix of this structure cannot be stored in the format
   template <class T>
-  BlockMatrix(Runtime& runtime, const VectorLayout& layout, const Structure& structure, const Csr<T>& mine,
+  BlockMatrix(Runtime& runtime, const VectorLayout& layout, const DiagonalStructure& structure, const Csr<T>& mine,
               std::optional<Format> format);
 
   [[nodiscard]] const BlockShape& shape(Index block) const { return blocks_[static_cast<std::size_t>(block)].shape; }

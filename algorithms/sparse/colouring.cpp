@@ -16,8 +16,8 @@ constexpr int none = -1;
 
 std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
-/// Two colours by breadth-first searches, one for each part of the graph that hangs together; nothing where a cycle has an
-/// odd number of rows.
+/// Two colours by breadth-first searches, one for each part of the graph that hangs together; nothing where a cycle
+/// has an odd number of rows.
 std::optional<Colouring> two_colours(PatternView graph) {
   Colouring colours{graph.rows() > 0 ? 1 : 0, std::vector<int>(at(graph.rows()), none)};
   std::vector<Index> queue;

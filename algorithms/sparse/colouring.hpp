@@ -15,8 +15,8 @@ struct Colouring {
 };
 
 /// Colours the rows of A for |A|^q: rows that are up to q steps from each other in the graph of A + A^T get different
-/// colours. Two for q = 1 wherever two are enough; else each row, in their order, gets the least that no row before it has
-/// within q steps. |A|^q is not formed: a row's neighbourhood is searched for when its turn comes.
+/// colours. Two for q = 1 wherever two are enough; else each row, in their order, gets the least that no row before it
+/// has within q steps. |A|^q is not formed: a row's neighbourhood is searched for when its turn comes.
 ///
 /// @param threads at most so many; 0: as many as there are cores. The colours are the same for any number.
 /// @throw Error q < 1; a matrix that is not square, or not whole

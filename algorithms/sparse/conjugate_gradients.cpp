@@ -62,19 +62,22 @@ void merge(std::vector<std::vector<Index>>& lists, const std::vector<std::vector
 }
 
 /// Whether blocks read whole diagonals.
-bool reads_diagonals(const Structure& structure, Index n, std::optional<Format> format) {
+bool reads_diagonals(const DiagonalStructure& structure, Index n, std::optional<Format> format) {
   if (format) return *format == Format::diagonals || *format == Format::stencil;
   return structure.stencil || fills_diagonals(structure, n);
 }
 
-/// The square of the Euclidean norm, unit by unit, as no division into ranks changes.
+/// The Euclidean norm over `scale`, unit by unit, which no division into ranks changes.
 template <class T>
-double square_sum(const Runtime& runtime, const T* mine, Index rows, Index unit) {
+double norm(const Runtime& runtime, const T* mine, Index rows, Index unit, double scale) {
   std::vector<double> sums(static_cast<std::size_t>(units_of(rows, unit)));
-  for (Index i = 0; i < rows; ++i) sums[i / unit] += static_cast<double>(mine[i]) * static_cast<double>(mine[i]);
+  for (Index i = 0; i < rows; ++i) {
+    const double value = static_cast<double>(mine[i]) / scale;
+    sums[i / unit] += value * value;
+  }
   double sum = 0;
   for (const double of_unit : gather_lists(runtime, sums)) sum += of_unit;
-  return sum;
+  return std::sqrt(sum);
 }
 
 /// Why an iteration cannot go on, if so.
@@ -125,7 +128,7 @@ ConjugateGradients<T, V>::ConjugateGradients(Runtime& runtime, const Csr<T>& min
     : runtime_(&runtime), settings_(settings), n_(mine.total_rows) {
   require_sound(runtime, mine, settings);
   Stopwatch watch;
-  blocks_ = divide(runtime, n_, mine.first_row, entries_of_rows(mine), settings.workers);
+  blocks_ = divide(runtime, n_, mine.first_row, entries_of_rows(mine), settings.workers, settings.blocks);
   range_ = blocks_.elements_of(runtime.rank());
   facts_.blocks = blocks_.parts();
   facts_.seconds["divide"] = watch.lap();
@@ -144,7 +147,7 @@ void ConjugateGradients<T, V>::arrange(const PreparedPreconditioner<T>& prepared
   polynomial_ = prepared.steps;
   for (Index i = range_.first; i < range_.end && !prepared.new_of_old.empty(); ++i)
     new_of_old_.push_back(prepared.new_of_old[i] - range_.first);
-  const Structure structure = structure_of(*runtime_, prepared.matrix);
+  const DiagonalStructure structure = diagonal_structure(*runtime_, prepared.matrix);
   facts_.entries = structure.entries;
   const std::vector<std::vector<Index>> wanted = reads_diagonals(structure, n_, settings_.format)
                                                      ? reached_columns(*runtime_, blocks_, structure.diagonals)
@@ -158,8 +161,8 @@ void ConjugateGradients<T, V>::arrange(const PreparedPreconditioner<T>& prepared
   const VectorLayout layout(*runtime_, blocks_, std::move(all));
   matrix_ = BlockMatrix<T>(*runtime_, layout, structure, prepared.matrix, settings_.format);
   if (triangular) {
-    left_ = BlockMatrix<V>(*runtime_, layout, structure_of(*runtime_, prepared.lower), prepared.lower, {});
-    right_ = BlockMatrix<V>(*runtime_, layout, structure_of(*runtime_, prepared.upper), prepared.upper, {});
+    left_ = BlockMatrix<V>(*runtime_, layout, diagonal_structure(*runtime_, prepared.lower), prepared.lower, {});
+    right_ = BlockMatrix<V>(*runtime_, layout, diagonal_structure(*runtime_, prepared.upper), prepared.upper, {});
   } else if (kind_ == PreconditionerKind::polynomial && sizeof(V) != sizeof(T)) {
     left_ = BlockMatrix<V>(*runtime_, layout, structure, prepared.matrix, settings_.format);
   }
@@ -175,7 +178,8 @@ void ConjugateGradients<T, V>::arrange_exchanges(const VectorLayout& layout, con
                                                  const std::vector<std::vector<Index>>& wanted) {
   exchange_p_ = Exchange<T>(*runtime_, layout, wanted);
   facts_.bytes_exchanged = exchange_p_.bytes();
-  if (kind_ == PreconditionerKind::polynomial) exchange_z_ = Exchange<T>(*runtime_, layout, wanted);
+  if (kind_ == PreconditionerKind::polynomial)
+    for (Exchange<T>& turn : exchange_z_) turn = Exchange<T>(*runtime_, layout, wanted);
   if (kind_ != PreconditionerKind::triangular) return;
   const Index stages = sequential_ ? 1 : prepared.facts.stages;
   const auto by_stage = [&](const Csr<T>& factor, std::vector<Exchange<T>>& exchanges) {
@@ -490,7 +494,8 @@ void ConjugateGradients<T, V>::precondition() {
                      blocks_.hints(k));
 }
 
-/// (M2); z and next change their roles with every step.
+/// (M2); z and next change their roles with every step, and so do the tiles between blocks: a block is sent what is new while
+/// another still has to read what was.
 template <class T, class V>
 void ConjugateGradients<T, V>::apply_polynomial() {
   for (std::size_t step = 0; step < polynomial_.size(); ++step) {
@@ -499,14 +504,14 @@ void ConjugateGradients<T, V>::apply_polynomial() {
       BlockTiles& t = tiles_[k];
       codelets::polynomial_step<T, V>({left_shape(k), unit_rows(n_), polynomial_[step], first},
                                       {.matrix = left(k),
-                                       .arrivals = first ? Arrivals<AsTiles, T>{} : exchange_z_.to(k),
+                                       .arrivals = first ? Arrivals<AsTiles, T>{} : exchange_z_[(step + 1) % 2].to(k),
                                        .inverse_diagonal = tile_if(t.inverse_diagonal),
                                        .r = t.r,
                                        .z = t.z,
                                        .s = tile_if(t.s),
                                        .next = t.next,
                                        .rz = {},
-                                       .departures = last ? Departures<AsTiles, T>{} : exchange_z_.from(k)},
+                                       .departures = last ? Departures<AsTiles, T>{} : exchange_z_[step % 2].from(k)},
                                       blocks_.hints(k));
     }
     for (BlockTiles& t : tiles_) std::swap(t.z, t.next);
@@ -589,7 +594,7 @@ LinearReport ConjugateGradients<T, V>::solve(const T* b, T* x) {
     return report;
   }
   scale_ = std::exp2(std::floor(std::log2(largest)));
-  norm_b_ = std::sqrt(square_sum(*runtime_, b, row_count(), unit_rows(n_))) / scale_;
+  norm_b_ = norm(*runtime_, b, row_count(), unit_rows(n_), scale_);
 
   CgState last{};
   Index done = 0;
@@ -637,7 +642,7 @@ LinearReport ConjugateGradients<T, V>::solve(const T* b, T* x) {
     const bool missed = settings_.tolerance > 0 && report.reason == Reason::solved &&
                         report.true_residual > most_drift * settings_.tolerance;
     if (!missed) break;
-    if (settings_.max_iterations > 0 && done >= settings_.max_iterations) {
+    if (done == settings_.max_iterations) {
       report.reason = Reason::iteration_limit;
       break;
     }

@@ -86,7 +86,7 @@ class ConjugateGradients {
   std::vector<Stages> stages_;  // of each block; of other ranks' without rows
   BlockMatrix<T> matrix_;
   BlockMatrix<V> left_, right_;
-  Exchange<T> exchange_p_, exchange_z_;
+  Exchange<T> exchange_p_, exchange_z_[2];
   std::vector<Exchange<T>> forward_, backward_;  // of each stage
   std::vector<BlockTiles> tiles_;
   TileList<double> all_pq_, all_rr_, all_rz_;

@@ -12,9 +12,9 @@
 namespace asterism::sparse {
 namespace {
 
-/// Entries below which a block is not worth a task of its own: on a core some 50 microseconds of work, on a GPU a
-/// millisecond's, as a GPU that is alone makes many iterations in one task.
-constexpr Index least_entries_of_core = 100'000, least_entries_of_gpu = 20'000'000;
+/// Entries below which a block is not worth a task of its own: on a core some 50 microseconds of work, on a GPU half of what
+/// is divided at all.
+constexpr Index least_entries_of_core = 100'000, least_entries_of_gpu = least_divided_entries / 2;
 
 /// Most entries of a block: 32-bit numbers count them, with some padding.
 constexpr Index most_entries = std::numeric_limits<std::int32_t>::max() / 2;
@@ -29,7 +29,7 @@ std::vector<Candidate> chosen_workers(const std::vector<Candidate>& all, int ran
 }
 
 /// How many of a rank's workers get a block.
-std::size_t blocks_of(const std::vector<Candidate>& workers, Index entries, Index grains) {
+std::size_t workers_with_block(const std::vector<Candidate>& workers, Index entries, Index grains) {
   const Index least = workers.front().where == Where::cuda ? least_entries_of_gpu : least_entries_of_core;
   const Index most = std::min(grains, std::max<Index>(entries / least, 1));
   return static_cast<std::size_t>(std::min<Index>(most, static_cast<Index>(workers.size())));
@@ -56,7 +56,8 @@ std::pair<Index, Index> rows_of_rank(Index n, int rank, int ranks) {
   return {bound(rank), bound(rank + 1)};
 }
 
-Partition divide(const Runtime& runtime, Index n, Index first, const std::vector<Index>& entries, Workers workers) {
+Partition divide(const Runtime& runtime, Index n, Index first, const std::vector<Index>& entries, Workers workers,
+                 Index blocks) {
   struct Range {
     Index first, end;
   };
@@ -79,16 +80,16 @@ Partition divide(const Runtime& runtime, Index n, Index first, const std::vector
     std::vector<Index> before{0};
     for (Index u = 0; u < grains; ++u) before.push_back(before.back() + *cost++);
     std::vector<Candidate> its = chosen_workers(all, rank, workers);
-    its.resize(blocks_of(its, before.back(), grains));
-    // Blocks beyond what 32-bit numbers count: several for each worker.
-    const Index repeats = before.back() / static_cast<Index>(its.size()) / most_entries + 1;
+    if (blocks == 0) its.resize(workers_with_block(its, before.back(), grains));
+    const auto its_workers = static_cast<Index>(its.size());
+    // Where 32-bit numbers do not count a block's entries there are several for each worker.
+    const Index its_blocks = blocks > 0 ? std::min(blocks, grains) : its_workers * (before.back() / its_workers / most_entries + 1);
     std::vector<double> weights;
-    for (const Candidate& worker : its)
-      for (Index k = 0; k < repeats; ++k) weights.push_back(speed_of(worker));
+    for (Index b = 0; b < its_blocks; ++b) weights.push_back(speed_of(its[b * its_workers / its_blocks]));
     const std::vector<Index> bounds = bounds_by_cost(before, weights);
-    for (std::size_t b = 0; b + 1 < bounds.size(); ++b) {
+    for (Index b = 0; b < its_blocks; ++b) {
       const Index from = begin + bounds[b] * grain, to = std::min(end, begin + bounds[b + 1] * grain);
-      const Candidate& worker = its[b / static_cast<std::size_t>(repeats)];
+      const Candidate& worker = its[b * its_workers / its_blocks];
       if (from < to) parts.push_back({from, to - from, rank, worker.where, worker.worker, worker.alone});
     }
   }

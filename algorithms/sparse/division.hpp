@@ -25,8 +25,9 @@ std::pair<Index, Index> rows_of_rank(Index n, int rank, int ranks);
 /// fewer blocks where they would have so little to do that a task costs more. With several ranks: collective; the same on
 /// every rank.
 /// @param first, entries the first row of this rank, and the entries of each of its rows
-/// @param n all rows
+/// @param n all rows @param blocks of each rank, as far as it has grains; 0: chosen
 /// @throw Error: ranks whose rows do not follow each other in whole grains (grain_rows(n)) up to n
-Partition divide(const Runtime& runtime, Index n, Index first, const std::vector<Index>& entries, Workers workers);
+Partition divide(const Runtime& runtime, Index n, Index first, const std::vector<Index>& entries, Workers workers,
+                 Index blocks = 0);
 
 }  // namespace asterism::sparse

@@ -31,7 +31,7 @@ struct Levelled {
   }
 };
 
-/// Finds the levels of one row after the other, from the finished rows of the segments before. Every thread has its own.
+/// Finds the levels of one row after the other, from the rows of the segments before. Every thread has its own.
 class RowLevels {
  public:
   RowLevels(PatternView matrix, int p) : matrix_(matrix), p_(p), level_(at(matrix.rows()), unseen) {}
@@ -118,6 +118,7 @@ Pattern fill_pattern(PatternView matrix, int p, std::span<const Segment> segment
   if (segments.empty()) segments = singles = single_rows(matrix.rows());
   check_segments(segments, matrix.rows());
 
+  threads = team_size(threads);  // asking for the cores takes longer than many a segment
   std::vector<RowLevels> rows(1, RowLevels(matrix, p));
   std::vector<Levelled> parts;
   Levelled finished;

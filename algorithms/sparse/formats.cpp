@@ -146,7 +146,7 @@ void arrange_slices(const Csr<T>& block, const std::vector<std::int32_t>& places
 }
 
 template <class V, class T>
-void arrange_diagonals(const Structure& structure, const Csr<T>& block, BlockArrays<V>& to) {
+void arrange_diagonals(const DiagonalStructure& structure, const Csr<T>& block, BlockArrays<V>& to) {
   const auto& offsets = structure.diagonals;
   const Index rows = block.rows();
   to.columns.assign(offsets.begin(), offsets.end());
@@ -161,12 +161,13 @@ void arrange_diagonals(const Structure& structure, const Csr<T>& block, BlockArr
 }  // namespace
 
 template <class T>
-Structure structure_of(const Runtime& runtime, const Csr<T>& mine) {
+DiagonalStructure diagonal_structure(const Runtime& runtime, const Csr<T>& mine) {
   const std::vector<Diagonal> here = diagonals_of(mine);
   const bool too_many = any(runtime, here.empty() && mine.entries() > 0);
   const std::vector<Diagonal> all = together(gather_lists(runtime, here));
-  Structure structure;
+  DiagonalStructure structure;
   for (const Index entries : gather(runtime, mine.entries())) structure.entries += entries;
+  for (const Index entries : gather(runtime, padded_entries(mine.row_begin))) structure.padded_entries += entries;
   if (too_many || all.size() > most_diagonals) return structure;
   for (const Diagonal& d : all) structure.diagonals.push_back(d.offset);
   const std::optional<Stencil> stencil = stencil_of(all, mine.total_rows);
@@ -174,21 +175,20 @@ Structure structure_of(const Runtime& runtime, const Csr<T>& mine) {
   return structure;
 }
 
-bool fills_diagonals(const Structure& structure, Index n) {
+bool fills_diagonals(const DiagonalStructure& structure, Index n) {
   const auto diagonals = static_cast<double>(structure.diagonals.size());
   return diagonals > 0 && static_cast<double>(structure.entries) >= 0.8 * diagonals * static_cast<double>(n);
 }
 
-template <class T>
-Format choose_format(const Structure& structure, Index n, const Csr<T>& block, bool on_gpu) {
+Format choose_format(const DiagonalStructure& structure, Index n, bool on_gpu) {
   if (structure.stencil) return Format::stencil;
   if (fills_diagonals(structure, n)) return Format::diagonals;
-  if (on_gpu && 3 * padded_entries(block.row_begin) <= 4 * (block.entries() + slice_rows)) return Format::sliced_ell;
+  if (on_gpu && 3 * structure.padded_entries <= 4 * (structure.entries + slice_rows)) return Format::sliced_ell;
   return Format::csr;
 }
 
 template <class V, class T>
-BlockArrays<V> arranged(const Structure& structure, Format format, const Csr<T>& block, Index own, Index cols,
+BlockArrays<V> arranged(const DiagonalStructure& structure, Format format, const Csr<T>& block, Index own, Index cols,
                         const std::vector<std::int32_t>& places) {
   BlockArrays<V> arrays;
   arrays.shape = {.format = format, .rows = block.rows(), .cols = cols, .own = own};
@@ -207,15 +207,13 @@ BlockArrays<V> arranged(const Structure& structure, Format format, const Csr<T>&
 }
 
 #define ASTERISM_INSTANTIATE(V, T)                                                                                \
-  template BlockArrays<V> arranged(const Structure&, Format, const Csr<T>&, Index, Index,                         \
+  template BlockArrays<V> arranged(const DiagonalStructure&, Format, const Csr<T>&, Index, Index,                         \
                                    const std::vector<std::int32_t>&)
 ASTERISM_INSTANTIATE(float, float);
 ASTERISM_INSTANTIATE(float, double);
 ASTERISM_INSTANTIATE(double, double);
 #undef ASTERISM_INSTANTIATE
-template Structure structure_of(const Runtime&, const Csr<float>&);
-template Structure structure_of(const Runtime&, const Csr<double>&);
-template Format choose_format(const Structure&, Index, const Csr<float>&, bool);
-template Format choose_format(const Structure&, Index, const Csr<double>&, bool);
+template DiagonalStructure diagonal_structure(const Runtime&, const Csr<float>&);
+template DiagonalStructure diagonal_structure(const Runtime&, const Csr<double>&);
 
 }  // namespace asterism::sparse

@@ -13,10 +13,11 @@
 namespace asterism::sparse {
 
 /// What all rows of a matrix have in common.
-struct Structure {
+struct DiagonalStructure {
   /// Columns minus rows of all entries, ascending; empty where there are more than most_diagonals.
   std::vector<Index> diagonals = {};
   Index entries = 0;                       ///< of all rows
+  Index padded_entries = 0;                ///< in slices
   std::optional<Stencil> stencil = {};     ///< without the block's place
 };
 
@@ -24,15 +25,15 @@ struct Structure {
 /// A stencil has the offsets -nx ny, -nx, -1, 0, 1, nx, nx ny, or those in one or two dimensions, each with one value wherever
 /// it lies in the grid, and no entry elsewhere.
 template <class T>
-Structure structure_of(const Runtime& runtime, const Csr<T>& mine);
+DiagonalStructure diagonal_structure(const Runtime& runtime, const Csr<T>& mine);
 
 /// Whether whole diagonals take fewer bytes than entries with their columns. @param n rows
-bool fills_diagonals(const Structure& structure, Index n);
+bool fills_diagonals(const DiagonalStructure& structure, Index n);
 
 /// The format that takes the fewest bytes: a stencil; diagonals, where at most a fifth of them is padding; on GPUs sliced
-/// ELL, unless its padding takes more than a third; else compressed rows. @param block a block's rows
-template <class T>
-Format choose_format(const Structure& structure, Index n, const Csr<T>& block, bool on_gpu);
+/// ELL, unless its padding takes more than a third; else compressed rows. The same for all blocks of a kind of worker, as
+/// GPUs add up rows in an order that the format decides. @param n rows
+Format choose_format(const DiagonalStructure& structure, Index n, bool on_gpu);
 
 /// A block's arrays, as BlockPorts has them; those that its format does not have are empty.
 template <class T>
@@ -51,7 +52,7 @@ struct BlockArrays {
 
 /// @param places the place of each entry's column in the block's vector; own where the block's own elements begin
 template <class V, class T>
-BlockArrays<V> arranged(const Structure& structure, Format format, const Csr<T>& block, Index own, Index cols,
+BlockArrays<V> arranged(const DiagonalStructure& structure, Format format, const Csr<T>& block, Index own, Index cols,
                         const std::vector<std::int32_t>& places);
 
 }  // namespace asterism::sparse

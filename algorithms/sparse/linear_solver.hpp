@@ -23,6 +23,7 @@ struct LinearSettings {
   Index check_every = 0;     ///< iterations between two looks at the residual; 0: chosen
   std::optional<Format> format = {};  ///< of the matrix; none: chosen for each block
   Workers workers = Workers::fastest;
+  Index blocks = 0;  ///< of each rank; 0: chosen
   Observer observer = {};
 };
 

@@ -21,8 +21,12 @@ double noise(Index number, std::uint64_t purpose) {
   return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
 }
 
-/// To a multiple of 2^-24: sums of such conductances are exact, so that their rows are diagonally dominant to the last bit.
+/// To a multiple of 2^-24: sums of such conductances are exact, and their rows diagonally dominant to the last bit.
 double rounded(double conductance) { return std::nearbyint(conductance * 0x1p24) * 0x1p-24; }
+
+/// What keeps a network of conductances from being singular: 2^-20 to 2^-17. It is not the same for all nodes, else
+/// ones would be an eigenvector, and as a right-hand side solved for at once.
+double slight_ground(Index node) { return 0x1p-20 * (1 + std::floor(8 * noise(node, 7))); }
 
 /// A row under construction, to which entries are added in ascending order of their columns.
 class Row {
@@ -64,9 +68,9 @@ void poisson_row(const MatrixModel& m, Index i, Row& row) {
 }
 
 // Mass matrix plus time step times stiffness matrix of linear elements, over the square of the mesh width. A square of
-// the mesh is cut by the diagonal from its lower left to its upper right node; the squares around the grid belong to it,
-// with zeros on their outer nodes. The triangle below that diagonal has its right angle at the lower right, that above it
-// at the upper left.
+// the mesh is cut by the diagonal from its lower left to its upper right node; the squares around the grid belong to
+// it, with zeros on their outer nodes. The triangle below that diagonal has its right angle at the lower right, that
+// above it at the upper left.
 constexpr double diffusion_step =
     2e4;  // over the square of the mesh width: the condition is about eight times that
 
@@ -79,7 +83,7 @@ void triangulation_row(const MatrixModel& m, Index i, Row& row) {
   const Index x = i % m.nx, y = i / m.nx;
   const auto below = [&](Index dx, Index dy) { return diffusion(m, x + dx, y + dy, false); };
   const auto above = [&](Index dx, Index dy) { return diffusion(m, x + dx, y + dy, true); };
-  // An edge has two triangles: of mass each gives 1/24, of stiffness minus half its coefficient where the edge is a leg.
+  // An edge has two triangles: each gives 1/24 of mass, and minus half its coefficient of stiffness to a leg.
   const auto leg = [](double one, double other) { return 1.0 / 12 - diffusion_step * 0.5 * (one + other); };
   const double hypotenuse = 1.0 / 12;
   if (x > 0 && y > 0) row.add(i - m.nx - 1, hypotenuse);
@@ -98,18 +102,18 @@ void ecology_row(const MatrixModel& m, Index i, Row& row) {
   // What a cell of the landscape conducts; between two of them it is their mean.
   const auto cell = [](Index k) { return std::pow(10.0, noise(k, 2)); };
   const auto between = [&](Index k) { return rounded(0.5 * (cell(i) + cell(k))); };
-  constexpr double ground = 0x1p-20;
   const Index x = i % m.nx, y = i / m.nx;
   if (y > 0) row.connect(i - m.nx, between(i - m.nx));
   if (x > 0) row.connect(i - 1, between(i - 1));
   row.add_diagonal(i);
   if (x + 1 < m.nx) row.connect(i + 1, between(i + 1));
   if (y + 1 < m.ny) row.connect(i + m.nx, between(i + m.nx));
-  row.set_diagonal(ground);
+  row.set_diagonal(slight_ground(i));
 }
 
-/// A circuit's nodes in rows of a square, the last one filled as far as there are nodes. A node is joined to one of those
-/// before it, so that all hang together, and by chance to others of them, before it in its row and the row below.
+/// A circuit's nodes in rows of a square, the last one filled as far as there are nodes. A node is joined to one of
+/// those before it, so that all hang together, and by chance to others of them, before it in its row and the row
+/// below.
 class Circuit {
  public:
   explicit Circuit(Index nodes)
@@ -124,8 +128,9 @@ class Circuit {
     row.add_diagonal(i);
     for (std::size_t k = before_.size(); k-- > 0;)
       if (const Index j = i + before_[k]; j < nodes_ && joined(j, k)) row.connect(j, conductance(j, k));
-    // Some nodes have a resistor to ground of their own.
-    row.set_diagonal(noise(i, 6) < 0.001 ? 1.0 : 0x1p-20);
+    // A few nodes are tied to ground, by conductances of 1 to 10,000.
+    const bool tied = noise(i, 6) < 1.5e-4;
+    row.set_diagonal(tied ? rounded(std::pow(10.0, 4 * noise(i, 8))) : slight_ground(i));
   }
 
  private:
@@ -140,9 +145,9 @@ class Circuit {
   [[nodiscard]] bool there(Index i, std::size_t k) const {
     return i >= before_[k] && (k == 1 || i % width_ > 0);
   }
-  /// Over five decades, evenly on a logarithmic scale.
+  /// 0.1 to 10, evenly on a logarithmic scale.
   static double conductance(Index i, std::size_t k) {
-    return rounded(std::pow(10.0, 5 * noise(3 * i + static_cast<Index>(k), 5) - 3));
+    return rounded(std::pow(10.0, 2 * noise(3 * i + static_cast<Index>(k), 5) - 1));
   }
 
   static constexpr double extra_edges = 0.458;  // gives 4.83 entries a row

@@ -1,7 +1,8 @@
 #include "numbering.hpp"
 
 #include <algorithm>
-#include <utility>
+#include <numeric>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -30,6 +31,40 @@ void append_unit(Numbering& numbering, const Colouring& colours, Index first, In
   }
 }
 
+std::vector<Index> row_begins(PatternView pattern, const Numbering& numbering) {
+  std::vector<Index> begins{0};
+  begins.reserve(at(pattern.rows()) + 1);
+  for (const Index old : numbering.old_of_new)
+    begins.push_back(begins.back() + pattern.begin(old + 1) - pattern.begin(old));
+  return begins;
+}
+
+/// The entries' old places, in their new order.
+std::vector<Index> entries_in_new_order(PatternView pattern, const Numbering& numbering, int threads) {
+  if (pattern.rows() != numbering.rows())
+    throw Error(fmt::format("the matrix has {} rows, the numbering {}: give the one of this matrix",
+                            pattern.rows(), numbering.rows()));
+  const std::vector<Index> begins = row_begins(pattern, numbering);
+  std::vector<Index> order(at(pattern.entries()));
+  in_parts(pattern.rows(), threads, [&](Index first, Index end) {
+    for (Index i = first; i < end; ++i) {
+      const std::span<Index> row(order.data() + begins[at(i)], order.data() + begins[at(i + 1)]);
+      std::iota(row.begin(), row.end(), pattern.begin(numbering.old_of_new[at(i)]));
+      std::ranges::sort(row, {},
+                        [&](Index entry) { return numbering.new_of_old[at(pattern.columns()[at(entry)])]; });
+    }
+  });
+  return order;
+}
+
+std::vector<Index> new_columns(std::span<const Index> columns, const Numbering& numbering,
+                               const std::vector<Index>& order) {
+  std::vector<Index> result;
+  result.reserve(order.size());
+  for (const Index entry : order) result.push_back(numbering.new_of_old[at(columns[at(entry)])]);
+  return result;
+}
+
 }  // namespace
 
 Numbering number_by_colour(const Colouring& colours, Index unit) {
@@ -46,35 +81,33 @@ Numbering number_by_colour(const Colouring& colours, Index unit) {
   return numbering;
 }
 
+Numbering renumbering(const Numbering& from, const Numbering& to) {
+  if (from.rows() != to.rows())
+    throw Error(fmt::format("numberings of {} rows and {} are given: they have to be of the same matrix",
+                            from.rows(), to.rows()));
+  Numbering result = to;
+  for (Index i = 0; i < from.rows(); ++i) {
+    const Index old = from.old_of_new[at(i)];
+    result.new_of_old[at(i)] = to.new_of_old[at(old)];
+    result.old_of_new[at(to.new_of_old[at(old)])] = i;
+  }
+  return result;
+}
+
+Pattern permuted(PatternView pattern, const Numbering& numbering, int threads) {
+  const std::vector<Index> order = entries_in_new_order(pattern, numbering, threads);
+  return {row_begins(pattern, numbering), new_columns(pattern.columns(), numbering, order)};
+}
+
 template <class T>
 Csr<T> permuted(const Csr<T>& matrix, const Numbering& numbering, int threads) {
-  const PatternView pattern = matrix;
-  const Index rows = pattern.rows();
-  if (rows != numbering.rows())
-    throw Error(fmt::format("the matrix has {} rows, the numbering {}: give the one of this matrix", rows,
-                            numbering.rows()));
+  const std::vector<Index> order = entries_in_new_order(matrix, numbering, threads);
   Csr<T> result;
-  result.total_rows = result.cols = rows;
-  result.row_begin.reserve(at(rows) + 1);
-  for (const Index old : numbering.old_of_new)
-    result.row_begin.push_back(result.row_begin.back() + pattern.begin(old + 1) - pattern.begin(old));
-  result.columns.resize(matrix.columns.size());
-  result.values.resize(matrix.values.size());
-  in_parts(rows, threads, [&](Index first, Index end) {
-    std::vector<std::pair<Index, T>> row;
-    for (Index i = first; i < end; ++i) {
-      row.clear();
-      const Index old = numbering.old_of_new[at(i)];
-      for (Index k = pattern.begin(old); k < pattern.begin(old + 1); ++k)
-        row.emplace_back(numbering.new_of_old[at(matrix.columns[at(k)])], matrix.values[at(k)]);
-      std::ranges::sort(row, {}, &std::pair<Index, T>::first);
-      Index to = result.row_begin[at(i)];
-      for (const auto& [column, value] : row) {
-        result.columns[at(to)] = column;
-        result.values[at(to++)] = value;
-      }
-    }
-  });
+  result.total_rows = result.cols = matrix.rows();
+  result.row_begin = row_begins(matrix, numbering);
+  result.columns = new_columns(matrix.columns, numbering, order);
+  result.values.reserve(order.size());
+  for (const Index entry : order) result.values.push_back(matrix.values[at(entry)]);
   return result;
 }
 

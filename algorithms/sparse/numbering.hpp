@@ -29,10 +29,18 @@ struct Numbering {
 /// @throw Error unit < 1
 Numbering number_by_colour(const Colouring& colours, Index unit);
 
+/// From one order of the rows to another: new_of_old takes a row's number in `from` to that in `to`, whose segments it
+/// has. Fill and factorisations follow the colours, so that they are found in the order of one unit, and then brought
+/// into that of several. @throw Error: they have not equally many rows
+Numbering renumbering(const Numbering& from, const Numbering& to);
+
 /// P A P^T: row i is old row old_of_new[i], and so are columns; entries ascend by their new columns.
 /// @throw Error: a matrix that is not square, not whole, or of another size
 template <class T>
 Csr<T> permuted(const Csr<T>& matrix, const Numbering& numbering, int threads = 0);
+
+/// Its pattern alone. @throw Error as above
+Pattern permuted(PatternView pattern, const Numbering& numbering, int threads = 0);
 
 extern template Csr<float> permuted(const Csr<float>&, const Numbering&, int);
 extern template Csr<double> permuted(const Csr<double>&, const Numbering&, int);

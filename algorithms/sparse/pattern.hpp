@@ -30,6 +30,8 @@ class PatternView {
 
   [[nodiscard]] Index rows() const { return static_cast<Index>(row_begin_.size()) - 1; }
   [[nodiscard]] Index entries() const { return row_begin_.back(); }
+  /// Of all entries, row after row.
+  [[nodiscard]] std::span<const Index> columns() const { return columns_; }
   /// Where the entries of a row begin among all; those of row rows() where they end.
   [[nodiscard]] Index begin(Index row) const { return row_begin_[static_cast<std::size_t>(row)]; }
   /// The columns of a row's entries.

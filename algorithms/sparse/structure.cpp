@@ -48,7 +48,7 @@ class Diagonals {
 
 /// What row `row` has on its diagonal and beside it.
 template <class T>
-void look_at_diagonal(const Csr<T>& matrix, Index row, MatrixFacts& facts) {
+void look_at_diagonal(const Csr<T>& matrix, Index row, Structure& structure) {
   double others = 0, diagonal = 0;
   bool there = false;
   for (Index at = row_begin(matrix, row); at < row_begin(matrix, row + 1); ++at) {
@@ -60,10 +60,10 @@ void look_at_diagonal(const Csr<T>& matrix, Index row, MatrixFacts& facts) {
       others += std::abs(static_cast<double>(value));
     }
   }
-  if (!there) found(facts.without_diagonal, row);
-  if (there && !(diagonal > 0)) found(facts.nonpositive_diagonal, row);
-  facts.dominant += std::abs(diagonal) >= others;
-  facts.strictly_dominant += std::abs(diagonal) > others;
+  if (!there) found(structure.without_diagonal, row);
+  if (there && !(diagonal > 0)) found(structure.nonpositive_diagonal, row);
+  structure.dominant += std::abs(diagonal) >= others;
+  structure.strictly_dominant += std::abs(diagonal) > others;
 }
 
 /// Walks through the entries above the diagonal in the order in which their mirror images come row by row, and keeps
@@ -144,28 +144,28 @@ class MirrorWalk {
 }  // namespace
 
 template <class T>
-MatrixFacts facts_of(const Csr<T>& matrix) {
+Structure structure_of(const Csr<T>& matrix) {
   require_whole(matrix);
-  MatrixFacts facts;
-  if (matrix.rows() == 0) return facts;
+  Structure structure;
+  if (matrix.rows() == 0) return structure;
   Diagonals diagonals(matrix.rows(), matrix.cols);
-  facts.fewest = std::numeric_limits<Index>::max();
-  facts.mean = static_cast<double>(matrix.entries()) / static_cast<double>(matrix.rows());
+  structure.fewest = std::numeric_limits<Index>::max();
+  structure.mean = static_cast<double>(matrix.entries()) / static_cast<double>(matrix.rows());
   for (Index row = 0; row < matrix.rows(); ++row) {
     const Index begin = row_begin(matrix, row), end = row_begin(matrix, row + 1);
-    facts.fewest = std::min(facts.fewest, end - begin);
-    facts.most = std::max(facts.most, end - begin);
+    structure.fewest = std::min(structure.fewest, end - begin);
+    structure.most = std::max(structure.most, end - begin);
     for (Index at = begin; at < end; ++at) diagonals.see(row, matrix.columns[static_cast<std::size_t>(at)]);
-    if (row < matrix.cols) look_at_diagonal(matrix, row, facts);
+    if (row < matrix.cols) look_at_diagonal(matrix, row, structure);
     if (begin == end) {
-      found(facts.empty, row);
+      found(structure.empty, row);
       continue;
     }
-    facts.lower_bandwidth = std::max(facts.lower_bandwidth, row - entry(matrix, row, begin).col);
-    facts.upper_bandwidth = std::max(facts.upper_bandwidth, entry(matrix, row, end - 1).col - row);
+    structure.lower_bandwidth = std::max(structure.lower_bandwidth, row - entry(matrix, row, begin).col);
+    structure.upper_bandwidth = std::max(structure.upper_bandwidth, entry(matrix, row, end - 1).col - row);
   }
-  facts.diagonals = diagonals.count();
-  return facts;
+  structure.diagonals = diagonals.count();
+  return structure;
 }
 
 template <class T>
@@ -187,8 +187,8 @@ SymmetryCheck<T> check_symmetry(const Csr<T>& matrix, double tolerance) {
   return MirrorWalk<T>(matrix, tolerance).check();
 }
 
-template MatrixFacts facts_of(const Csr<float>&);
-template MatrixFacts facts_of(const Csr<double>&);
+template Structure structure_of(const Csr<float>&);
+template Structure structure_of(const Csr<double>&);
 template std::optional<Entry<float>> first_not_finite(const Csr<float>&);
 template std::optional<Entry<double>> first_not_finite(const Csr<double>&);
 template SymmetryCheck<float> check_symmetry(const Csr<float>&, double);

@@ -15,7 +15,7 @@ struct FoundRows {
   Index first = -1;  ///< the lowest; -1 where there is none
 };
 
-struct MatrixFacts {
+struct Structure {
   Index fewest = 0, most = 0;  ///< entries in a row
   double mean = 0;             ///< entries per row
   FoundRows empty;
@@ -35,7 +35,7 @@ template <class T>
 
 /// In one pass over the entries.
 template <class T>
-[[nodiscard]] MatrixFacts facts_of(const Csr<T>& matrix);
+[[nodiscard]] Structure structure_of(const Csr<T>& matrix);
 
 template <class T>
 struct Entry {

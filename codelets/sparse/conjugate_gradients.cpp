@@ -1,7 +1,6 @@
 #include "conjugate_gradients.hpp"
 
-#include <cmath>
-
+#include "cg_steps.hpp"
 #include "unit_sums.hpp"
 
 namespace asterism::sparse::cpu {
@@ -24,7 +23,7 @@ void descend(const CgArgs& args, DescentPorts<AsPorts, T, V> ports) {
   CgState& state = *ports.state.data;
   if (state.status[side_of(args.iteration)] != CgStatus::running) return;
   state.pq = total(ports.pq);
-  if (!(state.pq > 0) || !std::isfinite(state.pq)) return;  // (C3) says so
+  if (!is_usable(state.pq)) return;  // (C3) says so
   const double exact_alpha = state.rz[side_of(args.iteration)] / state.pq;
   const T alpha = static_cast<T>(exact_alpha);
   const T* const p = ports.p.data + args.shape.own;
@@ -50,28 +49,6 @@ void descend(const CgArgs& args, DescentPorts<AsPorts, T, V> ports) {
   }
   if (args.iteration < CgState::kept) state.alpha[args.iteration] = exact_alpha;
 }
-
-namespace {
-
-/// What (C3) decides: how the iteration goes on after this one. @return beta
-double decide(Index iteration, double rr, double rz, CgState& state) {
-  const auto is_finite = [](double value) { return std::isfinite(value); };
-  state.rr = rr;
-  state.rz[side_of(iteration + 1)] = rz;
-  state.status[side_of(iteration + 1)] = !is_finite(rr) || !is_finite(rz) || !is_finite(state.pq)
-                                             ? CgStatus::not_finite
-                                         : state.pq <= 0     ? CgStatus::negative_curvature
-                                         : rr <= state.limit ? CgStatus::converged
-                                         : rz <= 0           ? CgStatus::negative_product
-                                                             : CgStatus::running;
-  if (iteration < 0) return 0;
-  if (state.pq > 0) ++state.iterations;
-  const double beta = rz / state.rz[side_of(iteration)];
-  if (iteration < CgState::kept) state.beta[iteration] = beta;
-  return beta;
-}
-
-}  // namespace
 
 template <class T, class V>
 void turn(const CgArgs& args, DirectionPorts<AsPorts, T, V> ports) {
@@ -101,86 +78,47 @@ void turn(const CgArgs& args, DirectionPorts<AsPorts, T, V> ports) {
 
 namespace {
 
-template <class T>
-Many<In<T>> list_of(const In<T>& only) {
-  return {&only, 1};
-}
-template <class T>
-In<T> to_read(const InOut<T>& tile) {
-  return {tile.data, tile.rows, tile.cols, tile.ld};
-}
-
-/// z = M^-1 r, but for a diagonal. @return where z is
-template <class T, class V>
-Optional<In<T>> precondition(const CgSweepArgs& args, const CgSweepPorts<AsPorts, T, V>& all) {
-  const PreconditionerShape& m = args.preconditioner;
-  const auto& ports = all.preconditioner;
-  InOut<T> z = ports.z;
-  if (m.kind == PreconditionerKind::polynomial) {
-    InOut<T> next = ports.next;
-    for (std::size_t k = 0; k < m.steps.size(); ++k) {
-      polynomial_step<T, V>({m.left, args.first.unit, m.steps[k], k == 0},
-                            {.matrix = ports.left,
-                             .arrivals = {},
-                             .inverse_diagonal = ports.inverse_diagonal,
-                             .r = to_read(all.r),
-                             .z = z,
-                             .s = ports.s,
-                             .next = next,
-                             .rz = {},
-                             .departures = {}});
-      std::swap(z, next);
-    }
-  } else {
+/// The steps of sweep_in_steps.
+struct Steps {
+  template <class T>
+  static void multiply(const CgArgs& args, const MultiplyPorts<AsPorts, T>& ports) {
+    cpu::multiply<T>(args, ports);
+  }
+  template <class T, class V>
+  static void descend(const CgArgs& args, const DescentPorts<AsPorts, T, V>& ports) {
+    cpu::descend<T, V>(args, ports);
+  }
+  template <class T, class V>
+  static void turn(const CgArgs& args, const DirectionPorts<AsPorts, T, V>& ports) {
+    cpu::turn<T, V>(args, ports);
+  }
+  template <class T, class V>
+  static void polynomial_step(const PolynomialArgs& args, const PolynomialPorts<AsPorts, T, V>& ports) {
+    cpu::polynomial_step<T, V>(args, ports);
+  }
+  template <class T, class V>
+  static void triangular(const PreconditionerShape& m, const PreconditionerPorts<AsPorts, T, V>& ports, In<T> r) {
     for (const Half half : {Half::forward, Half::backward})
       triangular_stages<T, V>({half == Half::forward ? m.left : m.right, half, m.stages, 0, m.stages.stages},
                               {.factor = half == Half::forward ? ports.left : ports.right,
                                .inverse_diagonal = ports.inverse_diagonal,
                                .stages = ports.stages,
                                .arrivals = {},
-                               .r = to_read(all.r),
-                               .z = z,
+                               .r = r,
+                               .z = ports.z,
                                .departures = {}});
   }
-  return {to_read(z)};
-}
+  template <class T>
+  static void dot(const DotArgs& args, const DotPorts<AsPorts, T>& ports) {
+    cpu::dot<T>(args, ports);
+  }
+};
 
 }  // namespace
 
 template <class T, class V>
 void cg_sweep(const CgSweepArgs& args, CgSweepPorts<AsPorts, T, V> ports) {
-  const In<double> pq = to_read(ports.pq), rr = to_read(ports.rr), rz = to_read(ports.rz);
-  const PreconditionerKind kind = args.preconditioner.kind;
-  const Optional<In<V>> diagonal =
-      kind == PreconditionerKind::diagonal ? ports.preconditioner.inverse_diagonal : Optional<In<V>>{};
-  CgArgs step = args.first;
-  const Index end = step.iteration + args.count;
-  for (; step.iteration < end; ++step.iteration) {
-    multiply<T>(step, {ports.matrix, {}, to_read(ports.state), ports.p, ports.q, ports.pq});
-    descend<T, V>(step, {.pq = list_of(pq),
-                         .p = to_read(ports.p),
-                         .q = to_read(ports.q),
-                         .inverse_diagonal = diagonal,
-                         .x = ports.x,
-                         .r = ports.r,
-                         .rr = ports.rr,
-                         .rz = {ports.rz},
-                         .state = ports.state});
-    Optional<In<T>> z{};
-    if (kind == PreconditionerKind::polynomial || kind == PreconditionerKind::triangular) {
-      z = precondition(args, ports);
-      dot<T>({step.unit, step.shape.own},
-             {to_read(ports.r), z, {ports.rz.data, ports.rz.rows, ports.rz.cols, ports.rz.ld}});
-    }
-    turn<T, V>(step, {.rr = list_of(rr),
-                      .rz = list_of(rz),
-                      .r = to_read(ports.r),
-                      .z = z,
-                      .inverse_diagonal = diagonal,
-                      .p = ports.p,
-                      .state = ports.state,
-                      .departures = {}});
-  }
+  sweep_in_steps<T, V>(Steps{}, args, ports);
 }
 
 template void multiply(const CgArgs&, MultiplyPorts<AsPorts, float>);

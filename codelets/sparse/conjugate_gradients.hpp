@@ -9,6 +9,8 @@
 /// keeps them in a tile of its own. An iteration that has ended, for whatever reason, changes nothing any more.
 #pragma once
 
+#include <cmath>
+
 #include "exchange.hpp"
 #include "matrix.hpp"
 #include "preconditioner.hpp"
@@ -50,6 +52,29 @@ struct CgArgs {
 
 /// Where what iteration k reads lies in the state.
 ASTERISM_HOST_DEVICE constexpr int side_of(Index iteration) { return static_cast<int>((iteration + 2) % 2); }
+
+/// Whether (C2) can be done with this (p, q); where not, it changes nothing.
+ASTERISM_HOST_DEVICE inline bool is_usable(double pq) { return pq > 0 && std::isfinite(pq); }
+
+/// How an iteration goes on after one with these products.
+ASTERISM_HOST_DEVICE inline CgStatus status_after(double pq, double rr, double rz, double limit) {
+  if (!std::isfinite(rr) || !std::isfinite(rz) || !std::isfinite(pq)) return CgStatus::not_finite;
+  if (pq <= 0) return CgStatus::negative_curvature;
+  if (rr <= limit) return CgStatus::converged;
+  return rz <= 0 ? CgStatus::negative_product : CgStatus::running;
+}
+
+/// What (C3) decides: how the iteration goes on after this one. The state has its pq. @return beta
+ASTERISM_HOST_DEVICE inline double decide(Index iteration, double rr, double rz, CgState& state) {
+  state.rr = rr;
+  state.rz[side_of(iteration + 1)] = rz;
+  state.status[side_of(iteration + 1)] = status_after(state.pq, rr, rz, state.limit);
+  if (iteration < 0) return 0;
+  if (state.pq > 0) ++state.iterations;
+  const double beta = rz / state.rz[side_of(iteration)];
+  if (iteration < CgState::kept) state.beta[iteration] = beta;
+  return beta;
+}
 
 /// (C1). Nothing where the iteration has ended.
 /// @param p `shape.cols` elements @param q and all other vectors: `shape.rows` @param pq the sums over units, one row

@@ -53,7 +53,10 @@ void triangular_stages(const TriangularArgs& args, TriangularPorts<AsPorts, T, V
     if (args.half == Half::forward) {
       for (Index stage = args.first_stage; stage < args.end_stage; ++stage)
         for_each_group(stage, [&](Index first, Index end) {
-          for (Index i = first; i < end; ++i) z[i] = ports.r.data[i] - factor.product(i, all);
+          for (Index i = first; i < end; ++i) {
+            z[i] = ports.r.data[i];  // padding reads it
+            z[i] -= factor.product(i, all);
+          }
         });
     } else {
       for (Index stage = args.end_stage; stage-- > args.first_stage;)

@@ -16,6 +16,10 @@ inline constexpr Index most_units = 1024;
 /// At most so many blocks: what a GPU's kernel is told of all of them travels with its launch.
 inline constexpr Index most_blocks = 256;
 
+/// Matrices with fewer entries are not divided among GPUs: a kernel's work would not be worth a task of its own. Only they
+/// get kernels that add up in an order of their own, which no number of GPUs then changes.
+inline constexpr Index least_divided_entries = 40'000'000;
+
 /// Rows of a unit, of n in all; the last unit may be shorter.
 constexpr Index unit_rows(Index n) {
   constexpr Index least = 32;

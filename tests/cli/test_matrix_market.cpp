@@ -121,6 +121,13 @@ TEST_CASE("entries that are there twice are summed in their order, and counted")
   const MatrixFile file = read_text(general + "2 2 6\n1 2 1e17\n1 1 3\n1 2 1\n2 2 5\n1 2 -1e17\n2 2 6\n");
   CHECK(file.duplicates == 3);
   CHECK(entries_of(file.matrix) == Entries{{{0, 0}, 3}, {{0, 1}, 0}, {{1, 1}, 11}});  // (1e17 + 1) - 1e17
+
+  std::string many = general + "1 2 201\n1 2 1e17\n";  // more than any sort takes one by one
+  for (int i = 0; i < 199; ++i) many += i % 2 == 0 ? "1 1 3\n" : "1 2 1\n";
+  const MatrixFile row = read_text(many + "1 2 -1e17\n");
+  CHECK(row.duplicates == 199);
+  CHECK(entries_of(row.matrix) == Entries{{{0, 0}, 300}, {{0, 1}, 0}});
+
   const MatrixFile mirrored = read_text(symmetric + "2 2 5\n1 1 1\n2 1 2\n2 1 3\n1 1 4\n2 2 6\n");
   CHECK(mirrored.duplicates == 2);
   CHECK(entries_of(mirrored.matrix) == Entries{{{0, 0}, 5}, {{0, 1}, 5}, {{1, 0}, 5}, {{1, 1}, 6}});

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "../support/files.hpp"
 #include "../support/messages.hpp"
 #include "../support/process.hpp"
 #include "npy_files.hpp"

@@ -42,7 +42,7 @@ TEST_CASE("files that are not there, or no files") {
   const auto message = [](const fs::path& path) { return message_of([&] { NpyReader reader(path); }); };
   CHECK(message(folder / "none.npy") ==
         (folder / "none.npy").string() + ": cannot be opened: No such file or directory");
-  CHECK(message(folder.path) == folder.path.string() + ": is a folder, not a .npy file");
+  CHECK(message(folder.path()) == folder.path().string() + ": is a folder, not a .npy file");
   CHECK(message("/dev/null").find("is not a regular file") != std::string::npos);
   REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
   CHECK(message(folder / "pipe").find("is not a regular file") != std::string::npos);

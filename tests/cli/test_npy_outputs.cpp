@@ -33,8 +33,8 @@ TEST_CASE("outputs that cannot be written are found at once, and nothing is touc
     CHECK(text.find(words) != std::string::npos);
   };
   store(folder / "file", "old");
-  has(message(folder.path), "is a folder");
-  has(message(folder.path / ""), "not the name of a file");
+  has(message(folder.path()), "is a folder");
+  has(message(folder.path() / ""), "not the name of a file");
   has(message(""), "not the name of a file");
   has(message(folder / "none/u.npy"), "none: No such file or directory");
   has(message(folder / "file/u.npy"), "file is not a folder");
@@ -63,7 +63,7 @@ TEST_CASE("outputs that this user may not write are found at once, and nothing i
   fs::permissions(folder / "file", fs::perms::owner_read);
   fs::create_directory(folder / "locked");
   fs::permissions(folder / "locked", fs::perms::owner_read | fs::perms::owner_exec);
-  fs::permissions(folder.path, fs::perms::all);
+  fs::permissions(folder.path(), fs::perms::all);
   const bool root = ::geteuid() == 0;
   if (root) REQUIRE(::seteuid(65534) == 0);
   CHECK(message(folder / "file").find("cannot be replaced: Permission denied") != std::string::npos);

@@ -74,6 +74,9 @@ TEST_CASE("parts have about equal numbers of entries") {
   CHECK(is(0, 1, 0, 7));
   CHECK(is(0, 2, 0, 2));  // four entries each, rows without any at the ends
   CHECK(is(1, 2, 2, 7));
+  CHECK(is(0, 3, 0, 2));  // from entries 2 and 5 on
+  CHECK(is(1, 3, 2, 3));
+  CHECK(is(2, 3, 3, 7));
   CHECK(is(0, 4, 0, 2));  // row 1 has what two parts should
   CHECK(is(1, 4, 2, 2));
   CHECK(is(2, 4, 2, 4));

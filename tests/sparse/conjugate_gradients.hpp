@@ -48,7 +48,7 @@ inline Index iterations(const sparse::Csr<double>& a, const Vector& b, const Pre
   return most + 1;
 }
 
-/// Solves with the triangle of a matrix below (or above) its diagonal and, where `diagonal` says, that diagonal or ones.
+/// Which diagonal a triangular solve takes: the matrix's own, or ones.
 enum class Diagonal { own, ones };
 
 inline Vector solve_lower(const sparse::Csr<double>& l, Vector x, Diagonal diagonal) {

@@ -65,7 +65,7 @@ void check_against_dense(Index rows, Index cols, const Entries& entries) {
     dominant += std::abs(value_at(entries, i, i)) >= others;
     strictly += std::abs(value_at(entries, i, i)) > others;
   }
-  const MatrixFacts structure = facts_of(csr_of(rows, cols, entries));
+  const Structure structure = structure_of(csr_of(rows, cols, entries));
   CHECK(structure.fewest == fewest);
   CHECK(structure.most == most);
   CHECK(structure.mean == static_cast<double>(entries.size()) / static_cast<double>(rows));
@@ -114,7 +114,7 @@ void check_symmetry_against_dense(Index n, const Entries& entries, double tolera
 TEST_CASE("a small matrix by hand") {
   const auto matrix = csr_of(
       5, 5, {{{0, 0}, 4}, {{0, 1}, -4}, {{0, 4}, 0}, {{2, 1}, 1}, {{3, 0}, 1}, {{3, 3}, -3}, {{4, 4}, 0}});
-  const MatrixFacts structure = facts_of(matrix);
+  const Structure structure = structure_of(matrix);
   CHECK(structure.fewest == 0);
   CHECK(structure.most == 3);
   CHECK(structure.mean == 7. / 5);
@@ -134,7 +134,7 @@ TEST_CASE("a small matrix by hand") {
 }
 
 TEST_CASE("a NaN on the diagonal is not above 0") {
-  const MatrixFacts structure = facts_of(csr_of(2, 2, {{{0, 0}, 1}, {{1, 1}, not_a_number}}));
+  const Structure structure = structure_of(csr_of(2, 2, {{{0, 0}, 1}, {{1, 1}, not_a_number}}));
   CHECK(structure.nonpositive_diagonal.count == 1);
   CHECK(structure.nonpositive_diagonal.first == 1);
   CHECK(structure.dominant == 1);
@@ -198,14 +198,14 @@ TEST_CASE("other precisions, no entries, and what is refused") {
   single.row_begin = {0, 1};
   single.columns = {0};
   single.values = {2.f};
-  CHECK(facts_of(single).strictly_dominant == 1);
+  CHECK(structure_of(single).strictly_dominant == 1);
   CHECK(check_symmetry(single, 0).numerical());
   CHECK(!first_not_finite(single));
 
-  const MatrixFacts none = facts_of(csr_of(0, 0, {}));
+  const Structure none = structure_of(csr_of(0, 0, {}));
   CHECK(none.fewest == 0);
   CHECK(none.empty.first == -1);
-  CHECK(facts_of(csr_of(2, 2, {})).empty.count == 2);
+  CHECK(structure_of(csr_of(2, 2, {})).empty.count == 2);
 
   CHECK(message_of([] { static_cast<void>(check_symmetry(csr_of(2, 3, {}), 0)); }) ==
         "a matrix of 2 x 3 is not square, so that nothing mirrors its entries");
@@ -213,7 +213,7 @@ TEST_CASE("other precisions, no entries, and what is refused") {
   part.total_rows = 4;
   part.first_row = 1;
   const std::string message = "rows 1 to 3 of a matrix of 4 are here: its structure is that of all";
-  CHECK(message_of([&] { static_cast<void>(facts_of(part)); }) == message);
+  CHECK(message_of([&] { static_cast<void>(structure_of(part)); }) == message);
   CHECK(message_of([&] { static_cast<void>(check_symmetry(part, 0)); }) == message);
   CHECK(message_of([&] { static_cast<void>(first_not_finite(part)); }) == message);
 }

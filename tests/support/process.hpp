@@ -17,6 +17,8 @@
 #include <thread>
 #include <vector>
 
+#include "files.hpp"
+
 namespace asterism::test {
 
 using Words = std::vector<std::string>;
@@ -24,11 +26,6 @@ using Words = std::vector<std::string>;
 inline Words operator+(Words left, const Words& right) {
   left.insert(left.end(), right.begin(), right.end());
   return left;
-}
-
-inline std::string load(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 struct Result {

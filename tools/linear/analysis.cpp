@@ -79,7 +79,7 @@ MatrixAnalysis analysis_of(Runtime& runtime, const StatedMatrix& m, std::uint64_
                    .entries = matrix.entries(),
                    .duplicates = m.duplicates,
                    .pattern = m.pattern,
-                   .facts = sparse::facts_of(matrix)};
+                   .facts = sparse::structure_of(matrix)};
   if (a.rows != a.cols) return a;
   a.symmetry = sparse::check_symmetry(matrix, symmetry_tolerance);
   for (const int q : {1, 2, 3}) a.colours.push_back(count_colours(matrix, q));

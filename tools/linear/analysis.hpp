@@ -26,7 +26,7 @@ struct Definiteness {
 struct MatrixAnalysis {
   Index rows = 0, cols = 0, entries = 0, duplicates = 0;
   bool pattern = false;  ///< nothing is known of its values
-  sparse::MatrixFacts facts = {};
+  sparse::Structure facts = {};
   // Of square ones:
   std::optional<sparse::SymmetryCheck<double>> symmetry = {};
   std::vector<ColourCount> colours = {};

@@ -42,7 +42,7 @@ void say_symmetry(Section& s, const MatrixAnalysis& a, const Numbering& number) 
 }
 
 void say_diagonal(Section& s, const MatrixAnalysis& a) {
-  const sparse::MatrixFacts& facts = a.facts;
+  const sparse::Structure& facts = a.facts;
   s.line("diagonal");
   s.add("dominant_rows", facts.dominant, fmt::format("{} of {} rows are dominant", facts.dominant, a.rows));
   s.say("strictly_dominant_rows", facts.strictly_dominant, ", {} strictly");
@@ -54,7 +54,7 @@ void say_diagonal(Section& s, const MatrixAnalysis& a) {
 }
 
 void say_shape(Section& s, const MatrixAnalysis& a) {
-  const sparse::MatrixFacts& facts = a.facts;
+  const sparse::Structure& facts = a.facts;
   if (!a.pattern) say_diagonal(s, a);
   s.line("bandwidth");
   s.add("bandwidth", {{"lower", facts.lower_bandwidth}, {"upper", facts.upper_bandwidth}},

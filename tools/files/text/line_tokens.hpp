@@ -2,6 +2,8 @@
 /// The numbers and words on a line of text, separated by blanks. Every failure names file, line and token.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -29,11 +31,12 @@ class LineTokens {
   /// A whole number from `least` to `most`. @param what  it is: "row" @throw Error
   Index whole(const char* what, Index least, Index most) {
     if (at_end()) missing(what);
+    constexpr std::ptrdiff_t certain_digits = 18;  // so many cannot overflow
+    const char* const most_digits = at_ + std::min(end_ - at_, certain_digits);
     const char* digit = at_;
     Index number = 0;
-    while (digit != end_ && *digit >= '0' && *digit <= '9') number = 10 * number + (*digit++ - '0');
-    constexpr std::ptrdiff_t certain_digits = 18;  // so many cannot overflow
-    const bool plain = digit != at_ && digit - at_ <= certain_digits && (digit == end_ || blank(*digit));
+    while (digit != most_digits && *digit >= '0' && *digit <= '9') number = 10 * number + (*digit++ - '0');
+    const bool plain = digit != at_ && (digit == end_ || blank(*digit));
     if (!plain || number < least || number > most) return other_whole(what, least, most);
     at_ = digit;
     return number;

@@ -39,7 +39,8 @@ void convert(const std::vector<char>& piece, Index count, Index* into, const Zip
   for (Index i = 0; i < count; ++i) {
     T number;
     std::memcpy(&number, piece.data() + static_cast<std::size_t>(i) * sizeof(T), sizeof(T));
-    into[i] = static_cast<Index>(number);  // what is beyond it becomes negative, which no index is
+    // What is beyond it becomes negative, which no index is.
+    into[i] = static_cast<Index>(number);  // NOLINT(bugprone-signed-char-misuse): these are numbers
   }
 }
 
@@ -94,16 +95,16 @@ ZippedArray::ZippedArray(const ZipArchive& archive, const std::string& name)
   const ArrayLiteral array = parse_array_literal(path(), header.substr(place.offset), place.offset);
   type_ = type_of(path(), array);
   shape_ = array.shape;
-  if (number_bytes() == 0) wrong_type("numbers");
+  const std::size_t number = bytes_of(type_);
+  if (number == 0) wrong_type("numbers");
+  number_bytes_ = number;
   const std::size_t there = member_.size() - header.size();
   for (const Index extent : shape_)
     if (__builtin_mul_overflow(size_, extent, &size_)) size_ = std::numeric_limits<Index>::max();
-  if (there % number_bytes() != 0 || there / number_bytes() != static_cast<std::size_t>(size_))
+  if (there % number != 0 || there / number != static_cast<std::size_t>(size_))
     throw Error(fmt::format("{}: {} bytes of numbers are there, which is not what the shape {} of '{}' needs",
                             path().string(), there, shape_text(shape_), type_));
 }
-
-std::size_t ZippedArray::number_bytes() const { return bytes_of(type_); }
 
 void ZippedArray::wrong_type(const char* wanted) const {
   throw Error(
@@ -112,12 +113,11 @@ void ZippedArray::wrong_type(const char* wanted) const {
 
 template <class Take>
 void ZippedArray::for_numbers(Index count, const Take& take) {
-  const auto number = number_bytes();
-  const auto most = static_cast<Index>(std::max<std::size_t>(piece_bytes / number, 1));
-  std::vector<char> piece(static_cast<std::size_t>(std::min(count, most)) * number);
+  const auto most = static_cast<Index>(std::max<std::size_t>(piece_bytes / number_bytes_, 1));
+  std::vector<char> piece(static_cast<std::size_t>(std::min(count, most)) * number_bytes_);
   for (Index done = 0; done < count;) {
     const Index now = std::min(most, count - done);
-    member_.read(piece.data(), static_cast<std::size_t>(now) * number);
+    member_.read(piece.data(), static_cast<std::size_t>(now) * number_bytes_);
     take(piece, done, now);
     done += now;
     position_ += now;

@@ -35,11 +35,11 @@ class ZippedArray {
  private:
   template <class Take>
   void for_numbers(Index count, const Take& take);
-  [[nodiscard]] std::size_t number_bytes() const;
   [[noreturn]] void wrong_type(const char* wanted) const;
 
   ZipMember member_;
   std::string type_;
+  std::size_t number_bytes_ = 1;  // of each, never 0
   std::vector<Index> shape_;
   Index size_ = 1;
   Index position_ = 0;

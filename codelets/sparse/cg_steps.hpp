@@ -1,0 +1,87 @@
+/// \file
+/// Iterations of conjugate gradients on a matrix that is a single block, step by step.
+#pragma once
+
+#include <utility>
+
+#include "conjugate_gradients.hpp"
+
+namespace asterism::sparse {
+
+template <class T>
+Many<In<T>> list_of(const In<T>& only) {
+  return {&only, 1};
+}
+template <class T>
+In<T> to_read(const InOut<T>& tile) {
+  return {tile.data, tile.rows, tile.cols, tile.ld};
+}
+
+/// z = M^-1 r, but for a diagonal. @return where z is
+template <class T, class V, class Steps>
+Optional<In<T>> precondition(const Steps& steps, const CgSweepArgs& args,
+                             const CgSweepPorts<AsPorts, T, V>& all) {
+  const PreconditionerShape& m = args.preconditioner;
+  const auto& ports = all.preconditioner;
+  InOut<T> z = ports.z;
+  if (m.kind == PreconditionerKind::polynomial) {
+    InOut<T> next = ports.next;
+    for (std::size_t k = 0; k < m.steps.size(); ++k) {
+      steps.template polynomial_step<T, V>({m.left, args.first.unit, m.steps[k], k == 0},
+                                           {.matrix = ports.left,
+                                            .arrivals = {},
+                                            .inverse_diagonal = ports.inverse_diagonal,
+                                            .r = to_read(all.r),
+                                            .z = z,
+                                            .s = ports.s,
+                                            .next = next,
+                                            .rz = {},
+                                            .departures = {}});
+      std::swap(z, next);
+    }
+  } else {
+    steps.template triangular<T, V>(m, ports, to_read(all.r));
+  }
+  return {to_read(z)};
+}
+
+/// cg_sweep. @param steps has multiply, descend, turn, polynomial_step and dot as kernels are, but for the stream, and
+/// triangular(shape, ports, r), both halves of (M3)
+template <class T, class V, class Steps>
+void sweep_in_steps(const Steps& steps, const CgSweepArgs& args, const CgSweepPorts<AsPorts, T, V>& ports) {
+  const In<double> pq = to_read(ports.pq), rr = to_read(ports.rr), rz = to_read(ports.rz);
+  const PreconditionerKind kind = args.preconditioner.kind;
+  const Optional<In<V>> diagonal =
+      kind == PreconditionerKind::diagonal ? ports.preconditioner.inverse_diagonal : Optional<In<V>>{};
+  CgArgs step = args.first;
+  const Index end = step.iteration + args.count;
+  for (; step.iteration < end; ++step.iteration) {
+    steps.template multiply<T>(step, {ports.matrix, {}, to_read(ports.state), ports.p, ports.q, ports.pq});
+    steps.template descend<T, V>(step, {.pq = list_of(pq),
+                                        .p = to_read(ports.p),
+                                        .q = to_read(ports.q),
+                                        .inverse_diagonal = diagonal,
+                                        .x = ports.x,
+                                        .r = ports.r,
+                                        .rr = ports.rr,
+                                        .rz = {ports.rz},
+                                        .state = ports.state});
+    Optional<In<T>> z{};
+    if (kind == PreconditionerKind::polynomial || kind == PreconditionerKind::triangular) {
+      z = precondition<T, V>(steps, args, ports);
+      steps.template dot<T>(
+          {step.unit, step.shape.own},
+          {to_read(ports.r), z, {ports.rz.data, ports.rz.rows, ports.rz.cols, ports.rz.ld}});
+    }
+    steps.template turn<T, V>(step, {.rr = list_of(rr),
+                                     .rz = list_of(rz),
+                                     .r = to_read(ports.r),
+                                     .z = z,
+                                     .inverse_diagonal = diagonal,
+                                     .p = ports.p,
+                                     .state = ports.state,
+                                     .departures = {}});
+  }
+}
+
+}  // namespace asterism::sparse

@@ -1,0 +1,227 @@
+// Triangular systems by stages. Large stages are a kernel each. Where many small ones follow each other (levels of a
+// factorisation in the natural order) a single kernel does them all, whose threads meet after each.
+
+#include "triangular.cuh"
+
+#include <cooperative_groups.h>
+
+#include <algorithm>
+
+#include "../relaxation/chained_launch.cuh"
+#include "row_products.cuh"
+
+namespace asterism::sparse::cuda {
+
+using asterism::cuda::check;
+using asterism::cuda::check_launch;
+using asterism::cuda::native;
+using relaxation::cuda::launch_chained;
+using relaxation::cuda::wait_for_previous_kernel;
+
+namespace {
+
+constexpr int stage_threads = 256, small_threads = 1024;
+
+/// What happens to a row, with F = L or U.
+enum class Work {
+  forward,   ///< z = y - F g
+  both,      ///< z = d (y - F g): forward, and backward where U is empty
+  backward,  ///< z = d y - F g
+};
+
+/// Consecutive stages.
+template <class T, class V>
+struct StageWork {
+  Work work;
+  const T* y;  ///< r or z
+  const T* g;  ///< r or z, with foreign elements
+  T* z;
+  const V* d;
+  const std::int32_t* begins;  ///< Stages
+  Index groups, stages;
+  Index first,
+      count;  ///< of them that are worked on; where only one follows the other, upwards forward, downwards backward
+  bool ends_with_both;  ///< forward: whether the last of them is Work::both
+};
+
+template <class Rows, class T, class V>
+__device__ void work_on_row(const Rows& rows, const StageWork<T, V>& at, Work work, Index i) {
+  const T y = at.y[i];
+  const T d = work == Work::forward ? T{1} : static_cast<T>(at.d[i]);
+  const T product = product_of_row<4>(rows, i, Changing<T>{at.g});
+  at.z[i] = work == Work::backward ? multiply_add(d, y, -product) : d * (y - product);
+}
+
+/// One stage. @param chunks that a group's rows are in @param only_first, only_end the rows, where there is one group
+template <class Rows, class T, class V>
+__global__ void __launch_bounds__(stage_threads, 6)
+    stage_kernel(Rows rows, const __grid_constant__ StageWork<T, V> at, unsigned chunks,
+                 std::int32_t only_first, std::int32_t only_end) {
+  wait_for_previous_kernel();
+  Index i = threadIdx.x, end = only_end;
+  if (at.groups == 1) {
+    i += only_first + Index{blockIdx.x} * stage_threads;
+  } else {
+    const unsigned group = blockIdx.x / chunks, chunk = blockIdx.x % chunks;
+    const std::int32_t* const begins = at.begins + group * (at.stages + 1) + at.first;
+    i += begins[0] + Index{chunk} * stage_threads;
+    end = begins[1];
+  }
+  if (i < end) work_on_row(rows, at, at.work, i);
+}
+
+/// All of them. @param longest rows of a stage in one group @tparam alone whether there is only one block of threads
+template <bool alone, class Rows, class T, class V>
+__global__ void __launch_bounds__(small_threads, 1)
+    stages_kernel(Rows rows, const __grid_constant__ StageWork<T, V> at, Index longest) {
+  const Index threads = Index{gridDim.x} * small_threads, places = at.groups * longest;
+  for (Index k = 0; k < at.count; ++k) {
+    const Index stage = at.work == Work::backward ? at.first + at.count - 1 - k : at.first + k;
+    const Work work = at.ends_with_both && k + 1 == at.count ? Work::both : at.work;
+    for (Index place = blockIdx.x * Index{small_threads} + threadIdx.x; place < places; place += threads) {
+      const Index group = at.groups == 1 ? 0 : place / longest, row = place - group * longest;
+      const std::int32_t* const begins = at.begins + group * (at.stages + 1) + stage;
+      const Index i = __ldg(begins) + row;
+      if (i < __ldg(begins + 1)) work_on_row(rows, at, work, i);
+    }
+    if constexpr (alone)
+      __syncthreads();
+    else
+      cooperative_groups::this_grid().sync();
+  }
+}
+
+/// Blocks of a kernel that run at once; 0: they cannot meet.
+template <class Kernel>
+int blocks_that_meet(Kernel kernel) {
+  int device = 0, processors = 0, cooperates = 0, blocks = 0;
+  check(cudaGetDevice(&device), "cudaGetDevice");
+  check(cudaDeviceGetAttribute(&cooperates, cudaDevAttrCooperativeLaunch, device), "cudaDeviceGetAttribute");
+  if (cooperates == 0) return 0;
+  check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
+        "cudaDeviceGetAttribute");
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, small_threads, 0), "occupancy");
+  return processors * blocks;
+}
+
+/// Rows of a stage in its largest group.
+Index longest_of(const Stages& stages, Index stage) {
+  Index longest = 0;
+  for (Index g = 0; g < stages.groups; ++g) {
+    const std::int32_t* const begins = stages.begins.data() + g * (stages.stages + 1) + stage;
+    longest = std::max<Index>(longest, begins[1] - begins[0]);
+  }
+  return longest;
+}
+
+template <class Rows, class T, class V>
+void launch_one_by_one(Stream stream, const Rows& rows, const StageWork<T, V>& all, const Stages& stages) {
+  for (Index k = 0; k < all.count; ++k) {
+    StageWork<T, V> at = all;
+    at.first = all.work == Work::backward ? all.first + all.count - 1 - k : all.first + k;
+    if (all.ends_with_both && k + 1 == all.count) at.work = Work::both;
+    const Index longest = longest_of(stages, at.first);
+    if (longest == 0) continue;
+    const auto chunks = static_cast<unsigned>((longest + stage_threads - 1) / stage_threads);
+    launch_chained<stage_kernel<Rows, T, V>>(
+        "triangular stage", stream, chunks * static_cast<unsigned>(stages.groups), stage_threads, rows, at,
+        chunks, stages.begins[static_cast<std::size_t>(at.first)],
+        stages.begins[static_cast<std::size_t>(at.first) + 1]);
+  }
+}
+
+/// @return whether it could
+template <class Rows, class T, class V>
+bool launch_at_once(Stream stream, const Rows& rows, const StageWork<T, V>& at, const Stages& stages) {
+  constexpr Index few = 4;
+  Index longest = 0;
+  for (Index k = 0; k < at.count; ++k) longest = std::max(longest, longest_of(stages, at.first + k));
+  const Index needed = (stages.groups * longest + small_threads - 1) / small_threads;
+  if (at.count < few) return false;
+  if (needed <= 1) {
+    stages_kernel<true, Rows, T, V><<<1, small_threads, 0, native(stream)>>>(rows, at, longest);
+    check_launch("triangular stages");
+    return true;
+  }
+  static const int at_most = blocks_that_meet(stages_kernel<false, Rows, T, V>);
+  if (at_most == 0 || needed > at_most) return false;
+  const auto blocks = static_cast<unsigned>(needed);
+  void* arguments[] = {const_cast<Rows*>(&rows), const_cast<StageWork<T, V>*>(&at), &longest};
+  check(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(&stages_kernel<false, Rows, T, V>),
+                                    dim3(blocks), dim3(small_threads), arguments, 0, native(stream)),
+        "triangular stages");
+  return true;
+}
+
+template <class T, class V>
+void launch(Stream stream, const BlockShape& shape, const BlockPorts<AsPorts, V>& factor,
+            const StageWork<T, V>& at, const Stages& stages) {
+  if (at.count <= 0) return;
+  with_device_rows<V>(shape, factor, [&](const auto& rows) {
+    if (!launch_at_once(stream, rows, at, stages)) launch_one_by_one(stream, rows, at, stages);
+  });
+}
+
+}  // namespace
+
+template <class T, class V>
+void triangular_stages(Stream stream, const TriangularArgs& args, TriangularPorts<AsPorts, T, V> ports) {
+  unpack(stream, ports.arrivals, ports.z.data);
+  const bool forward = args.half == Half::forward;
+  T* const z = ports.z.data + args.shape.own;
+  const StageWork<T, V> at{.work = forward ? Work::forward : Work::backward,
+                           .y = forward ? ports.r.data : z,
+                           .g = ports.z.data,
+                           .z = z,
+                           .d = ports.inverse_diagonal.data,
+                           .begins = ports.stages.data,
+                           .groups = args.stages.groups,
+                           .stages = args.stages.stages,
+                           .first = args.first_stage,
+                           .count = args.end_stage - args.first_stage,
+                           .ends_with_both = false};
+  launch(stream, args.shape, ports.factor, at, args.stages);
+  pack(stream, static_cast<const T*>(z), ports.departures);
+}
+
+template <class T, class V>
+void apply_triangular(Stream stream, const PreconditionerShape& shape,
+                      const PreconditionerPorts<AsPorts, T, V>& ports, In<T> r) {
+  const Stages& stages = shape.stages;
+  T* const z = ports.z.data;
+  StageWork<T, V> forward{.work = Work::forward,
+                          .y = r.data,
+                          .g = z,
+                          .z = z,
+                          .d = ports.inverse_diagonal.data,
+                          .begins = ports.stages.data,
+                          .groups = stages.groups,
+                          .stages = stages.stages,
+                          .first = 0,
+                          .count = stages.stages,
+                          .ends_with_both = true};
+  StageWork<T, V> backward = forward;
+  backward.work = Work::backward;
+  backward.count = stages.stages - 1;
+  backward.ends_with_both = false;
+  if (stages.stages == 2) {  // the first stage is r itself
+    forward.first = forward.count = 1;
+    forward.g = r.data;
+    backward.y = r.data;
+  } else {
+    backward.y = z;
+  }
+  launch(stream, shape.left, ports.left, forward, stages);
+  launch(stream, shape.right, ports.right, backward, stages);
+}
+
+#define ASTERISM_INSTANTIATE(T, V)                                                                \
+  template void triangular_stages(Stream, const TriangularArgs&, TriangularPorts<AsPorts, T, V>); \
+  template void apply_triangular(Stream, const PreconditionerShape&,                              \
+                                 const PreconditionerPorts<AsPorts, T, V>&, In<T>)
+ASTERISM_INSTANTIATE(float, float);
+ASTERISM_INSTANTIATE(double, float);
+ASTERISM_INSTANTIATE(double, double);
+#undef ASTERISM_INSTANTIATE
+
+}  // namespace asterism::sparse::cuda

@@ -1,0 +1,53 @@
+/// \file
+/// Sparse systems that all ranks solve together.
+#pragma once
+
+#include <vector>
+
+#include "algorithms/sparse/block_matrix.hpp"
+#include "algorithms/sparse/conjugate_gradients.hpp"
+#include "runtime/collectives.hpp"
+
+namespace asterism::test {
+
+/// Who has which rows.
+enum class Rows { shared, on_rank_0 };
+
+template <class T>
+struct LinearSolution {
+  std::vector<T> x;  ///< all of it, on every rank
+  sparse::LinearReport report;
+  sparse::LinearFacts facts;
+};
+
+template <class T>
+sparse::Csr<T> in_type(const sparse::Csr<double>& a) {
+  return {a.first_row, a.total_rows, a.cols, a.row_begin, a.columns, {a.values.begin(), a.values.end()}};
+}
+
+/// A times ones.
+inline std::vector<double> row_sums(const sparse::Csr<double>& a) {
+  std::vector<double> sums(static_cast<std::size_t>(a.rows()));
+  for (Index i = 0; i < a.rows(); ++i)
+    for (Index k = a.row_begin[static_cast<std::size_t>(i)]; k < a.row_begin[static_cast<std::size_t>(i + 1)]; ++k)
+      sums[static_cast<std::size_t>(i)] += a.values[static_cast<std::size_t>(k)];
+  return sums;
+}
+
+/// @param a, b the whole matrix and right-hand side, on every rank
+template <class T, class V = T>
+LinearSolution<T> solve(Runtime& runtime, const sparse::Csr<double>& a, const std::vector<double>& b,
+                        const sparse::LinearSettings& settings, Rows rows = Rows::shared) {
+  const Index n = a.total_rows;
+  const auto [first, end] = rows == Rows::shared ? sparse::rows_of_rank(n, runtime.rank(), runtime.ranks())
+                                                 : std::pair<Index, Index>(runtime.rank() == 0 ? 0 : n, n);
+  const sparse::Csr<T> mine = in_type<T>(sparse::rows_of(a, Part{.first = first, .size = end - first}));
+  sparse::ConjugateGradients<T, V> solver(runtime, mine, settings);
+  const std::vector<T> my_b(b.begin() + first, b.begin() + end);
+  std::vector<T> x(my_b.size(), T{});
+  LinearSolution<T> solution{{}, solver.solve(my_b.data(), x.data()), solver.facts()};
+  solution.x = gather_lists(runtime, x);
+  return solution;
+}
+
+}  // namespace asterism::test

@@ -1,0 +1,253 @@
+// Preconditioned conjugate gradients: solutions, iterations, and the same bits however the rows are divided.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "../support/messages.hpp"
+#include "../support/skip.hpp"
+#include "../support/worst.hpp"
+#include "algorithms/sparse/models.hpp"
+#include "conjugate_gradients.hpp"
+#include "linear_solves.hpp"
+
+namespace asterism::test {
+namespace {
+
+using sparse::Csr;
+using sparse::LinearSettings;
+using sparse::model_matrix;
+using sparse::parse_matrix_model;
+using sparse::parse_preconditioner;
+
+constexpr const char* all_preconditioners[] = {
+    "none",   "diagonal", "polynomial:3",  "polynomial-diagonal:2", "polynomial-diagonal:3", "chebyshev:3", "ic0",
+    "ilu0",   "mc-sgs",   "mc-ssor:1.3",   "mc-ilu0",               "mc-ilu:1,2",            "mc-ilu:2,2"};
+
+Csr<double> model(const char* name) { return model_matrix(parse_matrix_model(name)); }
+
+LinearSettings with(const char* preconditioner, Index blocks = 0) {
+  return {.preconditioner = parse_preconditioner(preconditioner), .blocks = blocks};
+}
+
+/// The largest difference from 1.
+template <class T>
+double distance_from_ones(const std::vector<T>& x) {
+  return largest_difference(x, std::vector<T>(x.size(), 1));
+}
+
+}  // namespace
+
+TEST_CASE("b = A times ones: x is ones, with every preconditioner") {
+  Runtime runtime;
+  for (const char* name : {"poisson2d:31x17", "poisson3d:9x8x7", "triangulation-like:20x13"}) {
+    const Csr<double> a = model(name);
+    for (const char* preconditioner : all_preconditioners)
+      for (const Index blocks : {1, 4}) {
+        CAPTURE(name);
+        CAPTURE(preconditioner);
+        CAPTURE(blocks);
+        LinearSettings settings = with(preconditioner, blocks);
+        settings.tolerance = 1e-9;
+        const LinearSolution<double> solution = solve<double>(runtime, a, row_sums(a), settings);
+        CHECK(solution.report.reason == Reason::solved);
+        CHECK(solution.report.true_residual <= 1.1e-9);
+        CHECK(distance_from_ones(solution.x) < 1e-4);
+      }
+  }
+}
+
+TEST_CASE("the same bits in every division into blocks, and on every number of ranks") {
+  Runtime runtime;
+  for (const char* name : {"poisson2d:23x17", "circuit-like:400"}) {
+    const Csr<double> a = model(name);
+    for (const char* preconditioner : all_preconditioners) {
+      CAPTURE(name);
+      CAPTURE(preconditioner);
+      const std::vector<double> ones(static_cast<std::size_t>(a.total_rows), 1);
+      const LinearSolution<double> one = solve<double>(runtime, a, ones, with(preconditioner, 1), Rows::on_rank_0);
+      const LinearSolution<double> two = solve<double>(runtime, a, ones, with(preconditioner, 2), Rows::on_rank_0);
+      // On a GPU a small matrix that is one block gets a kernel of its own, which has its own order of addition.
+      if (!shape_is("gpu")) CHECK(two.x == one.x);
+      CHECK(std::abs(two.report.iterations - one.report.iterations) <= 1);
+      for (const Index blocks : {1, 4}) {
+        CAPTURE(blocks);
+        const LinearSolution<double> several = solve<double>(runtime, a, ones, with(preconditioner, blocks));
+        CHECK(several.x == (blocks == 1 && runtime.ranks() == 1 ? one.x : two.x));
+      }
+    }
+  }
+}
+
+TEST_CASE("as many iterations as the textbook's loop takes") {
+  Runtime runtime;
+  for (const char* name : {"poisson2d:40x33", "ecology-like:30x30", "circuit-like:1000"}) {
+    const Csr<double> a = model(name);
+    const std::vector<double> b = row_sums(a);
+    CAPTURE(name);
+    const Index plain = iterations(a, b, [](const Vector& r) { return r; }, 1e-8);
+    CHECK(std::abs(solve<double>(runtime, a, b, with("none")).report.iterations - plain) <= 1 + plain / 50);
+    const auto by_diagonal = [&](Vector r) {
+      for (Index i = 0; i < a.rows(); ++i)
+        for (Index k = a.row_begin[at(i)]; k < a.row_begin[at(i + 1)]; ++k)
+          if (a.columns[at(k)] == i) r[at(i)] /= a.values[at(k)];
+      return r;
+    };
+    const Index diagonal = iterations(a, b, by_diagonal, 1e-8);
+    CHECK(std::abs(solve<double>(runtime, a, b, with("diagonal")).report.iterations - diagonal) <= 1 + diagonal / 50);
+  }
+}
+
+TEST_CASE("better preconditioners take fewer iterations") {
+  Runtime runtime;
+  const Csr<double> a = model("ecology-like:60x60");
+  const std::vector<double> ones(static_cast<std::size_t>(a.total_rows), 1);
+  const auto takes = [&](const char* preconditioner) {
+    return solve<double>(runtime, a, ones, with(preconditioner)).report.iterations;
+  };
+  CHECK(takes("mc-ilu0") < takes("diagonal"));
+  CHECK(takes("mc-ilu:1,2") < takes("mc-ilu0"));
+  CHECK(takes("mc-ilu:2,3") < takes("mc-ilu:1,2"));
+  CHECK(takes("chebyshev:4") < takes("polynomial-diagonal:4"));
+  CHECK(2 * takes("ic0") < takes("diagonal"));
+}
+
+TEST_CASE("a preconditioner in single precision for an iteration in double") {
+  Runtime runtime;
+  const Csr<double> a = model("triangulation-like:40x30");
+  for (const char* preconditioner : all_preconditioners) {
+    CAPTURE(preconditioner);
+    const auto wide = solve<double>(runtime, a, row_sums(a), with(preconditioner));
+    const auto mixed = solve<double, float>(runtime, a, row_sums(a), with(preconditioner));
+    CHECK(mixed.report.reason == Reason::solved);
+    CHECK(mixed.report.true_residual <= 1.1e-8);
+    CHECK(std::abs(mixed.report.iterations - wide.report.iterations) <= 1 + wide.report.iterations / 20);
+  }
+}
+
+TEST_CASE("single precision reaches what it can, and says so where it cannot") {
+  Runtime runtime;
+  const Csr<double> a = model("poisson2d:50x50");
+  LinearSettings settings = with("mc-ilu0");
+  settings.tolerance = 1e-5;
+  const auto enough = solve<float>(runtime, a, row_sums(a), settings);
+  CHECK(enough.report.reason == Reason::solved);
+  CHECK(enough.report.true_residual <= 1.1e-5);
+  settings.tolerance = 1e-9;
+  const auto too_much = solve<float>(runtime, a, row_sums(a), settings);
+  CHECK(too_much.report.reason != Reason::solved);
+  CHECK(too_much.report.true_residual < 1e-4);
+}
+
+TEST_CASE("b = 0 is answered at once; sizes down to one row; numbers near the ends of the range") {
+  Runtime runtime;
+  for (const char* name : {"poisson2d:1x1", "poisson2d:2x1", "poisson2d:31x1", "poisson3d:3x1x2", "circuit-like:2"}) {
+    CAPTURE(name);
+    const Csr<double> a = model(name);
+    const auto nothing = solve<double>(runtime, a, std::vector<double>(static_cast<std::size_t>(a.total_rows)), {});
+    CHECK(nothing.report.iterations == 0);
+    CHECK(nothing.x == std::vector<double>(static_cast<std::size_t>(a.total_rows)));
+    for (const double magnitude : {1.0, 1e-300, 1e300}) {
+      CAPTURE(magnitude);
+      std::vector<double> b = row_sums(a);
+      for (double& value : b) value *= magnitude;
+      auto solution = solve<double>(runtime, a, b, {});
+      for (double& value : solution.x) value /= magnitude;
+      CHECK(distance_from_ones(solution.x) < 1e-6);
+    }
+  }
+}
+
+TEST_CASE("a matrix that is not definite is told, and a first guess is used") {
+  Runtime runtime;
+  Csr<double> a = model("poisson2d:20x20");
+  const std::vector<double> ones(static_cast<std::size_t>(a.total_rows), 1);
+  {
+    const auto [first, end] = sparse::rows_of_rank(a.total_rows, runtime.rank(), runtime.ranks());
+    const Csr<double> mine = sparse::rows_of(a, Part{.first = first, .size = end - first});
+    sparse::ConjugateGradients<double> solver(runtime, mine, {});
+    const std::vector<double> b = row_sums(a);
+    std::vector<double> x(static_cast<std::size_t>(end - first), 1);
+    CHECK(solver.solve(b.data() + first, x.data()).iterations == 0);
+    x.assign(x.size(), 0.999);
+    const sparse::LinearReport near = solver.solve(b.data() + first, x.data());
+    x.assign(x.size(), 0);
+    CHECK(near.iterations < solver.solve(b.data() + first, x.data()).iterations);
+  }
+  for (double& value : a.values)
+    if (value > 0) value = 1;
+  for (const Index blocks : {1, 3})
+    CHECK(solve<double>(runtime, a, ones, with("none", blocks)).report.reason == Reason::indefinite);
+}
+
+TEST_CASE("a factorisation that breaks down is told by its row, or gets a larger diagonal") {
+  Runtime runtime;
+  Csr<double> a = model("poisson2d:12x12");
+  for (Index k = a.row_begin[70]; k < a.row_begin[71]; ++k)
+    if (a.columns[at(k)] == 70) a.values[at(k)] = 0.5;
+  const std::vector<double> ones(static_cast<std::size_t>(a.total_rows), 1);
+  LinearSettings settings = with("ic0");
+  settings.shift = sparse::DiagonalShift::none;
+  const auto broken = solve<double>(runtime, a, ones, settings);
+  CHECK(broken.report.reason == Reason::zero_pivot);
+  REQUIRE(broken.facts.preconditioner.breakdown.has_value());
+  CHECK(broken.facts.preconditioner.breakdown->row >= 70);
+  CHECK(broken.x == std::vector<double>(ones.size()));
+  settings.shift = sparse::DiagonalShift::automatic;
+  CHECK(solve<double>(runtime, a, ones, settings).facts.preconditioner.shift > 0);
+}
+
+TEST_CASE("so many iterations and no more, whatever the residual") {
+  Runtime runtime;
+  const Csr<double> a = model("poisson2d:30x30");
+  for (const double tolerance : {0.0, 1e-14}) {
+    LinearSettings settings = with("none");
+    settings.tolerance = tolerance;
+    settings.max_iterations = 7;
+    const auto report = solve<double>(runtime, a, row_sums(a), settings).report;
+    CHECK(report.iterations == 7);
+    CHECK(report.reason == (tolerance == 0 ? Reason::solved : Reason::iteration_limit));
+  }
+}
+
+TEST_CASE("the spectrum is what theory says") {
+  Runtime runtime;
+  const Csr<double> a = model("poisson2d:30x30");
+  const auto report = solve<double>(runtime, a, std::vector<double>(900, 1), with("none")).report;
+  REQUIRE(report.spectrum.has_value());
+  const double c = std::cos(std::acos(-1.0) / 31);
+  CHECK(report.spectrum->least == doctest::Approx(4 - 4 * c).epsilon(1e-3));
+  CHECK(report.spectrum->most == doctest::Approx(4 + 4 * c).epsilon(1e-2));
+}
+
+TEST_CASE("what makes no sense is refused with words") {
+  Runtime runtime;
+  const Csr<double> a = model("poisson2d:4x4");
+  const std::vector<double> ones(16, 1);
+  const auto message = [&](const Csr<double>& matrix, const std::vector<double>& b, const LinearSettings& settings) {
+    return message_of([&] { solve<double>(runtime, matrix, b, settings, Rows::on_rank_0); });
+  };
+  CHECK(message(a, ones, {.tolerance = 2}) == "the tolerance is 2: it must be at least 0 and below 1");
+  CHECK(message(a, ones, {.tolerance = 0}) ==
+        "neither a tolerance nor a number of iterations is given: there would be no end; give one");
+  Csr<double> wide = a;
+  wide.cols = 17;
+  CHECK(message(wide, ones, {}).find("the matrix is 16 x 17: it must be square") != std::string::npos);
+  Csr<double> outside = a;
+  outside.columns.back() = 16;
+  CHECK(message(outside, ones, {}).find("an entry in column 16 (the first is 0): there are 16") != std::string::npos);
+  std::vector<double> nan = ones;
+  nan[5] = std::numeric_limits<double>::quiet_NaN();
+  CHECK(message(a, nan, {}).find("the right-hand side has nan in row 5") != std::string::npos);
+  Csr<double> negative = a;
+  for (double& value : negative.values) value = -value;
+  CHECK(message(negative, ones, with("diagonal")).find("row 0 of the matrix (the first is 0) has -4 on its diagonal") !=
+        std::string::npos);
+  for (const char* bad : {"", "ic", "ic0:1", "polynomial", "polynomial:-1", "polynomial:x", "mc-ssor:2", "mc-ilu:1,0", "mc-ilu:-1"}) {
+    CAPTURE(bad);
+    CHECK(message_of([&] { parse_preconditioner(bad); }).find(std::string("preconditioner ") + bad + ":") == 0);
+  }
+  for (const char* good : all_preconditioners) CHECK(sparse::to_string(parse_preconditioner(good)) == good);
+}
+
+}  // namespace asterism::test
