@@ -101,8 +101,8 @@ TEST_CASE("what is told to people; matrices that are not for conjugate gradients
        "colours 2  3 of 3 to 3 rows", "colours 3  4 of 2 to 3 rows",
        "advice     --preconditioner diagonal: with it the condition is about 40.2"});
   has(text({matrix_file(folder / "u.mtx", "2 2 3", "1 1 4\n2 2 4\n1 2 1\n")}),
-      {"symmetry   the pattern is not symmetric: 1 entries without their mirror images, 1 pair differ, first (1, 2) = 1 and (2, "
-       "1) = 0\n",
+      {"symmetry   the pattern is not symmetric: 1 entry has no mirror image, 1 pair differ, first (1, 2) = 1 "
+       "and (2, 1) = 0\n",
        "advice     the matrix is not symmetric, as conjugate gradients need it\n"});
   has(text({matrix_file(folder / "w.mtx", "2 3 2", "1 1 4\n2 2 4\n")}),
       {"2 rows and 3 columns", "not square"});

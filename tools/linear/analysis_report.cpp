@@ -28,8 +28,9 @@ void say_symmetry(Section& s, const MatrixAnalysis& a, const Numbering& number) 
   s.add("symmetric_pattern", a.symmetry->structural(),
         a.symmetry->structural()
             ? "the pattern is symmetric"
-            : fmt::format("the pattern is not symmetric: {} entries without their mirror images",
-                          a.symmetry->unpaired));
+            : fmt::format("the pattern is not symmetric: {} no mirror image",
+                          a.symmetry->unpaired == 1 ? "1 entry has"
+                                                    : fmt::format("{} entries have", a.symmetry->unpaired)));
   if (a.pattern) return;
   s.add("symmetric_values", a.symmetry->numerical(),
         a.symmetry->numerical()

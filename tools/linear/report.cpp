@@ -207,8 +207,8 @@ std::string indefinite_text(const LinearOutcome& outcome) {
   if (surely_definite)
     return "negative curvature: the matrix is not positive definite; conjugate gradients are for those that are";
   return fmt::format(
-      "negative curvature: the matrix is not positive definite, or the preconditioner {} is not; --preconditioner diagonal "
-      "tells which: where it fails, too, it is the matrix",
+      "negative curvature: the matrix is not positive definite, or the preconditioner {} is not; --preconditioner "
+      "diagonal tells which: where it fails, too, it is the matrix",
       to_string(choice));
 }
 

@@ -22,8 +22,8 @@ struct LinearOutcome {
   std::optional<double> error = {};                ///< ||x - known||_2 / ||known||_2
 };
 
-/// Of several solves one report: iterations, seconds and traffic of all of them; the reason and the residuals of the first
-/// that was not solved, or else of that which took the most iterations. @param columns at least one
+/// Of several solves one report: iterations, seconds and traffic of all of them; the reason and the residuals of the
+/// first that was not solved, or else of that which took the most iterations. @param columns at least one
 Report summary_of(const std::vector<sparse::LinearReport>& columns);
 /// Whose reason and residuals these are.
 std::size_t hardest_of(const std::vector<sparse::LinearReport>& columns);

@@ -29,24 +29,26 @@ struct StatedMatrix {
   bool pattern = false;  ///< whether its values are no more than 1 wherever the file has an entry
 };
 
-/// How much entries may differ from their mirror images, in proportion to the larger: what adding up in another order does.
+/// How much entries may differ from their mirror images, in proportion to the larger: what adding up in another order
+/// does.
 constexpr double symmetry_tolerance = 1e-10;
 
-/// All rows of the matrix, on every rank, whose numbers are finite; patterns, too. With several ranks: collective. @throw Error
+/// All rows of the matrix, on every rank, whose numbers are finite; patterns, too. With several ranks: collective.
+/// @throw Error
 StatedMatrix read_whole_matrix(const Runtime& runtime, const LinearOptions& options,
                                const StatedLinear& stated);
 
 /// Of all rows those of this rank.
 sparse::Csr<double> rows_of_this_rank(const Runtime& runtime, const sparse::Csr<double>& whole);
 
-/// The rows of the matrix that this rank needs to check and solve: its own of a model, or where the matrix is assumed to be
-/// symmetric; else all. With several ranks: collective. @throw Error: as the reader; a pattern without --pattern-values
+/// The rows of the matrix that this rank needs to check and solve: its own of a model, or where the matrix is assumed to
+/// be symmetric; else all. With several ranks: collective. @throw Error: as the reader; a pattern without --pattern-values
 StatedMatrix read_matrix_to_solve(const Runtime& runtime, const LinearOptions& options,
                                   const StatedLinear& stated);
 
 /// Checks a matrix that was read to be solved with, and keeps this rank's rows of it. With several ranks: collective.
-/// @throw Error: not square; an empty row; a number that is not finite, or not in `stated.precision`; a diagonal entry that
-/// is missing or not positive where the preconditioner needs it; not symmetric, where that is to be checked
+/// @throw Error: not square; an empty row; a number that is not finite, or not in `stated.precision`; a diagonal entry
+/// that is missing or not positive where the preconditioner needs it; not symmetric, where that is to be checked
 void require_solvable(const Runtime& runtime, const LinearOptions& options, const StatedLinear& stated,
                       StatedMatrix& matrix);
 
