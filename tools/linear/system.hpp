@@ -41,8 +41,9 @@ StatedMatrix read_whole_matrix(const Runtime& runtime, const LinearOptions& opti
 /// Of all rows those of this rank.
 sparse::Csr<double> rows_of_this_rank(const Runtime& runtime, const sparse::Csr<double>& whole);
 
-/// The rows of the matrix that this rank needs to check and solve: its own of a model, or where the matrix is assumed to
-/// be symmetric; else all. With several ranks: collective. @throw Error: as the reader; a pattern without --pattern-values
+/// The rows of the matrix that this rank needs to check and solve: its own of a model, or where the matrix is assumed
+/// to be symmetric; else all. With several ranks: collective. @throw Error: as the reader; a pattern without
+/// --pattern-values
 StatedMatrix read_matrix_to_solve(const Runtime& runtime, const LinearOptions& options,
                                   const StatedLinear& stated);
 
