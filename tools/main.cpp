@@ -61,7 +61,7 @@ namespace {
 
 int run(int argc, char** argv) {
   CLI::App program{
-      "Asterism solves large PDE and linear-algebra problems as task graphs on all cores, GPUs and nodes that are there.",
+      "Asterism solves large PDE and linear problems as task graphs on all cores, GPUs and nodes that are there.",
       "asterism"};
   program.set_version_flag("--version", "asterism " ASTERISM_VERSION);
   program.formatter(std::make_shared<HelpFormatter>());

@@ -54,9 +54,8 @@ std::string footer() {
 
 Command add_linear(CLI::App& program) {
   auto options = std::make_shared<LinearOptions>();
-  CLI::App* app = program.add_subcommand(
-      "linear",
-      "solve A x = b, A sparse, symmetric and positive definite: preconditioned conjugate gradients");
+  CLI::App* app =
+      program.add_subcommand("linear", "solve A x = b, A sparse and positive definite: conjugate gradients");
   add_linear_options(*app, *options);
   app->footer(footer());
   return {app, [app, options] { return run(*app, *options); }};
