@@ -61,7 +61,7 @@ namespace {
 
 int run(int argc, char** argv) {
   CLI::App program{
-      "Asterism solves large PDE problems as task graphs on all cores, GPUs and nodes that are there.",
+      "Asterism solves large PDE and linear problems as task graphs on all cores, GPUs and nodes that are there.",
       "asterism"};
   program.set_version_flag("--version", "asterism " ASTERISM_VERSION);
   program.formatter(std::make_shared<HelpFormatter>());
@@ -72,8 +72,8 @@ int run(int argc, char** argv) {
       "`asterism SUBCOMMAND --help` explains each subcommand.\n"
       "Exit status: 0 solved; 1 not converged or broken down; 2 bad usage or input;\n"
       "3 the machine cannot (no such worker, not enough memory); 4 a task failed.");
-  const Command commands[] = {add_poisson(program), add_relax(program), add_info(program), add_bench(program),
-                              add_tune(program)};
+  const Command commands[] = {add_poisson(program), add_relax(program), add_linear(program),
+                              add_info(program), add_bench(program), add_tune(program)};
   if (parse_command_line(program, argc, argv) == Parsed::finished) return 0;
   asked_for = "version: " ASTERISM_VERSION "\n" + options_for_all_ranks(program);
   for (const Command& command : commands)

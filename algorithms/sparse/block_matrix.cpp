@@ -1,8 +1,11 @@
 #include "block_matrix.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "../../runtime/collectives.hpp"
+#include "../../runtime/error.hpp"
 #include "../../runtime/machine.hpp"
 
 namespace asterism::sparse {
@@ -23,6 +26,17 @@ Tile<T> tile_of(Runtime& runtime, const std::vector<T>& array, Index size, int o
 template <class T>
 OptionalTile<T> given(const Tile<T>& tile) {
   return tile.state() == nullptr ? nullptr : &tile;
+}
+
+/// @throw Error: a matrix with this structure cannot be stored in this format
+void require_format(Format format, const DiagonalStructure& structure) {
+  if (format == Format::stencil && !structure.stencil)
+    throw Error("format stencil: the rows are not those of a grid with the same few numbers everywhere, or a "
+                "preconditioner has given them another order; choose another format, or leave the choice");
+  if (format == Format::diagonals && structure.diagonals.empty())
+    throw Error(fmt::format("format diagonals: the entries lie on more than {} diagonals, perhaps as a preconditioner has "
+                            "given the rows another order; choose another format, or leave the choice",
+                            most_diagonals));
 }
 
 }  // namespace
@@ -81,6 +95,9 @@ template <class V>
 template <class T>
 BlockMatrix<V>::BlockMatrix(Runtime& runtime, const VectorLayout& layout, const DiagonalStructure& structure, const Csr<T>& mine,
                             std::optional<Format> format) {
+  agree(runtime, [&] {
+    if (format) require_format(*format, structure);
+  });
   const Partition& blocks = layout.blocks();
   struct Sizes {
     BlockShape shape;

@@ -29,7 +29,7 @@ class BlockMatrix {
  public:
   BlockMatrix() = default;
   /// @param mine this rank's rows @param format of all blocks; none: what suits each best
-  /// With several ranks: collective.
+  /// With several ranks: collective. @throw Error: a matrix of this structure cannot be stored in the format
   template <class T>
   BlockMatrix(Runtime& runtime, const VectorLayout& layout, const DiagonalStructure& structure, const Csr<T>& mine,
               std::optional<Format> format);

@@ -16,8 +16,13 @@ std::optional<SpectrumEstimate> spectrum_of(const CgState& state) {
   }
   if (!diagonal.allFinite() || !beside.allFinite()) return {};
   Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver;
+  // The solver takes what is beside the diagonal for zero by its absolute size: of entries above 1 it may never be.
+  const double scale = *std::max_element(diagonal.data(), diagonal.data() + steps);
+  if (!(scale > 0)) return {};
+  for (Eigen::Index k = 0; k < steps; ++k) diagonal[k] /= scale;
+  for (Eigen::Index k = 0; k + 1 < steps; ++k) beside[k] /= scale;
   solver.computeFromTridiagonal(diagonal, beside, Eigen::EigenvaluesOnly);
-  const SpectrumEstimate estimate{solver.eigenvalues()[0], solver.eigenvalues()[steps - 1]};
+  const SpectrumEstimate estimate{scale * solver.eigenvalues()[0], scale * solver.eigenvalues()[steps - 1]};
   if (solver.info() != Eigen::Success || !(estimate.least > 0)) return {};
   return estimate;
 }

@@ -218,6 +218,7 @@ TEST_CASE("help explains every option of every subcommand") {
                                   {"bench", "poisson"},
                                   {"bench", "methods"},
                                   {"relax"},
+                                  {"linear"},
                                   {"bench", "jacobi"},
                                   {"bench", "relax"}}) {
     const Result result = run(one_process(subcommand + Words{"--help"}));

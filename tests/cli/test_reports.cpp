@@ -68,6 +68,7 @@ std::string output_of(const Words& words) {
   return result.out;
 }
 
+/// On grids; `linear` has a matrix instead.
 const std::vector<Words> solvers{{"poisson"},
                                  {"poisson", "--method", "gemm"},
                                  {"relax"},
@@ -197,6 +198,36 @@ TEST_CASE("all solvers: every shared line, in the same order") {
     has(text, {"problem    u_xx + u_yy = f, model random: 17 x 15 unknowns (0.000255 million) in f64\n",
                "result     solved\n"});
   }
+}
+
+TEST_CASE("a solver of matrices: the keys and lines that it shares with those on grids, alike") {
+  const fs::path folder = fresh_folder("matrices");
+  const Words shared_keys{"version",        "command",         "solver", "method",  "model", "precision", "unknowns", "seconds",
+                          "solver_seconds", "scaled_residual", "error",  "workers", "bytes", "output",    "reason"};
+  const Names shared_lines{"problem", "method", "workers", "seconds", "residual", "error", "written", "result"};
+  const Words output{"-o", (folder / "x.npy").string()};
+  const Words grid = Words{"relax", "--model", "random", "--grid", "17x15"} + output;
+  const Words matrix = Words{"linear", "--model", "poisson2d:17x15"} + output;
+  const ordered_json on_grid = ordered_json::parse(output_of(grid + Words{"--json"}));
+  const ordered_json j = ordered_json::parse(output_of(matrix + Words{"--json"}));
+  CHECK(only(keys_in_order(j), shared_keys) == shared_keys);
+  for (const std::string& key : shared_keys) same_types(key, on_grid[key], j[key]);
+  same_types("residual_history", on_grid["residual_history"], j["residual_history"]);
+  for (const char* key : {"precision", "unknowns", "output", "reason"}) CHECK(j[key] == on_grid[key]);
+  for (const char* part : {"fill", "solve", "check", "write", "total"}) CHECK(type_of(j["seconds"][part]) == "number");
+  const std::string text = output_of(matrix);
+  CHECK(only(labels(text), shared_lines) == shared_lines);
+  has(text, {"result     solved\n"});
+}
+
+TEST_CASE("what was not solved is told in the solver's words") {
+  SolverReport report = full_report();
+  report.solution = "x";
+  report.run.report.reason = Reason::not_finite;
+  has(as_text(report), {"written    nothing, as x is not finite\n"});
+  report.run.report.reason = Reason::zero_pivot;
+  has(as_text(report), {"written    nothing, as nothing was solved\n"});
+  CHECK(!as_json(report).contains("output"));
 }
 
 TEST_CASE("ranks of one and of two cores: who has how much") {

@@ -44,13 +44,17 @@ void add_precision_option(CLI::App& app, CommonOptions& options, const std::stri
   OptionGroup(app, "Problem").choice("--precision", options.precision, precisions, help);
 }
 
-void add_problem_options(CLI::App& app, CommonOptions& options) {
-  add_precision_option(app, options,
-                       "of the arithmetic and the output; default: that of the input file, f64 without one");
+void add_seed_option(CLI::App& app, CommonOptions& options) {
   OptionGroup(app, "Problem")
       .add(
           "--seed", options.seed, [](const std::string& text) { return parse_whole<std::uint64_t>(text); },
           "N", fmt::format("of random numbers: equal seeds, equal problems; default: {}", options.seed));
+}
+
+void add_problem_options(CLI::App& app, CommonOptions& options) {
+  add_precision_option(app, options,
+                       "of the arithmetic and the output; default: that of the input file, f64 without one");
+  add_seed_option(app, options);
 }
 
 void add_output_options(CLI::App& app, CommonOptions& options) {

@@ -96,6 +96,7 @@ void add_machine_options(CLI::App& app,
                          CommonOptions& options);              ///< those of Options but --trace, and --json
 void add_trace_option(CLI::App& app, CommonOptions& options);  ///< --trace
 void add_precision_option(CLI::App& app, CommonOptions& options, const std::string& help);  ///< --precision
+void add_seed_option(CLI::App& app, CommonOptions& options);      ///< --seed
 void add_problem_options(CLI::App& app, CommonOptions& options);  ///< --precision, --seed
 void add_output_options(CLI::App& app, CommonOptions& options);   ///< -o, --quiet
 void add_common_options(CLI::App& app, CommonOptions& options);   ///< all of them

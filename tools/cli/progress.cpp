@@ -82,10 +82,10 @@ WhileWorking::WhileWorking(Progress& progress, std::string what) {
   });
 }
 
-Observer told_to(Progress& progress) {
+Observer told_to(Progress& progress, const std::string& unit) {
   if (!progress.shows()) return {};
-  return [&progress](const IterationState& state) {
-    progress.note(fmt::format("sweep {}, residual {:.2e}", state.iteration, state.residual));
+  return [&progress, unit](const IterationState& state) {
+    progress.note(fmt::format("{} {}, residual {:.2e}", unit, state.iteration, state.residual));
   };
 }
 

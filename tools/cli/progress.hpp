@@ -63,7 +63,7 @@ class WhileWorking {
   std::jthread ticker_;  // ends first
 };
 
-/// Puts residuals into the progress line, where there is one.
-Observer told_to(Progress& progress);
+/// Puts residuals into the progress line, where there is one. @param unit what is iterated: "sweep"
+Observer told_to(Progress& progress, const std::string& unit = "sweep");
 
 }  // namespace asterism::tools

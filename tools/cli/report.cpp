@@ -54,8 +54,22 @@ std::string as_text(const Traffic& traffic) {
 }
 
 std::string written(const SolverReport& report) {
-  if (!report.run.has_result()) return "nothing, as u is not finite";
+  if (!report.run.has_result())
+    return report.run.report.reason == Reason::not_finite ? fmt::format("nothing, as {} is not finite", report.solution)
+                                                          : "nothing, as nothing was solved";
   return report.output.string() + (report.run.report.reason == Reason::solved ? "" : report.unfinished);
+}
+
+const char* equation_text(Exact exact) {
+  switch (exact) {
+    case Exact::differential_equation:
+      return "differential equation";
+    case Exact::difference_equation:
+      return "difference equation";
+    case Exact::linear_system:
+      return "linear system";
+  }
+  return "";
 }
 
 }  // namespace
@@ -97,8 +111,8 @@ void say_residual_history(Section& accuracy, const std::vector<std::pair<Index, 
 void say_error(Section& accuracy, double error, Exact exact, const std::string& words) {
   accuracy.line("error");
   accuracy.add("error", error,
-               fmt::format("{:.2e} relative to the exact solution of the {} equation{}", shown(error),
-                           exact == Exact::differential_equation ? "differential" : "difference", words));
+               fmt::format("{:.2e} relative to the exact solution of the {}{}", shown(error),
+                           equation_text(exact), words));
 }
 
 std::string as_text(const SolverReport& report) {

@@ -66,6 +66,7 @@ struct SolverReport {
   Section speed = {};     ///< behind the seconds
   Section accuracy = {};  ///< residual, error
   std::filesystem::path output = {};  ///< what was asked for; empty: nothing
+  std::string solution = "u";         ///< what is solved for
   std::string unfinished = {};        ///< said of the output where the run did not reach its end
   std::string verdict = {};           ///< said behind the reason
 };
@@ -82,7 +83,7 @@ void say_residual(Section& accuracy, double scaled, const std::optional<std::str
 void say_residual_history(Section& accuracy, const std::vector<std::pair<Index, double>>& history);
 
 /// What a known solution solves exactly.
-enum class Exact { differential_equation, difference_equation };
+enum class Exact { differential_equation, difference_equation, linear_system };
 
 /// The relative error. @param words that people are told behind it
 void say_error(Section& accuracy, double error, Exact exact, const std::string& words = "");

@@ -24,12 +24,13 @@ void SolverRun::sum_up(const Runtime& runtime, Index mine) {
   slices = gather(runtime, mine);
 }
 
-void tell_replaced(const CommonOptions& options, const std::vector<std::filesystem::path>& inputs) {
+void tell_replaced(const CommonOptions& options, const std::vector<std::filesystem::path>& inputs,
+                   const std::string& solution) {
   if (launched_rank() > 0 || options.verbosity == Verbosity::quiet) return;
   for (const std::filesystem::path& input : inputs) {
     std::error_code different;
     if (std::filesystem::equivalent(options.output, input, different))
-      fmt::print(stderr, "asterism: {} is read and, when u is complete, replaced by it\n", input.string());
+      fmt::print(stderr, "asterism: {} is read and, when {} is complete, replaced by it\n", input.string(), solution);
   }
 }
 

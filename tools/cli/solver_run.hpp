@@ -25,6 +25,11 @@ class Stopwatch {
     laps_.emplace_back(part, std::chrono::duration<double>(now - last_).count());
     last_ = now;
   }
+  /// A part whose seconds somebody else has taken since the last one ended; that which runs now began behind it.
+  void add(const std::string& part, double seconds) {
+    laps_.emplace_back(part, seconds);
+    last_ += std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  }
   [[nodiscard]] const std::vector<std::pair<std::string, double>>& laps() const { return laps_; }
   [[nodiscard]] double total() const { return std::chrono::duration<double>(last_ - start_).count(); }
 
@@ -51,8 +56,10 @@ struct SolverRun {
   Workers workers = {};
   std::vector<Index> slices = {};  ///< along the slowest axis, that each rank had
 
-  /// Whether there is a u that is worth keeping, if only to look at it.
-  [[nodiscard]] bool has_result() const { return report.reason != Reason::not_finite; }
+  /// Whether there is a solution that is worth keeping, if only to look at it.
+  [[nodiscard]] bool has_result() const {
+    return report.reason != Reason::not_finite && report.reason != Reason::zero_pivot;
+  }
 
   /// Takes traffic, workers and slices of all ranks together. Collective.
   /// @param mine slices of this rank
@@ -60,8 +67,9 @@ struct SolverRun {
 };
 
 /// Tells, on standard error, when the output is one of the inputs: that is allowed, as they stay open until
-/// the end.
-void tell_replaced(const CommonOptions& options, const std::vector<std::filesystem::path>& inputs);
+/// the end. @param solution what is written
+void tell_replaced(const CommonOptions& options, const std::vector<std::filesystem::path>& inputs,
+                   const std::string& solution = "u");
 
 /// The output file, which all ranks write into and rank 0 makes and commits; none without a name. Collective.
 /// @throw Error: see NpyWriter

@@ -1,0 +1,121 @@
+#include "options.hpp"
+
+#include <fmt/format.h>
+
+namespace asterism::tools {
+namespace {
+
+const Words<LinearMethod> methods{{"cg", LinearMethod::cg}};
+const Words<RightHandSide> right_hand_sides{{"ones", RightHandSide::ones},
+                                            {"random", RightHandSide::random},
+                                            {"ones-solution", RightHandSide::ones_solution}};
+const Words<std::optional<sparse::Format>> formats{{"auto", {}},
+                                                   {"csr", sparse::Format::csr},
+                                                   {"sliced-ell", sparse::Format::sliced_ell},
+                                                   {"diagonals", sparse::Format::diagonals},
+                                                   {"stencil", sparse::Format::stencil}};
+const Words<sparse::DiagonalShift> shifts{{"auto", sparse::DiagonalShift::automatic},
+                                          {"none", sparse::DiagonalShift::none}};
+
+double parse_tolerance(const std::string& text) {
+  const double tolerance = parse_real(text);
+  if (!(tolerance > 0 && tolerance < 1))
+    throw Error(
+        fmt::format("'{}' does not lie between 0 and 1, both excluded, as relative residuals do", text));
+  return tolerance;
+}
+
+void add_system(CLI::App& app, LinearOptions& o) {
+  app.add_option(
+         "A.mtx", o.matrix,
+         "the matrix: Matrix Market, coordinates or array, or what scipy.sparse.save_npz writes of one in "
+         "CSR; without a file: --model")
+      ->type_name("");
+  app.add_option(
+         "B.npy", o.right_hand_side,
+         "right-hand sides, NumPy or Matrix Market array: a vector, or a column for each; they are solved "
+         "one after the other, with one set-up; without a file: --rhs")
+      ->type_name("");
+  OptionGroup problem(app, "Problem");
+  const auto parse_model = [&o](const std::string& text) {
+    o.model_text = text;
+    return sparse::parse_matrix_model(text);
+  };
+  problem.add(
+      "--model", o.model, parse_model, "NAME:SIZES",
+      "instead of a file: a generated matrix, of which every rank makes its rows; the names are below");
+  problem.choice("--rhs", o.rhs, right_hand_sides,
+                 "the right-hand side without a file: all ones; random, uniform in (-1, 1) from --seed; "
+                 "ones-solution, A times ones, so that the error is known; default: ones-solution");
+  problem.choice(
+      "--pattern-values", o.pattern_values, Words<PatternValues>{{"laplacian", PatternValues::laplacian}},
+      "values for a file that has none: -1 off the diagonal, on it the row's number of other entries, plus 1");
+  problem.flag(
+      "--assume-symmetric", [&o] { o.symmetry = SymmetryTrust::assumed; },
+      "do not check that A is symmetric; of several ranks each then keeps only its rows while it reads");
+  add_precision_option(app, o.common, "of the arithmetic and the output; default: f64");
+  add_seed_option(app, o.common);
+}
+
+void add_iteration(CLI::App& app, LinearOptions& o) {
+  OptionGroup method(app, "Method");
+  method.choice("--solver", o.method, methods,
+                "cg: conjugate gradients, for symmetric positive definite matrices; default: cg");
+  method.add(
+      "--tolerance", o.tolerance, parse_tolerance, "T",
+      fmt::format("end at ||b - A x|| <= T ||b||; default: {:g} in f64, {:g} in f32",
+                  default_tolerance_of_linear(Precision::f64), default_tolerance_of_linear(Precision::f32)));
+  method.add("--max-iterations", o.max_iterations, parse_count<>, "N",
+             "at most so many; default: as many as it takes, while the residual falls");
+  method.add("--check-every", o.check_every, parse_count<>, "N",
+             "iterations between two looks at the residual; default: chosen");
+}
+
+void add_preconditioner(CLI::App& app, LinearOptions& o) {
+  OptionGroup method(app, "Method");
+  const auto parse = [](const std::string& text) { return sparse::parse_preconditioner(text); };
+  method.add("--preconditioner", o.preconditioner, parse, "NAME", "the names are below; default: auto");
+  method.choice("--preconditioner-precision", o.preconditioner_precision,
+                Words<Precision>{{"f32", Precision::f32}, {"f64", Precision::f64}},
+                "of its numbers; f32 in an f64 iteration moves fewer bytes; default: that of the arithmetic");
+  method.choice(
+      "--shift", o.shift, shifts,
+      "auto: a factorisation that breaks down is tried again with a larger diagonal; default: auto");
+}
+
+void add_arrangement(CLI::App& app, LinearOptions& o) {
+  OptionGroup method(app, "Method");
+  method.choice(
+      "--format", o.format, formats,
+      "how A is stored: compressed rows, slices of 32 rows, whole diagonals, or the few numbers of a grid's "
+      "stencil; default: what takes the fewest bytes, for each block");
+  method.choice("--workers", o.workers,
+                Words<sparse::Workers>{{"fastest", sparse::Workers::fastest}, {"all", sparse::Workers::all}},
+                "which get rows: where there are GPUs these alone, or the cores, too; default: fastest");
+}
+
+}  // namespace
+
+double default_tolerance_of_linear(Precision precision) { return precision == Precision::f32 ? 1e-5 : 1e-8; }
+
+const char* name(LinearMethod method) { return word_of(methods, method); }
+const char* name(RightHandSide rhs) { return word_of(right_hand_sides, rhs); }
+const char* name(sparse::Format format) { return word_of(formats, std::optional(format)); }
+const char* name(sparse::DiagonalShift shift) { return word_of(shifts, shift); }
+
+void add_linear_options(CLI::App& app, LinearOptions& options) {
+  add_system(app, options);
+  add_iteration(app, options);
+  add_preconditioner(app, options);
+  add_arrangement(app, options);
+  OptionGroup(app, "Task")
+      .flag(
+          "--analyse", [&options] { options.task = LinearTask::analyse; },
+          "do not solve: tell what the matrix is like, its colours, an estimate of its condition, and which "
+          "preconditioner suits it");
+  add_machine_options(app, options.common);
+  add_output_options(app, options.common);
+  add_trace_option(app, options.common);
+}
+
+}  // namespace asterism::tools

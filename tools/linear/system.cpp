@@ -1,0 +1,196 @@
+#include "system.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+
+#include "../../algorithms/sparse/block_matrix.hpp"
+#include "../../algorithms/sparse/structure.hpp"
+#include "../../codelets/grid/laplacian.hpp"
+#include "../../runtime/collectives.hpp"
+#include "../files/file_bytes.hpp"
+#include "../files/matrices/matrix_file.hpp"
+#include "../files/matrices/vector_file.hpp"
+
+namespace asterism::tools {
+namespace {
+
+StatedMatrix read_file(const LinearOptions& o, const StatedLinear& stated, const RowShare& share) {
+  const bool pattern_wanted = o.pattern_values == PatternValues::laplacian;
+  MatrixFile file = read_matrix(stated.matrix, pattern_wanted ? RowShare(whole_matrix) : share);
+  if (file.field == Field::pattern && !pattern_wanted && o.task == LinearTask::solve)
+    throw Error(fmt::format(
+        "{}: a pattern, which says where entries are but not which; --pattern-values laplacian gives "
+        "it values",
+        stated.matrix));
+  if (file.field != Field::pattern && pattern_wanted)
+    throw Error(
+        fmt::format("--pattern-values: {} has values of its own; leave the option away", stated.matrix));
+  const bool scipy = begins_with(stated.matrix, "PK", "a matrix");
+  StatedMatrix read{stated.matrix,
+                    {scipy ? 0 : 1},
+                    std::move(file.matrix),
+                    file.duplicates,
+                    file.field == Field::pattern && !pattern_wanted};
+  if (read.matrix.total_rows != read.matrix.cols && pattern_wanted)
+    throw Error(fmt::format("{}: the matrix is {} x {}: only a square one has a Laplacian", read.name,
+                            read.matrix.total_rows, read.matrix.cols));
+  if (pattern_wanted) read.matrix = laplacian_of_pattern(read.matrix);
+  return read;
+}
+
+void require_square(const StatedMatrix& m) {
+  if (m.matrix.total_rows != m.matrix.cols)
+    throw Error(fmt::format("{}: the matrix is {} x {}: only square ones are solved with", m.name,
+                            m.matrix.total_rows, m.matrix.cols));
+}
+
+/// Whether the preconditioner divides by the diagonal, or by roots of what it becomes.
+bool needs_diagonal(const sparse::PreconditionerChoice& choice) {
+  return choice.method != sparse::PreconditionerMethod::none;
+}
+
+void require_diagonal(const StatedMatrix& m, Index row, std::optional<double> value) {
+  if (value && *value > 0) return;
+  throw Error(fmt::format(
+      "{}: row {} has {} on its diagonal{}: a positive definite matrix has positive numbers there, and "
+      "the preconditioner divides by them; --preconditioner none looks how far conjugate gradients "
+      "get without",
+      m.name, m.number(row), value ? fmt::format("{:g}", *value) : "no entry", m.number.words()));
+}
+
+/// @param i of the rows that are here
+void require_numbers(const StatedLinear& stated, const StatedMatrix& m, Index i) {
+  const sparse::Csr<double>& a = m.matrix;
+  const double largest = stated.precision == Precision::f32
+                             ? static_cast<double>(std::numeric_limits<float>::max())
+                             : std::numeric_limits<double>::max();
+  for (Index k = a.row_begin[i]; k < a.row_begin[i + 1]; ++k)
+    if (!(std::abs(a.values[k]) <= largest))
+      throw Error(fmt::format("{}: the entry ({}, {}) is {:g}{}: {}", m.name, m.number(a.first_row + i),
+                              m.number(a.columns[k]), a.values[k], m.number.words(),
+                              std::isfinite(a.values[k]) ? "too large for f32; use --precision f64"
+                                                         : "every number must be finite"));
+}
+
+/// Looks at the rows that are here.
+void require_good_rows(const LinearOptions& o, const StatedLinear& stated, const StatedMatrix& m) {
+  const sparse::Csr<double>& a = m.matrix;
+  for (Index i = 0; i < a.rows(); ++i) {
+    const Index row = a.first_row + i;
+    if (a.row_begin[i] == a.row_begin[i + 1])
+      throw Error(fmt::format("{}: row {} is empty{}: the matrix is singular", m.name, m.number(row),
+                              m.number.words()));
+    require_numbers(stated, m, i);
+    const auto begin = a.columns.begin() + a.row_begin[i], end = a.columns.begin() + a.row_begin[i + 1];
+    const auto at = std::lower_bound(begin, end, row);
+    if (needs_diagonal(o.preconditioner))
+      require_diagonal(
+          m, row, at != end && *at == row ? std::optional(a.values[at - a.columns.begin()]) : std::nullopt);
+  }
+}
+
+/// @param m all of its rows
+void require_symmetric(const StatedMatrix& m) {
+  const sparse::SymmetryCheck<double> check = sparse::check_symmetry(m.matrix, symmetry_tolerance);
+  if (check.numerical()) return;
+  const sparse::MirroredPair<double>& pair = *check.first_unequal;
+  throw Error(fmt::format(
+      "{}: not symmetric, as conjugate gradients need it: the entry ({}, {}) is {:g}, ({}, {}) is {:g}{}; "
+      "--assume-symmetric skips this check",
+      m.name, m.number(pair.row), m.number(pair.col), pair.upper, m.number(pair.col), m.number(pair.row),
+      pair.lower, m.number.words()));
+}
+
+RightHandSides generated(const LinearOptions& o, const StatedLinear& stated, const sparse::Csr<double>& a) {
+  RightHandSides b;
+  for (Index i = 0; i < a.rows(); ++i) {
+    const auto begin = a.values.begin() + a.row_begin[i], end = a.values.begin() + a.row_begin[i + 1];
+    b.values.push_back(stated.rhs == RightHandSide::ones     ? 1.0
+                       : stated.rhs == RightHandSide::random ? random_number(o.common.seed, a.first_row + i)
+                                                             : std::accumulate(begin, end, 0.0));
+  }
+  return b;
+}
+
+RightHandSides read_right_hand_sides(const std::string& path, const StatedMatrix& m) {
+  const Vectors vectors = read_vectors(path);
+  if (vectors.rows != m.matrix.total_rows)
+    throw Error(fmt::format("{}: right-hand sides of {} rows; {} has {}", path, vectors.rows, m.name,
+                            m.matrix.total_rows));
+  const auto at = [&](Index row) { return vectors.values.begin() + row * vectors.cols; };
+  const Index first = m.matrix.first_row;
+  return {vectors.cols, {at(first), at(first + m.matrix.rows())}};
+}
+
+}  // namespace
+
+std::string Numbering::words() const { return fmt::format(" (numbered from {}, as in the file)", first); }
+
+double random_number(std::uint64_t seed, Index row) {
+  constexpr std::uint64_t step = 0x9e3779b97f4a7c15ULL;
+  const std::uint64_t bits = grid::mix(grid::mix(seed + step) + static_cast<std::uint64_t>(row) * step) >> 41;
+  return (2.0 * static_cast<double>(bits) + 1.0) * 0x1p-23 - 1.0;
+}
+
+sparse::Csr<double> rows_of_this_rank(const Runtime& runtime, const sparse::Csr<double>& whole) {
+  const auto [first, end] = sparse::rows_of_rank(whole.total_rows, runtime.rank(), runtime.ranks());
+  return sparse::rows_of(whole, Part{.first = first, .size = end - first});
+}
+
+StatedMatrix read_whole_matrix(const Runtime& runtime, const LinearOptions& o, const StatedLinear& stated) {
+  StatedMatrix m;
+  agree(runtime, [&] {
+    m = o.model ? StatedMatrix{.name = stated.matrix, .matrix = sparse::model_matrix(*o.model)}
+                : read_file(o, stated, whole_matrix);
+    for (Index i = 0; i < m.matrix.rows(); ++i) require_numbers(stated, m, i);
+  });
+  return m;
+}
+
+StatedMatrix read_matrix_to_solve(const Runtime& runtime, const LinearOptions& o,
+                                  const StatedLinear& stated) {
+  const auto range_of = [&](Index n) { return sparse::rows_of_rank(n, runtime.rank(), runtime.ranks()); };
+  StatedMatrix m;
+  agree(runtime, [&] {
+    if (o.model) {
+      const auto [first, end] = range_of(o.model->rows());
+      m = {.name = stated.matrix, .matrix = sparse::model_rows(*o.model, first, end)};
+      return;
+    }
+    const RowShare mine = [&](std::span<const Index> row_begin) {
+      const auto [first, end] = range_of(static_cast<Index>(row_begin.size()) - 1);
+      return RowRange{first, end};
+    };
+    const bool assumed = o.symmetry == SymmetryTrust::assumed;
+    m = read_file(o, stated, assumed ? mine : RowShare(whole_matrix));
+  });
+  return m;
+}
+
+void require_solvable(const Runtime& runtime, const LinearOptions& o, const StatedLinear& stated,
+                      StatedMatrix& m) {
+  agree(runtime, [&] {
+    require_square(m);
+    require_good_rows(o, stated, m);
+    const bool whole = m.matrix.rows() == m.matrix.total_rows;
+    if (!o.model && o.symmetry == SymmetryTrust::checked) require_symmetric(m);
+    if (whole && runtime.ranks() > 1 && !o.model) m.matrix = rows_of_this_rank(runtime, m.matrix);
+  });
+}
+
+RightHandSides right_hand_sides(const Runtime& runtime, const LinearOptions& o, const StatedLinear& stated,
+                                const StatedMatrix& m) {
+  RightHandSides b;
+  agree(runtime, [&] {
+    b = o.right_hand_side.empty() ? generated(o, stated, m.matrix)
+                                  : read_right_hand_sides(o.right_hand_side, m);
+  });
+  return b;
+}
+
+}  // namespace asterism::tools
