@@ -7,9 +7,10 @@
 #include "../../codelets/sparse/conjugate_gradients.hpp"
 #include "../../runtime/runtime.hpp"
 #include "../../runtime/tile.hpp"
-#include "block_matrix.hpp"
+#include "../common/convergence.hpp"
+#include "applied_preconditioner.hpp"
 #include "linear_solver.hpp"
-#include "vectors.hpp"
+#include "linear_system.hpp"
 
 namespace asterism::sparse {
 
@@ -23,6 +24,8 @@ class ConjugateGradients {
   /// With several ranks: collective. @throw Error: a matrix that is not square, entries outside of it, ranks whose rows do
   /// not follow each other; settings that make no sense; as prepare()
   ConjugateGradients(Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings);
+  ConjugateGradients(const ConjugateGradients&) = delete;  // its parts know where it is
+  ConjugateGradients& operator=(const ConjugateGradients&) = delete;
 
   [[nodiscard]] Index first_row() const { return range_.first; }
   [[nodiscard]] Index row_count() const { return range_.count(); }
@@ -38,60 +41,44 @@ class ConjugateGradients {
  private:
   /// The tiles of a block.
   struct BlockTiles {
-    Tile<T> x, r, b, p, q, z, next, s;
+    Tile<T> x, r, b, p, q;
     Tile<double> pq, rr, rz;
     Tile<CgState> state;
-    Tile<V> inverse_diagonal;
-    Tile<std::int32_t> stages;
   };
 
-  void arrange(const PreparedPreconditioner<T>& prepared);
-  void arrange_exchanges(const VectorLayout& layout, const PreparedPreconditioner<T>& prepared,
-                         const std::vector<std::vector<Index>>& wanted);
-  void make_tiles(const VectorLayout& layout, const PreparedPreconditioner<T>& prepared);
-
+  void make_tiles();
   [[nodiscard]] Index count() const { return blocks_.count(); }
   [[nodiscard]] CgArgs args(Index block) const;
-  [[nodiscard]] BlockPorts<AsTiles, V> left(Index block) const;
-  [[nodiscard]] const BlockShape& left_shape(Index block) const;
-  [[nodiscard]] bool applies_preconditioner() const;
 
-  void load(const T* b, const T* x);
+  /// The largest magnitude in b, on all ranks. @throw Error: b or x is not finite
+  [[nodiscard]] double largest_of(const T* b, const T* x) const;
+  CgState iterate_from_x(LinearReport& report);
   void submit_true_residual();
-  [[nodiscard]] double true_residual_norm() const;
+  [[nodiscard]] double true_residual() const;
+  [[nodiscard]] bool has_drifted(const CgState& last, LinearReport& report) const;
   void begin();
-  void scale_by_diagonal();
   void iterate_one_block(Index iterations);
   void iterate_blocks(Index iterations);
   void multiply();
   void descend();
   void precondition();
-  void apply_polynomial();
-  void apply_triangular();
+  void scale_by_diagonal();
   void turn(Index iteration);
   void submit_look(Index number);
   [[nodiscard]] std::optional<CgState> look(Index number) const;
-  void store(T* x);
+  [[nodiscard]] Norms norms(const CgState& state, Index number) const;
 
   Runtime* runtime_;
   LinearSettings settings_;
-  Index n_ = 0;
   Partition blocks_;
   Partition::Range range_;
   LinearFacts facts_;
-  std::vector<Index> new_of_old_;  // of this rank's rows, from 0; empty: as they are
-  PreconditionerKind kind_ = PreconditionerKind::none;
-  bool sequential_ = false;
-  std::vector<PolynomialStep> polynomial_;
-  std::vector<Stages> stages_;  // of each block; of other ranks' without rows
-  BlockMatrix<T> matrix_;
-  BlockMatrix<V> left_, right_;
-  Exchange<T> exchange_p_, exchange_z_[2];
-  std::vector<Exchange<T>> forward_, backward_;  // of each stage
+  LinearSystem<T> system_;
+  AppliedPreconditioner<T, V> preconditioner_;
   std::vector<BlockTiles> tiles_;
   TileList<double> all_pq_, all_rr_, all_rz_;
   std::vector<std::vector<Tile<CgState>>> looks_;  // one per rank, in turns
-  std::vector<Index> look_iterations_;           // after which they were submitted
+  std::vector<Index> look_iterations_;             // after which they were submitted
   double norm_b_ = 0, scale_ = 1;
   Index iteration_ = 0;
 };

@@ -16,6 +16,7 @@ namespace asterism::sparse {
 /// The elements of each block's vector.
 class VectorLayout {
  public:
+  VectorLayout() = default;
   /// @param foreign for every block of this rank, in their order, the elements of other blocks; sorted and unique here.
   /// With several ranks: collective.
   VectorLayout(const Runtime& runtime, const Partition& blocks, std::vector<std::vector<Index>> foreign);
@@ -33,7 +34,7 @@ class VectorLayout {
   struct Size {
     Index all, before;
   };
-  const Partition* blocks_;
+  const Partition* blocks_ = nullptr;
   Index first_mine_ = 0;
   std::vector<std::vector<Index>> foreign_;
   std::vector<Size> sizes_;

@@ -1,0 +1,92 @@
+#include "linear_system.hpp"
+
+#include <utility>
+
+#include "../common/set.hpp"
+
+namespace asterism::sparse {
+namespace {
+
+/// Each list with what another has for the same block.
+void merge(std::vector<std::vector<Index>>& lists, const std::vector<std::vector<Index>>& others) {
+  for (std::size_t k = 0; k < lists.size(); ++k) lists[k].insert(lists[k].end(), others[k].begin(), others[k].end());
+}
+
+/// Whether blocks read whole diagonals.
+bool reads_diagonals(const DiagonalStructure& structure, Index n, std::optional<Format> format) {
+  if (format) return *format == Format::diagonals || *format == Format::stencil;
+  return structure.stencil || fills_diagonals(structure, n);
+}
+
+template <class T>
+Tile<T> zeros(Runtime& runtime, Index size, int owner) {
+  Tile<T> tile(runtime, 1, size, owner);
+  set(runtime, tile, [](Index, Index) { return 0; });
+  return tile;
+}
+
+}  // namespace
+
+template <class T>
+LinearSystem<T>::LinearSystem(Runtime& runtime, const Partition& blocks, const PreparedPreconditioner<T>& prepared,
+                              std::optional<Format> format)
+    : runtime_(&runtime), blocks_(&blocks), structure_(diagonal_structure(runtime, prepared.matrix)), format_(format) {
+  const Partition::Range mine = blocks.elements_of(runtime.rank());
+  first_mine_ = mine.first;
+  for (Index i = mine.first; i < mine.end && !prepared.new_of_old.empty(); ++i)
+    new_of_old_.push_back(prepared.new_of_old[i] - mine.first);
+  wanted_ = reads_diagonals(structure_, rows(), format) && !structure_.diagonals.empty()
+                ? reached_columns(runtime, blocks, structure_.diagonals)
+                : foreign_columns(runtime, blocks, prepared.matrix);
+  std::vector<std::vector<Index>> all = wanted_;
+  if (prepared.kind == PreconditionerKind::triangular) {
+    merge(all, foreign_columns(runtime, blocks, prepared.lower));
+    merge(all, foreign_columns(runtime, blocks, prepared.upper));
+  }
+  layout_ = VectorLayout(runtime, blocks, std::move(all));
+  matrix_ = BlockMatrix<T>(runtime, layout_, structure_, prepared.matrix, format);
+  exchange_ = another_exchange();
+}
+
+template <class T>
+Tile<T> LinearSystem<T>::own_vector(Index block) const {
+  return zeros<T>(*runtime_, (*blocks_)[block].size, blocks_->owner(block));
+}
+
+template <class T>
+Tile<T> LinearSystem<T>::whole_vector(Index block) const {
+  return zeros<T>(*runtime_, layout_.size(block), blocks_->owner(block));
+}
+
+template <class T>
+Tile<double> LinearSystem<T>::sums(Index block) const {
+  return zeros<double>(*runtime_, units_of((*blocks_)[block].size, unit()), blocks_->owner(block));
+}
+
+template <class T>
+void LinearSystem<T>::for_each_mine(const VectorOf& tiles,
+                                    const std::function<void(const Tile<T>&, Index)>& body) const {
+  const Partition::Range mine = blocks_->parts_of(runtime_->rank());
+  for (Index k = mine.first; k < mine.end; ++k) body(tiles(k), (*blocks_)[k].first - first_mine_);
+}
+
+template <class T>
+void LinearSystem<T>::load(const T* mine, double scale, const VectorOf& tiles) const {
+  for_each_mine(tiles, [&](const Tile<T>& tile, Index first) {
+    const HostView<T> to(tile, HostView<T>::Access::write);
+    for (Index i = first; i < first + to.cols(); ++i) to(0, place(i) - first) = static_cast<T>(mine[i] / scale);
+  });
+}
+
+template <class T>
+void LinearSystem<T>::store(const VectorOf& tiles, double scale, T* mine) const {
+  for_each_mine(tiles, [&](const Tile<T>& tile, Index first) {
+    const HostView<T> from(tile, HostView<T>::Access::read);
+    for (Index i = first; i < first + from.cols(); ++i) mine[i] = static_cast<T>(from(0, place(i) - first) * scale);
+  });
+}
+
+template class LinearSystem<float>;
+template class LinearSystem<double>;
+
+}  // namespace asterism::sparse

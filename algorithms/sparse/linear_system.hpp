@@ -1,0 +1,69 @@
+/// \file
+/// The matrix of a linear system in blocks, and vectors that go with it.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "../../runtime/runtime.hpp"
+#include "../../runtime/tile.hpp"
+#include "block_matrix.hpp"
+#include "preconditioner.hpp"
+#include "vectors.hpp"
+
+namespace asterism::sparse {
+
+template <class T>
+class LinearSystem {
+ public:
+  LinearSystem() = default;
+  /// @param prepared the matrix in the order that its preconditioner wants @param format of all blocks; none: chosen
+  /// With several ranks: collective. @throw Error: a format that the matrix has not
+  LinearSystem(Runtime& runtime, const Partition& blocks, const PreparedPreconditioner<T>& prepared,
+               std::optional<Format> format);
+
+  [[nodiscard]] Runtime& runtime() const { return *runtime_; }
+  [[nodiscard]] Index rows() const { return blocks_->extent(); }
+  [[nodiscard]] Index unit() const { return unit_rows(rows()); }
+  [[nodiscard]] Index count() const { return blocks_->count(); }
+  [[nodiscard]] const Partition& blocks() const { return *blocks_; }
+  [[nodiscard]] const VectorLayout& layout() const { return layout_; }
+  [[nodiscard]] const DiagonalStructure& structure() const { return structure_; }
+  /// As it was asked for.
+  [[nodiscard]] std::optional<Format> format() const { return format_; }
+  [[nodiscard]] const BlockMatrix<T>& matrix() const { return matrix_; }
+  /// Of vectors that the matrix is multiplied with; each that is sent while another is under way needs its own.
+  [[nodiscard]] const Exchange<T>& exchange() const { return exchange_; }
+  [[nodiscard]] Exchange<T> another_exchange() const { return Exchange<T>(*runtime_, layout_, wanted_); }
+
+  /// Tiles of a block, with zeros: its own elements of a vector, a vector with what it has entries in, sums over units.
+  [[nodiscard]] Tile<T> own_vector(Index block) const;
+  [[nodiscard]] Tile<T> whole_vector(Index block) const;
+  [[nodiscard]] Tile<double> sums(Index block) const;
+
+  /// A block's own elements of a vector.
+  using VectorOf = std::function<const Tile<T>&(Index block)>;
+  /// Between this rank's rows in main memory, in their natural order, and tiles. @param scale of what is in main memory
+  void load(const T* mine, double scale, const VectorOf& tiles) const;
+  void store(const VectorOf& tiles, double scale, T* mine) const;
+
+ private:
+  /// Where an element of this rank is in its block, both counted from the first.
+  [[nodiscard]] Index place(Index element) const { return new_of_old_.empty() ? element : new_of_old_[element]; }
+  /// Calls body(tile, first element) for this rank's blocks, elements counted from this rank's first.
+  void for_each_mine(const VectorOf& tiles, const std::function<void(const Tile<T>&, Index)>& body) const;
+
+  Runtime* runtime_ = nullptr;
+  const Partition* blocks_ = nullptr;
+  Index first_mine_ = 0;
+  std::vector<Index> new_of_old_;  // of this rank's rows, from 0; empty: as they are
+  DiagonalStructure structure_;
+  std::optional<Format> format_;
+  std::vector<std::vector<Index>> wanted_;
+  VectorLayout layout_;
+  BlockMatrix<T> matrix_;
+  Exchange<T> exchange_;
+};
+
+}  // namespace asterism::sparse
