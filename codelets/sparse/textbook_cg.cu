@@ -46,12 +46,14 @@ template <class T>
 class DeviceArray {
  public:
   explicit DeviceArray(std::size_t count) : count_(count) {
-    check(cudaMalloc(&data_, std::max<std::size_t>(count, 1) * sizeof(T)), "memory for textbook conjugate gradients");
+    check(cudaMalloc(&data_, std::max<std::size_t>(count, 1) * sizeof(T)),
+          "memory for textbook conjugate gradients");
   }
   DeviceArray(const T* from, std::size_t count) : DeviceArray(count) {
     if (count == 0) return;
     check(cudaMemcpy(data_, from, bytes(), cudaMemcpyHostToDevice), "cudaMemcpy");
-    check(cudaStreamSynchronize(cudaStreamLegacy), "cudaMemcpy");  // for streams that do not wait for that one
+    check(cudaStreamSynchronize(cudaStreamLegacy),
+          "cudaMemcpy");  // for streams that do not wait for that one
   }
   DeviceArray(const DeviceArray&) = delete;
   DeviceArray& operator=(const DeviceArray&) = delete;
@@ -133,15 +135,15 @@ class Product {
         values_(a.values, static_cast<std::size_t>(a.entries)),
         buffer_(bytes_of_buffer(stream, a, x, y)) {
     constexpr T one = 1, zero = 0;
-    check(cusparseSpMV_preprocess(sparse_.handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, a_.handle, x_.handle, &zero,
-                                  y_.handle, type, algorithm_, buffer_.data()),
+    check(cusparseSpMV_preprocess(sparse_.handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, a_.handle,
+                                  x_.handle, &zero, y_.handle, type, algorithm_, buffer_.data()),
           "cusparseSpMV_preprocess");
   }
   void multiply(T alpha, T* x, T beta, T* y) {
     check(cusparseDnVecSetValues(x_.handle, x), "cusparseDnVecSetValues");
     check(cusparseDnVecSetValues(y_.handle, y), "cusparseDnVecSetValues");
-    check(cusparseSpMV(sparse_.handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &alpha, a_.handle, x_.handle, &beta, y_.handle,
-                       type, algorithm_, buffer_.data()),
+    check(cusparseSpMV(sparse_.handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &alpha, a_.handle, x_.handle, &beta,
+                       y_.handle, type, algorithm_, buffer_.data()),
           "cusparseSpMV");
   }
 
@@ -152,15 +154,16 @@ class Product {
   std::size_t bytes_of_buffer(cudaStream_t stream, const TextbookSystem<T>& a, T* x, T* y) {
     check(cusparseCreate(&sparse_.handle), "start of cuSPARSE");
     check(cusparseSetStream(sparse_.handle, stream), "cuSPARSE's stream");
-    check(cusparseCreateCsr(&a_.handle, a.rows, a.rows, a.entries, begins_.data(), columns_.data(), values_.data(),
-                            CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, type),
+    check(cusparseCreateCsr(&a_.handle, a.rows, a.rows, a.entries, begins_.data(), columns_.data(),
+                            values_.data(), CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
+                            type),
           "cusparseCreateCsr");
     check(cusparseCreateDnVec(&x_.handle, a.rows, x, type), "cusparseCreateDnVec");
     check(cusparseCreateDnVec(&y_.handle, a.rows, y, type), "cusparseCreateDnVec");
     constexpr T one = 1, zero = 0;
     std::size_t bytes = 0;
-    check(cusparseSpMV_bufferSize(sparse_.handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, a_.handle, x_.handle, &zero,
-                                  y_.handle, type, algorithm_, &bytes),
+    check(cusparseSpMV_bufferSize(sparse_.handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, a_.handle,
+                                  x_.handle, &zero, y_.handle, type, algorithm_, &bytes),
           "cusparseSpMV_bufferSize");
     return bytes;
   }
@@ -205,7 +208,8 @@ class TextbookCg {
   double seconds(Index graphs) {
     begin();
     check(cudaEventRecord(start_.handle, stream_.handle), "cudaEventRecord");
-    for (Index i = 0; i < graphs; ++i) check(cudaGraphLaunch(runnable_.handle, stream_.handle), "cudaGraphLaunch");
+    for (Index i = 0; i < graphs; ++i)
+      check(cudaGraphLaunch(runnable_.handle, stream_.handle), "cudaGraphLaunch");
     check(cudaEventRecord(end_.handle, stream_.handle), "cudaEventRecord");
     check(cudaEventSynchronize(end_.handle), "textbook conjugate gradients");
     float milliseconds = 0;
@@ -227,7 +231,8 @@ class TextbookCg {
   [[nodiscard]] T* z() const { return has_diagonal() ? z_.data() : r_.data(); }
 
   void copy(const DeviceArray<T>& to, const DeviceArray<T>& from) {
-    check(cudaMemcpyAsync(to.data(), from.data(), to.bytes(), cudaMemcpyDeviceToDevice, stream_.handle), "cudaMemcpy");
+    check(cudaMemcpyAsync(to.data(), from.data(), to.bytes(), cudaMemcpyDeviceToDevice, stream_.handle),
+          "cudaMemcpy");
   }
 
   double norm(const DeviceArray<T>& v) {
@@ -253,7 +258,8 @@ class TextbookCg {
     check(cudaMemsetAsync(x_.data(), 0, x_.bytes(), stream_.handle), "cudaMemset");
     copy(r_, b_);
     precondition();
-    check(cudaMemcpyAsync(p_.data(), z(), p_.bytes(), cudaMemcpyDeviceToDevice, stream_.handle), "cudaMemcpy");
+    check(cudaMemcpyAsync(p_.data(), z(), p_.bytes(), cudaMemcpyDeviceToDevice, stream_.handle),
+          "cudaMemcpy");
     blas_.dot(n_, r_.data(), z(), &scalars_.data()->rz);
     check(cudaStreamSynchronize(stream_.handle), "textbook conjugate gradients");
   }
@@ -302,7 +308,8 @@ TextbookTimes textbook_cg(const TextbookSystem<T>& system, Index iterations, int
   const struct {
     cusparseSpMVAlg_t algorithm;
     const char* name;
-  } algorithms[] = {{CUSPARSE_SPMV_CSR_ALG1, "CUSPARSE_SPMV_CSR_ALG1"}, {CUSPARSE_SPMV_CSR_ALG2, "CUSPARSE_SPMV_CSR_ALG2"}};
+  } algorithms[] = {{CUSPARSE_SPMV_CSR_ALG1, "CUSPARSE_SPMV_CSR_ALG1"},
+                    {CUSPARSE_SPMV_CSR_ALG2, "CUSPARSE_SPMV_CSR_ALG2"}};
   for (const auto& [algorithm, name] : algorithms) {
     TextbookCg<T> cg(system, algorithm);
     cg.seconds(graphs);  // to warm up

@@ -12,18 +12,18 @@ namespace asterism::sparse {
 template <class T>
 struct TextbookSystem {
   std::int32_t rows = 0, entries = 0;
-  const std::int32_t* begins;              ///< rows + 1 numbers
-  const std::int32_t* columns;             ///< of the entries
-  const T* values;                         ///< of the entries
-  const T* b;                              ///< not 0
-  const T* inverse_diagonal = nullptr;     ///< that the preconditioner is; none: there is no preconditioner
+  const std::int32_t* begins;           ///< rows + 1 numbers
+  const std::int32_t* columns;          ///< of the entries
+  const T* values;                      ///< of the entries
+  const T* b;                           ///< not 0
+  const T* inverse_diagonal = nullptr;  ///< that the preconditioner is; none: there is no preconditioner
 };
 
 struct TextbookTimes {
   Index iterations = 0;
   double seconds_per_iteration = 0;
-  double residual = 0;             ///< ||b - A x|| / ||b|| after the iterations
-  const char* algorithm = "";      ///< of cuSPARSE's product that was the faster one
+  double residual = 0;         ///< ||b - A x|| / ||b|| after the iterations
+  const char* algorithm = "";  ///< of cuSPARSE's product that was the faster one
 };
 
 namespace cuda {

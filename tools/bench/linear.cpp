@@ -18,7 +18,11 @@ sparse::Csr<T> matrix_of(const sparse::MatrixModel& model) {
   if constexpr (std::is_same_v<T, double>)
     return a;
   else
-    return {a.first_row, a.total_rows, a.cols, std::move(a.row_begin), std::move(a.columns),
+    return {a.first_row,
+            a.total_rows,
+            a.cols,
+            std::move(a.row_begin),
+            std::move(a.columns),
             {a.values.begin(), a.values.end()}};
 }
 
@@ -52,15 +56,20 @@ nlohmann::ordered_json bench_model(Runtime& runtime, const LinearBenchOptions& o
       }
     }
   }
-  return {{"model", model.name}, {"rows", a.rows()}, {"entries", a.entries()}, {"runs", runs}, {"baselines", others}};
+  return {{"model", model.name},
+          {"rows", a.rows()},
+          {"entries", a.entries()},
+          {"runs", runs},
+          {"baselines", others}};
 }
 
 void print_notes(const Figures& figures, const LinearBenchOptions& o) {
-  figures.print("\nConjugate gradients, b = 1, x = 0 at first; best of {}. Set-up: all that is done before b is known.\n"
-                "us/iter.: of so many iterations as take 0.3 s, without the way to and from the workers. Bytes by the\n"
-                "model of compressed rows with indices of 32 bits, and as our kernels move them; where caches or a GPU's\n"
-                "registers keep them from step to step, the share may be above 1. Solution: relative residual {:g}.\n",
-                o.repeats, o.tolerance);
+  figures.print(
+      "\nConjugate gradients, b = 1, x = 0 at first; best of {}. Set-up: all that is done before b is known.\n"
+      "us/iter.: of so many iterations as take 0.3 s, without the way to and from the workers. Bytes by the\n"
+      "model of compressed rows with indices of 32 bits, and as our kernels move them; where caches or a GPU's\n"
+      "registers keep them from step to step, the share may be above 1. Solution: relative residual {:g}.\n",
+      o.repeats, o.tolerance);
 }
 
 template <class T, class V>
@@ -73,7 +82,8 @@ int bench_linear(Runtime& runtime, const LinearBenchOptions& o) {
   const LinearCeiling ceiling = ceiling_of(machine, raw, o.workers);
   figures.note("precision", to_string(precision_of<T>));
   figures.note("preconditioner_precision", to_string(precision_of<V>));
-  figures.note("workers", as_json(Workers{machine.count(WorkerKind::cpu), machine.count(WorkerKind::cuda), 1}));
+  figures.note("workers",
+               as_json(Workers{machine.count(WorkerKind::cpu), machine.count(WorkerKind::cuda), 1}));
   figures.note("ceiling", {{"name", ceiling.name}, {"gbytes_per_second", ceiling.bytes_per_second / 1e9}});
   figures.note("tolerance", o.tolerance);
   print_notes(figures, o);
@@ -82,9 +92,10 @@ int bench_linear(Runtime& runtime, const LinearBenchOptions& o) {
     figures.print("Baseline {}.\n", words);
     about[name] = words;
   }
-  figures.note("baselines", about);
+  figures.note("about_baselines", about);
   auto models = nlohmann::ordered_json::array();
-  for (const NamedModel& model : o.models) models.push_back(bench_model<T, V>(runtime, o, model, ceiling, figures));
+  for (const NamedModel& model : o.models)
+    models.push_back(bench_model<T, V>(runtime, o, model, ceiling, figures));
   figures.note("models", models);
   figures.finish();
   return 0;
@@ -94,7 +105,8 @@ int run(const LinearBenchOptions& o) {
   const Precision precision = o.common.precision.value_or(Precision::f64),
                   of_preconditioner = o.preconditioner_precision.value_or(precision);
   if (precision == Precision::f32 && of_preconditioner == Precision::f64)
-    throw Error("--preconditioner-precision f64 in an iteration in f32 would be lost; leave it out, or say --precision f64");
+    throw Error(
+        "--preconditioner-precision f64 in an iteration in f32 would be lost; leave it out, or say --precision f64");
   return with_runtime(o.common.runtime, [&](Runtime& runtime) {
     if (precision == Precision::f32) return bench_linear<float, float>(runtime, o);
     if (of_preconditioner == Precision::f32) return bench_linear<double, float>(runtime, o);
@@ -107,7 +119,8 @@ int run(const LinearBenchOptions& o) {
 Command add_bench_linear(CLI::App& bench) {
   auto options = std::make_shared<LinearBenchOptions>();
   CLI::App* app = bench.add_subcommand(
-      "linear", "conjugate gradients by preconditioner beside what memory allows, cuSPARSE + cuBLAS, and Eigen");
+      "linear",
+      "conjugate gradients by preconditioner beside what memory allows, cuSPARSE + cuBLAS, and Eigen");
   add_linear_bench(*app, *options);
   return {app, [options] { return run(*options); }};
 }

@@ -33,7 +33,11 @@ class Baselines {
  public:
   /// @param a all rows, with a diagonal
   Baselines(Runtime& runtime, const sparse::Csr<T>& a, int repeats)
-      : runtime_(&runtime), a_(a), diagonal_(inverse_diagonal(a_)), ones_(diagonal_.size(), 1), repeats_(repeats) {}
+      : runtime_(&runtime),
+        a_(a),
+        diagonal_(inverse_diagonal(a_)),
+        ones_(diagonal_.size(), 1),
+        repeats_(repeats) {}
 
   /// None where they have no such preconditioner.
   std::vector<BaselineRun> beside(const LinearRun& ours) {
@@ -49,8 +53,8 @@ class Baselines {
   static bool has_diagonal(const LinearRun& ours) {
     return ours.preconditioner.method == sparse::PreconditionerMethod::diagonal;
   }
-  BaselineRun run(const LinearRun& ours, const char* name, const char* detail, Index iterations, double seconds,
-                  double residual) const {
+  BaselineRun run(const LinearRun& ours, const char* name, const char* detail, Index iterations,
+                  double seconds, double residual) const {
     return {.name = name,
             .preconditioner = to_string(ours.preconditioner),
             .detail = detail,
@@ -65,24 +69,25 @@ class Baselines {
 #ifdef ASTERISM_WITH_CUDA
     sparse::TextbookTimes times;
     runtime_->on_worker(WorkerKind::cuda, 0, [&] {
-      times = sparse::cuda::textbook_cg<T>({.rows = a_.rows(),
-                                            .entries = a_.entries(),
-                                            .begins = a_.begins.data(),
-                                            .columns = a_.columns.data(),
-                                            .values = a_.values.data(),
-                                            .b = ones_.data(),
-                                            .inverse_diagonal = has_diagonal(ours) ? diagonal_.data() : nullptr},
-                                           ours.timed_iterations, repeats_);
+      times =
+          sparse::cuda::textbook_cg<T>({.rows = a_.rows(),
+                                        .entries = a_.entries(),
+                                        .begins = a_.begins.data(),
+                                        .columns = a_.columns.data(),
+                                        .values = a_.values.data(),
+                                        .b = ones_.data(),
+                                        .inverse_diagonal = has_diagonal(ours) ? diagonal_.data() : nullptr},
+                                       ours.timed_iterations, repeats_);
     });
-    runs.push_back(run(ours, "cuSPARSE + cuBLAS", times.algorithm, times.iterations, times.seconds_per_iteration,
-                       times.residual));
+    runs.push_back(run(ours, "cuSPARSE + cuBLAS", times.algorithm, times.iterations,
+                       times.seconds_per_iteration, times.residual));
 #endif
   }
 
   void eigen(const LinearRun& ours, int threads, std::vector<BaselineRun>& runs) {
     const Pause workers_sleep;
-    const BaselineTimes times = eigen_cg(a_, has_diagonal(ours) ? Diagonal::preconditions : Diagonal::unused, threads,
-                                         ours.timed_iterations, repeats_);
+    const BaselineTimes times = eigen_cg(a_, has_diagonal(ours) ? Diagonal::preconditions : Diagonal::unused,
+                                         threads, ours.timed_iterations, repeats_);
     runs.push_back(run(ours, "Eigen", "", times.iterations, times.seconds_per_iteration, times.residual));
   }
 

@@ -16,7 +16,8 @@ struct CgBytes {
 /// By [Czapinski 2014]: compressed rows with indices of 32 bits, (6.10) and (6.11), and every step by itself. @param value
 /// bytes of a number
 inline double model_bytes(Index rows, Index entries, std::size_t value) {
-  const auto n = static_cast<double>(rows), nnz = static_cast<double>(entries), s_val = static_cast<double>(value);
+  const auto n = static_cast<double>(rows), nnz = static_cast<double>(entries),
+             s_val = static_cast<double>(value);
   constexpr double s_idx = 4;
   const double spmv = s_val * (nnz + 2 * n) + s_idx * (nnz + n + 1), axpy = s_val * (2 * n + 1), dot = axpy;
   return spmv + 3 * axpy + 2 * dot;
@@ -25,7 +26,8 @@ inline double model_bytes(Index rows, Index entries, std::size_t value) {
 /// The matrix as it is stored, and vectors: (C1) reads p and writes q; (C2) reads p, q, x, r and writes x, r; (C3) reads r, p
 /// and writes p. A diagonal preconditioner is read by (C2) and (C3). Whatever a core or a GPU keeps in its caches and
 /// registers from one step to the next counts all the same.
-inline double kernel_bytes(const sparse::LinearFacts& facts, Index rows, std::size_t value, std::size_t diagonal_value) {
+inline double kernel_bytes(const sparse::LinearFacts& facts, Index rows, std::size_t value,
+                           std::size_t diagonal_value) {
   constexpr double vectors = 2 + 6 + 3, diagonals = 2;
   const bool diagonal = facts.preconditioner.choice.method == sparse::PreconditionerMethod::diagonal;
   return static_cast<double>(rows) * (facts.bytes_per_row + vectors * static_cast<double>(value) +
@@ -33,8 +35,8 @@ inline double kernel_bytes(const sparse::LinearFacts& facts, Index rows, std::si
 }
 
 /// Of both; nothing where there is a preconditioner with steps of its own.
-inline std::optional<CgBytes> bytes_of_iteration(const sparse::LinearFacts& facts, Index rows, std::size_t value,
-                                                 std::size_t diagonal_value) {
+inline std::optional<CgBytes> bytes_of_iteration(const sparse::LinearFacts& facts, Index rows,
+                                                 std::size_t value, std::size_t diagonal_value) {
   using enum sparse::PreconditionerMethod;
   const sparse::PreconditionerMethod method = facts.preconditioner.choice.method;
   if (method != none && method != diagonal) return {};

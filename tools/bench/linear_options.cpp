@@ -55,7 +55,8 @@ std::vector<std::optional<Format>> parse_formats(const std::string& text) {
   for (const std::string& name : names_in(text)) {
     const auto at = std::ranges::find(formats, name, &std::pair<std::string, std::optional<Format>>::first);
     if (at == formats.end())
-      throw Error(fmt::format("'{}' is unknown; there are auto, csr, sliced-ell, diagonals and stencil", name));
+      throw Error(
+          fmt::format("'{}' is unknown; there are auto, csr, sliced-ell, diagonals and stencil", name));
     found.push_back(at->second);
   }
   return found;
@@ -64,7 +65,8 @@ std::vector<std::optional<Format>> parse_formats(const std::string& text) {
 double parse_tolerance(const std::string& text) {
   const double tolerance = parse_real(text);
   if (!(tolerance > 0 && tolerance < 1))
-    throw Error(fmt::format("'{}' does not lie between 0 and 1, both excluded, as relative residuals do", text));
+    throw Error(
+        fmt::format("'{}' does not lie between 0 and 1, both excluded, as relative residuals do", text));
   return tolerance;
 }
 
@@ -76,9 +78,10 @@ void add_linear_bench(CLI::App& app, LinearBenchOptions& o) {
   o.models = parse_models(default_models);
   o.preconditioners = parse_preconditioners(default_preconditioners);
   OptionGroup problem(app, "Problem");
-  problem.add("--models", o.models, parse_models, "NAME,...",
-              "model matrices, as `linear --model` has them; default: poisson2d:512x512, 1024x1024 and 2048x2048, "
-              "triangulation-like, ecology-like");
+  problem.add(
+      "--models", o.models, parse_models, "NAME,...",
+      "model matrices, as `linear --model` has them; default: poisson2d:512x512, 1024x1024 and 2048x2048, "
+      "triangulation-like, ecology-like");
   add_precision_option(app, o.common, "of the iteration; default: f64");
   OptionGroup method(app, "Method");
   method.add("--preconditioners", o.preconditioners, parse_preconditioners, "NAME,...",
@@ -91,10 +94,13 @@ void add_linear_bench(CLI::App& app, LinearBenchOptions& o) {
   method.choice("--workers", o.workers,
                 Words<sparse::Workers>{{"fastest", sparse::Workers::fastest}, {"all", sparse::Workers::all}},
                 "which get rows: where there are GPUs these alone, or the cores, too; default: fastest");
-  method.add("--tolerance", o.tolerance, parse_tolerance, "T", "of ||b - A x|| / ||b||, for the time to a solution; default: 1e-6");
-  method.add("--max-iterations", o.max_iterations, parse_count<>, "N", "to a solution, at most; default: 20000");
-  method.add("--iterations", o.iterations, parse_count<>, "N",
-             "whose time is taken; default: about 0.3 seconds of them, and no more than twice those to a solution");
+  method.add("--tolerance", o.tolerance, parse_tolerance, "T",
+             "of ||b - A x|| / ||b||, for the time to a solution; default: 1e-6");
+  method.add("--max-iterations", o.max_iterations, parse_count<>, "N",
+             "to a solution, at most; default: 20000");
+  method.add(
+      "--iterations", o.iterations, parse_count<>, "N",
+      "whose time is taken; default: about 0.3 seconds of them, and no more than twice those to a solution");
   add_bench_options(app, o.common, o.repeats, "runs, of which the fastest counts; default: 3");
 }
 

@@ -21,7 +21,7 @@ struct LinearBenchOptions {
   CommonOptions common;
   std::vector<NamedModel> models;
   std::vector<sparse::PreconditionerChoice> preconditioners;
-  std::optional<Precision> preconditioner_precision;  ///< none: that of the iteration
+  std::optional<Precision> preconditioner_precision;          ///< none: that of the iteration
   std::vector<std::optional<sparse::Format>> formats = {{}};  ///< none: chosen
   sparse::Workers workers = sparse::Workers::fastest;
   double tolerance = 1e-6;

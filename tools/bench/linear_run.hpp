@@ -48,7 +48,8 @@ namespace linear_run {
 constexpr double seconds_of_run = 0.3;
 
 inline std::string format_of(const sparse::LinearFacts& facts) {
-  const bool alike = std::ranges::all_of(facts.formats, [&](auto format) { return format == facts.formats.front(); });
+  const bool alike =
+      std::ranges::all_of(facts.formats, [&](auto format) { return format == facts.formats.front(); });
   return alike && !facts.formats.empty() ? format_name(facts.formats.front()) : "mixed";
 }
 
@@ -83,7 +84,8 @@ Solve solve_ones(Runtime& runtime, sparse::ConjugateGradients<T, V>& solver) {
 
 /// @return seconds that an iteration took
 template <class T, class V>
-double reach_tolerance(Runtime& runtime, sparse::ConjugateGradients<T, V>& solver, int repeats, LinearRun& run) {
+double reach_tolerance(Runtime& runtime, sparse::ConjugateGradients<T, V>& solver, int repeats,
+                       LinearRun& run) {
   constexpr double enough = 2;
   double seconds = 0;
   Solve best{{}, std::numeric_limits<double>::infinity()};
@@ -108,7 +110,8 @@ inline Index chosen_iterations(const LinearRun& run, double seconds_of_iteration
 }
 
 template <class T, class V>
-void time_iterations(Runtime& runtime, sparse::ConjugateGradients<T, V>& solver, int repeats, LinearRun& run) {
+void time_iterations(Runtime& runtime, sparse::ConjugateGradients<T, V>& solver, int repeats,
+                     LinearRun& run) {
   run.seconds_per_iteration = std::numeric_limits<double>::infinity();
   solve_ones(runtime, solver);  // to warm up
   for (int i = 0; i < repeats; ++i) {
@@ -116,7 +119,8 @@ void time_iterations(Runtime& runtime, sparse::ConjugateGradients<T, V>& solver,
     run.timed_iterations = solve.report.iterations;
     run.timed_residual = solve.report.true_residual;
     run.seconds_per_iteration = std::min(
-        run.seconds_per_iteration, solve.report.seconds.at("sweeps") / static_cast<double>(std::max<Index>(run.timed_iterations, 1)));
+        run.seconds_per_iteration,
+        solve.report.seconds.at("sweeps") / static_cast<double>(std::max<Index>(run.timed_iterations, 1)));
   }
 }
 
@@ -142,10 +146,12 @@ LinearRun run_linear(Runtime& runtime, const sparse::Csr<T>& a, const LinearBenc
     if (error.blame() != Blame::input) throw;
     run.refusal = error.what();
   }
-  if (!run.refusal.empty() || (run.reason != Reason::solved && run.reason != Reason::iteration_limit)) return run;
+  if (!run.refusal.empty() || (run.reason != Reason::solved && run.reason != Reason::iteration_limit))
+    return run;
 
   settings.tolerance = 0;
-  settings.max_iterations = o.iterations > 0 ? o.iterations : linear_run::chosen_iterations(run, seconds_of_iteration);
+  settings.max_iterations =
+      o.iterations > 0 ? o.iterations : linear_run::chosen_iterations(run, seconds_of_iteration);
   Solver solver(runtime, a, settings);
   linear_run::note_facts(solver.facts(), run);
   linear_run::time_iterations(runtime, solver, o.repeats, run);

@@ -21,11 +21,14 @@ struct NarrowRows {
 
   /// @throw Error: more entries than 32 bits count
   explicit NarrowRows(const sparse::Csr<T>& a)
-      : begins(a.row_begin.begin(), a.row_begin.end()), columns(a.columns.begin(), a.columns.end()), values(a.values) {
+      : begins(a.row_begin.begin(), a.row_begin.end()),
+        columns(a.columns.begin(), a.columns.end()),
+        values(a.values) {
     if (a.entries() > std::numeric_limits<std::int32_t>::max())
-      throw Error(fmt::format("the matrix has {} entries: the solvers that it is compared with count up to {}; choose a "
-                              "smaller model",
-                              a.entries(), std::numeric_limits<std::int32_t>::max()));
+      throw Error(fmt::format(
+          "the matrix has {} entries: the solvers that it is compared with count up to {}; choose a "
+          "smaller model",
+          a.entries(), std::numeric_limits<std::int32_t>::max()));
   }
   [[nodiscard]] std::int32_t rows() const { return static_cast<std::int32_t>(begins.size()) - 1; }
   [[nodiscard]] std::int32_t entries() const { return begins.back(); }
