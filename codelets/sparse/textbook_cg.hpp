@@ -1,5 +1,5 @@
 /// \file
-/// Conjugate gradients as one writes them with cuSPARSE and cuBLAS, which the kernels of this folder are measured against.
+/// Conjugate gradients as one writes them with cuSPARSE and cuBLAS: what the kernels of this folder are measured against.
 #pragma once
 
 #include <cstdint>
@@ -28,12 +28,12 @@ struct TextbookTimes {
 
 namespace cuda {
 
-/// Iterations are replayed from a CUDA graph, ten at a time, with all scalars on the GPU: nothing waits for the host. An
-/// iteration is cusparseSpMV, two cublasDdot, two cublasDaxpy (x and r), cublasDscal and cublasDaxpy (p), two kernels of a
-/// thread that divide, and with a diagonal one more that multiplies by it. No residual is looked at.
+/// Iterations are replayed from a CUDA graph, ten at a time, with all scalars on the GPU: nothing waits for the host.
+/// An iteration is cusparseSpMV, two cublasDdot, two cublasDaxpy (x and r), cublasDscal and cublasDaxpy (p), two
+/// kernels of one thread that divide, and with a diagonal one more that multiplies by it. Nobody looks at a residual.
 ///
 /// On the calling thread's GPU, from x = 0.
-/// @param iterations made one more time for each repeat, which the fastest counts of; rounded up to whole tens
+/// @param iterations of a run, rounded up to whole tens @param repeats runs, of which the fastest counts
 /// @throw Error: no memory, or another status that is not success
 template <class T>
 TextbookTimes textbook_cg(const TextbookSystem<T>& system, Index iterations, int repeats);

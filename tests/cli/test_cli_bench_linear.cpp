@@ -132,5 +132,6 @@ TEST_CASE("bad options are refused") {
        2,
        {"--preconditioner-precision f64", "--precision f64"}},
   };
+  bad.refused(one_process({"bench"}), 2, {"tile-model, linear"});
   for (const Refusal& c : cases) bad.refused(bench(c.arguments), c.status, c.words);
 }

@@ -19,8 +19,8 @@ struct BaselineTimes {
 /// What it is, and with how many threads.
 std::string about_eigen(int threads);
 
-/// From x = 0, b = 1; the fastest of the repeats. What is done before the first iteration (a product, a norm, a copy) counts as
-/// one more of them.
+/// From x = 0, b = 1; the fastest of the repeats. What is done before the first iteration (a product, a norm, a copy)
+/// counts as one more of them.
 template <class T>
 BaselineTimes eigen_cg(const NarrowRows<T>& a, Diagonal diagonal, int threads, Index iterations, int repeats);
 

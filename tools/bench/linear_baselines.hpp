@@ -14,8 +14,8 @@
 namespace asterism::tools {
 
 constexpr const char* about_textbook =
-    "cuSPARSE + cuBLAS on the first GPU: SpMV of compressed rows (the faster of both algorithms), dot, axpy and scal with "
-    "scalars on the GPU, replayed from a CUDA graph";
+    "cuSPARSE + cuBLAS on the first GPU: SpMV of compressed rows (the faster of both algorithms), dot, axpy and scal "
+    "with scalars on the GPU, replayed from a CUDA graph";
 
 /// Name and description of those that this machine has.
 inline std::vector<std::pair<std::string, std::string>> baselines_here(const Machine& machine) {
