@@ -1,5 +1,5 @@
 /// \file
-/// Conjugate gradients as one writes them with cuSPARSE and cuBLAS: what the kernels of this folder are measured against.
+/// Conjugate gradients as one writes them with cuSPARSE and cuBLAS: what our kernels are measured against.
 #pragma once
 
 #include <cstdint>

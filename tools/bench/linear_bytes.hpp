@@ -13,8 +13,8 @@ struct CgBytes {
   double kernels = 0;  ///< what (C1) to (C3) read and write
 };
 
-/// By [Czapinski 2014] (6.10) to (6.13): rows compressed with indices of 32 bits, every step by itself; with or without a
-/// diagonal. @param value bytes of a number
+/// By [Czapinski 2014] (6.10) to (6.13): rows compressed with indices of 32 bits, every step by itself, the same with
+/// a diagonal. @param value bytes of a number
 inline double model_bytes(Index rows, Index entries, std::size_t value) {
   const auto n = static_cast<double>(rows), nnz = static_cast<double>(entries),
              s_val = static_cast<double>(value);
@@ -24,8 +24,8 @@ inline double model_bytes(Index rows, Index entries, std::size_t value) {
 }
 
 /// The matrix as it is stored, and vectors: (C1) reads p and writes q; (C2) reads p, q, x, r and writes x, r; (C3)
-/// reads r, p and writes p. A diagonal preconditioner is read by (C2) and (C3). Whatever a core or a GPU keeps in its caches and
-/// registers from one step to the next counts all the same.
+/// reads r, p and writes p. A diagonal preconditioner is read by (C2) and (C3). Whatever a core or a GPU keeps in its
+/// caches and registers from one step to the next counts all the same.
 inline double kernel_bytes(const sparse::LinearFacts& facts, Index rows, std::size_t value,
                            std::size_t diagonal_value) {
   constexpr double vectors = 2 + 6 + 3, diagonals = 2;
