@@ -119,8 +119,7 @@ int run(const LinearBenchOptions& o) {
 Command add_bench_linear(CLI::App& bench) {
   auto options = std::make_shared<LinearBenchOptions>();
   CLI::App* app = bench.add_subcommand(
-      "linear",
-      "conjugate gradients by preconditioner beside what memory allows, cuSPARSE + cuBLAS, and Eigen");
+      "linear", "conjugate gradients beside what memory allows, cuSPARSE + cuBLAS and Eigen");
   add_linear_bench(*app, *options);
   return {app, [options] { return run(*options); }};
 }
