@@ -220,6 +220,7 @@ TEST_CASE("help explains every option of every subcommand") {
                                   {"relax"},
                                   {"linear"},
                                   {"bench", "jacobi"},
+                                  {"bench", "linear"},
                                   {"bench", "relax"}}) {
     const Result result = run(one_process(subcommand + Words{"--help"}));
     CHECK(result.status == 0);

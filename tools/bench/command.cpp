@@ -97,7 +97,8 @@ Command add_bench(CLI::App& program) {
   add_trace_option(*stream_app, stream->common);
 
   const Command others[] = {add_bench_poisson(*app), add_bench_methods(*app), add_bench_jacobi(*app),
-                            add_bench_relax(*app),   add_bench_mlssor(*app),  add_bench_tile_model(*app)};
+                            add_bench_relax(*app),   add_bench_mlssor(*app),  add_bench_tile_model(*app),
+                            add_bench_linear(*app)};
   return {app, [=] {
             for (const Command& command : others)
               if (command.app->parsed()) return command.run();

@@ -24,7 +24,7 @@ endif()
 list(FILTER MPI_CXX_LIBRARIES EXCLUDE REGEX mpi_cxx)  # MPI's C interface alone is used
 set(libraries ${MPI_CXX_LIBRARIES} ${CMAKE_THREAD_LIBS_INIT} -lstdc++ -lm)
 if(ASTERISM_WITH_CUDA)
-  list(APPEND libraries -L${CUDAToolkit_LIBRARY_DIR} -lcufft -lcublas -lcudart)
+  list(APPEND libraries -L${CUDAToolkit_LIBRARY_DIR} -lcufft -lcublas -lcusparse -lcudart)
   set(definitions -DASTERISM_WITH_CUDA=1)
 endif()
 list(JOIN modules " " modules)
