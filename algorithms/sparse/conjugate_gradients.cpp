@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "../../codelets/sparse/codelets.hpp"
-#include "../../codelets/sparse/residual.hpp"
+#include "../../codelets/sparse/krylov/residual.hpp"
 #include "../../runtime/collectives.hpp"
 #include "../../runtime/error.hpp"
 #include "../common/iteration.hpp"
@@ -29,15 +29,17 @@ template <class T>
 void require_sound(const Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings) {
   agree(runtime, [&] {
     if (mine.total_rows < 1 || mine.total_rows != mine.cols)
-      throw Error(fmt::format("the matrix is {} x {}: it must be square, and have a row", mine.total_rows, mine.cols));
+      throw Error(fmt::format("the matrix is {} x {}: it must be square, and have a row", mine.total_rows,
+                              mine.cols));
     for (const Index column : mine.columns)
       if (column < 0 || column >= mine.cols)
-        throw Error(fmt::format("the matrix has an entry in column {} (the first is 0): there are {}", column, mine.cols));
+        throw Error(fmt::format("the matrix has an entry in column {} (the first is 0): there are {}", column,
+                                mine.cols));
     if (!(settings.tolerance >= 0 && settings.tolerance < 1))
       throw Error(fmt::format("the tolerance is {}: it must be at least 0 and below 1", settings.tolerance));
     if (settings.max_iterations < 0 || settings.check_every < 0)
-      throw Error(fmt::format("{} iterations at most, a look each {}: these may not be negative", settings.max_iterations,
-                              settings.check_every));
+      throw Error(fmt::format("{} iterations at most, a look each {}: these may not be negative",
+                              settings.max_iterations, settings.check_every));
     if (settings.tolerance == 0 && settings.max_iterations == 0)
       throw Error("neither a tolerance nor a number of iterations is given: there would be no end; give one");
   });
@@ -73,10 +75,13 @@ double norm(const Runtime& runtime, const T* mine, Index rows, Index unit, doubl
 std::optional<Reason> broken(CgStatus status) {
   switch (status) {
     case CgStatus::running:
-    case CgStatus::converged: return {};
+    case CgStatus::converged:
+      return {};
     case CgStatus::negative_curvature:
-    case CgStatus::negative_product: return Reason::indefinite;
-    case CgStatus::not_finite: return Reason::not_finite;
+    case CgStatus::negative_product:
+      return Reason::indefinite;
+    case CgStatus::not_finite:
+      return Reason::not_finite;
   }
   return {};
 }
@@ -108,15 +113,18 @@ void append(Report& part, Index iterations, Index before, LinearReport& report) 
 }  // namespace
 
 template <class T, class V>
-ConjugateGradients<T, V>::ConjugateGradients(Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings)
+ConjugateGradients<T, V>::ConjugateGradients(Runtime& runtime, const Csr<T>& mine,
+                                             const LinearSettings& settings)
     : runtime_(&runtime), settings_(settings) {
   require_sound(runtime, mine, settings);
   Stopwatch watch;
-  blocks_ = divide(runtime, mine.total_rows, mine.first_row, entries_of_rows(mine), settings.workers, settings.blocks);
+  blocks_ = divide(runtime, mine.total_rows, mine.first_row, entries_of_rows(mine), settings.workers,
+                   settings.blocks);
   range_ = blocks_.elements_of(runtime.rank());
   facts_.blocks = blocks_.parts();
   facts_.seconds["divide"] = watch.lap();
-  const PreparedPreconditioner<T> prepared = prepare(runtime, blocks_, mine, settings.preconditioner, settings.shift);
+  const PreparedPreconditioner<T> prepared =
+      prepare(runtime, blocks_, mine, settings.preconditioner, settings.shift);
   facts_.preconditioner = prepared.facts;
   facts_.seconds["factorise"] = watch.lap();
   if (prepared.facts.breakdown) return;
@@ -168,10 +176,14 @@ void ConjugateGradients<T, V>::submit_true_residual() {
                        blocks_.hints(k));
   for (Index k = 0; k < count(); ++k) {
     BlockTiles& t = tiles_[k];
-    codelets::residual<T>(
-        {a.shape(k), system_.unit()},
-        {.matrix = a.ports(k), .arrivals = system_.exchange().to(k), .v = t.p, .b = t.b, .r = t.r, .rr = t.rr},
-        blocks_.hints(k));
+    codelets::residual<T>({a.shape(k), system_.unit()},
+                          {.matrix = a.ports(k),
+                           .arrivals = system_.exchange().to(k),
+                           .v = t.p,
+                           .b = t.b,
+                           .r = t.r,
+                           .rr = t.rr},
+                          blocks_.hints(k));
   }
 }
 
@@ -345,7 +357,10 @@ std::optional<CgState> ConjugateGradients<T, V>::look(Index number) const {
 template <class T, class V>
 Norms ConjugateGradients<T, V>::norms(const CgState& state, Index number) const {
   const int side = side_of(look_iterations_[number % looks_.size()]);
-  return {.residual = std::sqrt(state.rr), .solution = 0, .source = norm_b_, .broken = broken(state.status[side])};
+  return {.residual = std::sqrt(state.rr),
+          .solution = 0,
+          .source = norm_b_,
+          .broken = broken(state.status[side])};
 }
 
 /// @return what the iteration knew at its end

@@ -4,13 +4,13 @@
 
 #include <vector>
 
-#include "../../codelets/sparse/conjugate_gradients.hpp"
+#include "../../codelets/sparse/krylov/conjugate_gradients.hpp"
 #include "../../runtime/runtime.hpp"
 #include "../../runtime/tile.hpp"
 #include "../common/convergence.hpp"
-#include "applied_preconditioner.hpp"
 #include "linear_solver.hpp"
 #include "linear_system.hpp"
+#include "preconditioners/applied_preconditioner.hpp"
 
 namespace asterism::sparse {
 

@@ -10,17 +10,17 @@
 #include "../../runtime/report.hpp"
 #include "../common/observer.hpp"
 #include "../common/partition.hpp"
-#include "division.hpp"
-#include "preconditioner.hpp"
+#include "blocks/division.hpp"
+#include "preconditioners/preconditioner.hpp"
 
 namespace asterism::sparse {
 
 struct LinearSettings {
   PreconditionerChoice preconditioner = {};
   DiagonalShift shift = DiagonalShift::automatic;
-  double tolerance = 1e-8;   ///< of ||b - A x|| / ||b||
-  Index max_iterations = 0;  ///< 0: as many as it takes, while the residual falls
-  Index check_every = 0;     ///< iterations between two looks at the residual; 0: chosen
+  double tolerance = 1e-8;            ///< of ||b - A x|| / ||b||
+  Index max_iterations = 0;           ///< 0: as many as it takes, while the residual falls
+  Index check_every = 0;              ///< iterations between two looks at the residual; 0: chosen
   std::optional<Format> format = {};  ///< of the matrix; none: chosen for each block
   Workers workers = Workers::fastest;
   Index blocks = 0;  ///< of each rank; 0: chosen
@@ -39,13 +39,14 @@ struct LinearFacts {
   double bytes_per_row = 0;     ///< of the matrix as it is stored
   Index entries = 0;
   PreconditionerFacts preconditioner;
-  Index bytes_exchanged = 0;  ///< between blocks, for each product with A
+  Index bytes_exchanged = 0;                   ///< between blocks, for each product with A
   std::map<std::string, double> seconds = {};  ///< "divide", "factorise", "arrange"
 };
 
 struct LinearReport : Report {
   double true_residual = 0;  ///< ||b - A x|| / ||b||, formed anew with the x that is given back
-  Index restarts = 0;        ///< times that the iteration began anew as its own residual had drifted from the true one
+  Index restarts =
+      0;  ///< times that the iteration began anew as its own residual had drifted from the true one
   std::optional<SpectrumEstimate> spectrum = {};
 };
 

@@ -9,7 +9,8 @@ namespace {
 
 /// Each list with what another has for the same block.
 void merge(std::vector<std::vector<Index>>& lists, const std::vector<std::vector<Index>>& others) {
-  for (std::size_t k = 0; k < lists.size(); ++k) lists[k].insert(lists[k].end(), others[k].begin(), others[k].end());
+  for (std::size_t k = 0; k < lists.size(); ++k)
+    lists[k].insert(lists[k].end(), others[k].begin(), others[k].end());
 }
 
 /// Whether blocks read whole diagonals.
@@ -28,9 +29,12 @@ Tile<T> zeros(Runtime& runtime, Index size, int owner) {
 }  // namespace
 
 template <class T>
-LinearSystem<T>::LinearSystem(Runtime& runtime, const Partition& blocks, const PreparedPreconditioner<T>& prepared,
-                              std::optional<Format> format)
-    : runtime_(&runtime), blocks_(&blocks), structure_(diagonal_structure(runtime, prepared.matrix)), format_(format) {
+LinearSystem<T>::LinearSystem(Runtime& runtime, const Partition& blocks,
+                              const PreparedPreconditioner<T>& prepared, std::optional<Format> format)
+    : runtime_(&runtime),
+      blocks_(&blocks),
+      structure_(diagonal_structure(runtime, prepared.matrix)),
+      format_(format) {
   const Partition::Range mine = blocks.elements_of(runtime.rank());
   first_mine_ = mine.first;
   for (Index i = mine.first; i < mine.end && !prepared.new_of_old.empty(); ++i)
@@ -74,7 +78,8 @@ template <class T>
 void LinearSystem<T>::load(const T* mine, double scale, const VectorOf& tiles) const {
   for_each_mine(tiles, [&](const Tile<T>& tile, Index first) {
     const HostView<T> to(tile, HostView<T>::Access::write);
-    for (Index i = first; i < first + to.cols(); ++i) to(0, place(i) - first) = static_cast<T>(mine[i] / scale);
+    for (Index i = first; i < first + to.cols(); ++i)
+      to(0, place(i) - first) = static_cast<T>(mine[i] / scale);
   });
 }
 
@@ -82,7 +87,8 @@ template <class T>
 void LinearSystem<T>::store(const VectorOf& tiles, double scale, T* mine) const {
   for_each_mine(tiles, [&](const Tile<T>& tile, Index first) {
     const HostView<T> from(tile, HostView<T>::Access::read);
-    for (Index i = first; i < first + from.cols(); ++i) mine[i] = static_cast<T>(from(0, place(i) - first) * scale);
+    for (Index i = first; i < first + from.cols(); ++i)
+      mine[i] = static_cast<T>(from(0, place(i) - first) * scale);
   });
 }
 

@@ -8,9 +8,9 @@
 
 #include "../../runtime/runtime.hpp"
 #include "../../runtime/tile.hpp"
-#include "block_matrix.hpp"
-#include "preconditioner.hpp"
-#include "vectors.hpp"
+#include "blocks/block_matrix.hpp"
+#include "blocks/vectors.hpp"
+#include "preconditioners/preconditioner.hpp"
 
 namespace asterism::sparse {
 
@@ -50,7 +50,9 @@ class LinearSystem {
 
  private:
   /// Where an element of this rank is in its block, both counted from the first.
-  [[nodiscard]] Index place(Index element) const { return new_of_old_.empty() ? element : new_of_old_[element]; }
+  [[nodiscard]] Index place(Index element) const {
+    return new_of_old_.empty() ? element : new_of_old_[element];
+  }
   /// Calls body(tile, first element) for this rank's blocks, elements counted from this rank's first.
   void for_each_mine(const VectorOf& tiles, const std::function<void(const Tile<T>&, Index)>& body) const;
 

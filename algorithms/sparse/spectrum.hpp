@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "../../codelets/sparse/conjugate_gradients.hpp"
+#include "../../codelets/sparse/krylov/conjugate_gradients.hpp"
 #include "linear_solver.hpp"
 
 namespace asterism::sparse {

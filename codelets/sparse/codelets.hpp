@@ -2,7 +2,7 @@
 /// The codelets of conjugate gradients and preconditioners. V: the type of a preconditioner's numbers.
 #pragma once
 
-#include "conjugate_gradients.hpp"
+#include "krylov/conjugate_gradients.hpp"
 #include "preconditioner.hpp"
 
 namespace asterism::sparse::codelets {
@@ -14,20 +14,21 @@ std::string name_for(const std::string& verb) {
 }
 
 template <class T>
-inline const Codelet<CgArgs, MultiplyPorts<AsPorts, T>> multiply{typed_name<T>("cg_multiply"), cpu::multiply<T>,
-                                                                 ASTERISM_CUDA_KERNEL(cuda::multiply<T>)};
+inline const Codelet<CgArgs, MultiplyPorts<AsPorts, T>> multiply{
+    typed_name<T>("cg_multiply"), cpu::multiply<T>, ASTERISM_CUDA_KERNEL(cuda::multiply<T>)};
 template <class T, class V>
-inline const Codelet<CgArgs, DescentPorts<AsPorts, T, V>> descend{name_for<T, V>("cg_descend"), cpu::descend<T, V>,
-                                                                  ASTERISM_CUDA_KERNEL(cuda::descend<T, V>)};
+inline const Codelet<CgArgs, DescentPorts<AsPorts, T, V>> descend{
+    name_for<T, V>("cg_descend"), cpu::descend<T, V>, ASTERISM_CUDA_KERNEL(cuda::descend<T, V>)};
 template <class T, class V>
 inline const Codelet<CgArgs, DirectionPorts<AsPorts, T, V>> turn{name_for<T, V>("cg_turn"), cpu::turn<T, V>,
                                                                  ASTERISM_CUDA_KERNEL(cuda::turn<T, V>)};
 template <class T, class V>
-inline const Codelet<CgSweepArgs, CgSweepPorts<AsPorts, T, V>> cg_sweep{name_for<T, V>("cg_sweep"), cpu::cg_sweep<T, V>,
-                                                                        ASTERISM_CUDA_KERNEL(cuda::cg_sweep<T, V>)};
+inline const Codelet<CgSweepArgs, CgSweepPorts<AsPorts, T, V>> cg_sweep{
+    name_for<T, V>("cg_sweep"), cpu::cg_sweep<T, V>, ASTERISM_CUDA_KERNEL(cuda::cg_sweep<T, V>)};
 template <class T, class V>
 inline const Codelet<PolynomialArgs, PolynomialPorts<AsPorts, T, V>> polynomial_step{
-    name_for<T, V>("polynomial_step"), cpu::polynomial_step<T, V>, ASTERISM_CUDA_KERNEL(cuda::polynomial_step<T, V>)};
+    name_for<T, V>("polynomial_step"), cpu::polynomial_step<T, V>,
+    ASTERISM_CUDA_KERNEL(cuda::polynomial_step<T, V>)};
 template <class T, class V>
 inline const Codelet<TriangularArgs, TriangularPorts<AsPorts, T, V>> triangular_stages{
     name_for<T, V>("triangular_stages"), cpu::triangular_stages<T, V>,

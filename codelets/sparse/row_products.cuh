@@ -235,9 +235,10 @@ __device__ void take_products(const SlicedRows<V, C>& rows, const Unit& unit, co
     slice += slices_at_once;
     look_ahead(i + unit_threads, slice);
     const X from = sizeof(C) == 2 ? x.from(rows.own + unit.first + i) : x;
-    const auto product = last - (first - lane) <= few * static_cast<int>(slice_rows)
-                             ? product_of_entries<few>(rows.values, rows.columns, first, last, slice_rows, from)
-                             : product_of_entries<many>(rows.values, rows.columns, first, last, slice_rows, from);
+    const auto product =
+        last - (first - lane) <= few * static_cast<int>(slice_rows)
+            ? product_of_entries<few>(rows.values, rows.columns, first, last, slice_rows, from)
+            : product_of_entries<many>(rows.values, rows.columns, first, last, slice_rows, from);
     row.take(i, product, brought);
     i += unit_threads;
   }

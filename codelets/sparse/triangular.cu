@@ -14,8 +14,8 @@ namespace asterism::sparse::cuda {
 
 using asterism::cuda::check;
 using asterism::cuda::check_launch;
-using asterism::cuda::native;
 using asterism::cuda::launch_chained;
+using asterism::cuda::native;
 using asterism::cuda::wait_for_previous_kernel;
 
 namespace {

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "../../algorithms/sparse/pattern.hpp"
+#include "../../algorithms/sparse/graph/pattern.hpp"
 #include "matrix_market.hpp"
 
 namespace asterism::test {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "blocks.hpp"
-#include "codelets/sparse/conjugate_gradients.hpp"
+#include "codelets/sparse/krylov/conjugate_gradients.hpp"
 #include "codelets/sparse/preconditioner.hpp"
 
 namespace asterism::sparse::test {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "algorithms/sparse/block_matrix.hpp"
+#include "algorithms/sparse/blocks/block_matrix.hpp"
 #include "algorithms/sparse/conjugate_gradients.hpp"
 #include "runtime/collectives.hpp"
 

@@ -1,6 +1,6 @@
 // Colours, the numbers that rows get by them, and levels: by hand, and against slow twins.
 
-#include "../../algorithms/sparse/colouring.hpp"
+#include "../../algorithms/sparse/graph/colouring.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,9 +8,9 @@
 #include <numeric>
 #include <set>
 
-#include "../../algorithms/sparse/levels.hpp"
-#include "../../algorithms/sparse/models.hpp"
-#include "../../algorithms/sparse/numbering.hpp"
+#include "../../algorithms/sparse/graph/levels.hpp"
+#include "../../algorithms/sparse/graph/numbering.hpp"
+#include "../../algorithms/sparse/models/models.hpp"
 #include "../../runtime/error.hpp"
 #include "conjugate_gradients.hpp"
 #include "dense.hpp"

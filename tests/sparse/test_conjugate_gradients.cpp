@@ -7,7 +7,7 @@
 #include "../support/messages.hpp"
 #include "../support/skip.hpp"
 #include "../support/worst.hpp"
-#include "algorithms/sparse/models.hpp"
+#include "algorithms/sparse/models/models.hpp"
 #include "conjugate_gradients.hpp"
 #include "linear_solves.hpp"
 

@@ -1,14 +1,14 @@
 // Patterns of fill and incomplete factorisations: by hand, against dense twins, and by the iterations that they save.
 
-#include "../../algorithms/sparse/factorise.hpp"
+#include "../../algorithms/sparse/preconditioners/factorise.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "../../algorithms/sparse/fill.hpp"
-#include "../../algorithms/sparse/models.hpp"
+#include "../../algorithms/sparse/models/models.hpp"
+#include "../../algorithms/sparse/preconditioners/fill.hpp"
 #include "../../runtime/error.hpp"
 #include "../support/skip.hpp"
 #include "conjugate_gradients.hpp"

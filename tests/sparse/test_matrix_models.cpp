@@ -6,8 +6,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "../../algorithms/sparse/colouring.hpp"
-#include "../../algorithms/sparse/models.hpp"
+#include "../../algorithms/sparse/graph/colouring.hpp"
+#include "../../algorithms/sparse/models/models.hpp"
 #include "../../runtime/error.hpp"
 #include "conjugate_gradients.hpp"
 #include "dense.hpp"

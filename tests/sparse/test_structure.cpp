@@ -13,7 +13,7 @@
 
 #include "../support/messages.hpp"
 #include "../support/sparse_entries.hpp"
-#include "algorithms/sparse/structure.hpp"
+#include "algorithms/sparse/graph/structure.hpp"
 
 using namespace asterism;
 using namespace asterism::sparse;

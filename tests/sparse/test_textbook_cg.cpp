@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/sparse/models.hpp"
-#include "codelets/sparse/textbook_cg.hpp"
+#include "algorithms/sparse/models/models.hpp"
+#include "codelets/sparse/krylov/textbook_cg.hpp"
 #include "linear_solves.hpp"
 #include "tools/bench/narrow_rows.hpp"
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "../../codelets/sparse/textbook_cg.hpp"
+#include "../../codelets/sparse/krylov/textbook_cg.hpp"
 #include "../../runtime/pause.hpp"
 #include "eigen_cg.hpp"
 #include "linear_tables.hpp"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "../../algorithms/sparse/linear_solver.hpp"
-#include "../../algorithms/sparse/models.hpp"
+#include "../../algorithms/sparse/models/models.hpp"
 #include "../cli/options.hpp"
 
 namespace asterism::tools {

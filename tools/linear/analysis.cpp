@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "../../algorithms/sparse/block_matrix.hpp"
-#include "../../algorithms/sparse/colouring.hpp"
+#include "../../algorithms/sparse/blocks/block_matrix.hpp"
 #include "../../algorithms/sparse/conjugate_gradients.hpp"
+#include "../../algorithms/sparse/graph/colouring.hpp"
 
 namespace asterism::tools {
 namespace {

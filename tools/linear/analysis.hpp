@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "../../algorithms/sparse/structure.hpp"
+#include "../../algorithms/sparse/graph/structure.hpp"
 #include "system.hpp"
 
 namespace asterism::tools {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "../../algorithms/sparse/linear_solver.hpp"
-#include "../../algorithms/sparse/models.hpp"
+#include "../../algorithms/sparse/models/models.hpp"
 #include "../cli/options.hpp"
 
 namespace asterism::tools {

@@ -8,8 +8,8 @@
 #include <numeric>
 #include <optional>
 
-#include "../../algorithms/sparse/block_matrix.hpp"
-#include "../../algorithms/sparse/structure.hpp"
+#include "../../algorithms/sparse/blocks/block_matrix.hpp"
+#include "../../algorithms/sparse/graph/structure.hpp"
 #include "../../codelets/grid/laplacian.hpp"
 #include "../../runtime/collectives.hpp"
 #include "../files/file_bytes.hpp"

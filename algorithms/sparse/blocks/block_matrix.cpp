@@ -1,0 +1,162 @@
+#include "block_matrix.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "../../../runtime/collectives.hpp"
+#include "../../../runtime/error.hpp"
+#include "../../../runtime/machine.hpp"
+
+namespace asterism::sparse {
+namespace {
+
+/// A tile of one row with an array; an empty one where there is none.
+template <class T>
+Tile<T> tile_of(Runtime& runtime, const std::vector<T>& array, Index size, int owner) {
+  if (size == 0) return {};
+  Tile<T> tile(runtime, 1, size, owner);
+  if (owner == runtime.rank()) {
+    const HostView<T> view(tile, HostView<T>::Access::write);
+    std::ranges::copy(array, view.row(0));
+  }
+  return tile;
+}
+
+template <class T>
+OptionalTile<T> given(const Tile<T>& tile) {
+  return tile.state() == nullptr ? nullptr : &tile;
+}
+
+/// @throw Error: a matrix with this structure cannot be stored in this format
+void require_format(Format format, const DiagonalStructure& structure) {
+  if (format == Format::stencil && !structure.stencil)
+    throw Error(
+        "format stencil: the rows are not those of a grid with the same few numbers everywhere, or a "
+        "preconditioner has given them another order; choose another format, or leave the choice");
+  if (format == Format::diagonals && structure.diagonals.empty())
+    throw Error(fmt::format(
+        "format diagonals: the entries lie on more than {} diagonals, perhaps as a preconditioner has "
+        "given the rows another order; choose another format, or leave the choice",
+        most_diagonals));
+}
+
+}  // namespace
+
+template <class T>
+Csr<T> rows_of(const Csr<T>& mine, const Part& part) {
+  Csr<T> block;
+  block.first_row = part.first;
+  block.total_rows = mine.total_rows;
+  block.cols = mine.cols;
+  const auto first = mine.row_begin.begin() + (part.first - mine.first_row);
+  const Index begin = *first, end = first[part.size];
+  block.row_begin.assign(first, first + part.size + 1);
+  for (Index& number : block.row_begin) number -= begin;
+  block.columns.assign(mine.columns.begin() + begin, mine.columns.begin() + end);
+  block.values.assign(mine.values.begin() + begin, mine.values.begin() + end);
+  return block;
+}
+
+template <class T>
+std::vector<std::vector<Index>> foreign_columns(const Runtime& runtime, const Partition& blocks,
+                                                const Csr<T>& mine) {
+  std::vector<std::vector<Index>> foreign;
+  const Partition::Range range = blocks.parts_of(runtime.rank());
+  for (Index b = range.first; b < range.end; ++b) {
+    const Part& part = blocks[b];
+    std::vector<Index> columns;
+    const Index begin = mine.row_begin[part.first - mine.first_row];
+    const Index end = mine.row_begin[part.first + part.size - mine.first_row];
+    for (Index k = begin; k < end; ++k)
+      if (const Index column = mine.columns[k]; column < part.first || column >= part.first + part.size)
+        columns.push_back(column);
+    std::ranges::sort(columns);
+    columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
+    foreign.push_back(std::move(columns));
+  }
+  return foreign;
+}
+
+std::vector<std::vector<Index>> reached_columns(const Runtime& runtime, const Partition& blocks,
+                                                const std::vector<Index>& diagonals) {
+  std::vector<std::vector<Index>> foreign;
+  const Partition::Range range = blocks.parts_of(runtime.rank());
+  for (Index b = range.first; b < range.end; ++b) {
+    const Part& part = blocks[b];
+    const Index first = std::max<Index>(0, part.first + std::min<Index>(0, diagonals.front()));
+    const Index end =
+        std::min(blocks.extent(), part.first + part.size + std::max<Index>(0, diagonals.back()));
+    std::vector<Index> columns;
+    for (Index column = first; column < end; ++column)
+      if (column < part.first || column >= part.first + part.size) columns.push_back(column);
+    foreign.push_back(std::move(columns));
+  }
+  return foreign;
+}
+
+template <class V>
+template <class T>
+BlockMatrix<V>::BlockMatrix(Runtime& runtime, const VectorLayout& layout, const DiagonalStructure& structure,
+                            const Csr<T>& mine, std::optional<Format> format) {
+  agree(runtime, [&] {
+    if (format) require_format(*format, structure);
+  });
+  const Partition& blocks = layout.blocks();
+  struct Sizes {
+    BlockShape shape;
+    Index values, begins, columns, differences, bytes;
+  };
+  std::vector<BlockArrays<V>> arrays;
+  std::vector<Sizes> sizes;
+  const auto size = [](const auto& array) { return static_cast<Index>(array.size()); };
+  const Partition::Range range = blocks.parts_of(runtime.rank());
+  for (Index b = range.first; b < range.end; ++b) {
+    const Csr<T> block = rows_of(mine, blocks[b]);
+    std::vector<std::int32_t> places(block.columns.size());
+    std::ranges::transform(block.columns, places.begin(),
+                           [&](Index column) { return layout.place(b, column); });
+    const bool on_gpu = blocks[b].where == Where::cuda;
+    const BlockArrays<V>& a = arrays.emplace_back(
+        arranged<V>(structure, format.value_or(choose_format(structure, blocks.extent(), on_gpu)), block,
+                    layout.own(b), layout.size(b), places));
+    sizes.push_back(
+        {a.shape, size(a.values), size(a.begins), size(a.columns), size(a.differences), a.bytes()});
+  }
+  sizes = gather_lists(runtime, sizes);
+  for (Index b = 0; b < blocks.count(); ++b) {
+    const Sizes& its = sizes[static_cast<std::size_t>(b)];
+    const int owner = blocks.owner(b);
+    static const BlockArrays<V> nothing;
+    const BlockArrays<V>& from =
+        owner == runtime.rank() ? arrays[static_cast<std::size_t>(b - range.first)] : nothing;
+    blocks_.push_back({its.shape, tile_of(runtime, from.values, its.values, owner),
+                       tile_of(runtime, from.begins, its.begins, owner),
+                       tile_of(runtime, from.columns, its.columns, owner),
+                       tile_of(runtime, from.differences, its.differences, owner)});
+    bytes_ += its.bytes;
+  }
+}
+
+template <class V>
+BlockPorts<AsTiles, V> BlockMatrix<V>::ports(Index block) const {
+  const Block& b = blocks_[static_cast<std::size_t>(block)];
+  return {given(b.values), given(b.begins), given(b.columns), given(b.differences)};
+}
+
+template class BlockMatrix<float>;
+template class BlockMatrix<double>;
+#define ASTERISM_INSTANTIATE(V, T)                                                              \
+  template BlockMatrix<V>::BlockMatrix(Runtime&, const VectorLayout&, const DiagonalStructure&, \
+                                       const Csr<T>&, std::optional<Format>)
+ASTERISM_INSTANTIATE(float, float);
+ASTERISM_INSTANTIATE(float, double);
+ASTERISM_INSTANTIATE(double, double);
+#undef ASTERISM_INSTANTIATE
+template Csr<float> rows_of(const Csr<float>&, const Part&);
+template Csr<double> rows_of(const Csr<double>&, const Part&);
+template std::vector<std::vector<Index>> foreign_columns(const Runtime&, const Partition&, const Csr<float>&);
+template std::vector<std::vector<Index>> foreign_columns(const Runtime&, const Partition&,
+                                                         const Csr<double>&);
+
+}  // namespace asterism::sparse

@@ -1,0 +1,56 @@
+/// \file
+/// A sparse matrix in blocks of rows, each a few tiles with the worker that it was divided to.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "../csr.hpp"
+#include "formats.hpp"
+#include "vectors.hpp"
+
+namespace asterism::sparse {
+
+/// The rows of a block, out of those of a rank.
+template <class T>
+Csr<T> rows_of(const Csr<T>& mine, const Part& part);
+
+/// For every block of this rank, in their order: the columns of its entries that are rows of other blocks; each once,
+/// ascending.
+template <class T>
+std::vector<std::vector<Index>> foreign_columns(const Runtime& runtime, const Partition& blocks,
+                                                const Csr<T>& mine);
+
+/// The same for a format that reads a diagonal as a whole: all elements that a stencil or diagonals reach.
+std::vector<std::vector<Index>> reached_columns(const Runtime& runtime, const Partition& blocks,
+                                                const std::vector<Index>& diagonals);
+
+template <class V>
+class BlockMatrix {
+ public:
+  BlockMatrix() = default;
+  /// @param mine this rank's rows @param format of all blocks; none: what suits each best
+  /// With several ranks: collective. @throw Error: a matrix of this structure cannot be stored in the format
+  template <class T>
+  BlockMatrix(Runtime& runtime, const VectorLayout& layout, const DiagonalStructure& structure,
+              const Csr<T>& mine, std::optional<Format> format);
+
+  [[nodiscard]] const BlockShape& shape(Index block) const {
+    return blocks_[static_cast<std::size_t>(block)].shape;
+  }
+  [[nodiscard]] BlockPorts<AsTiles, V> ports(Index block) const;
+  /// Of all blocks, without vectors.
+  [[nodiscard]] Index bytes() const { return bytes_; }
+
+ private:
+  struct Block {
+    BlockShape shape;
+    Tile<V> values;
+    Tile<std::int32_t> begins, columns;
+    Tile<std::int16_t> differences;
+  };
+  std::vector<Block> blocks_;
+  Index bytes_ = 0;
+};
+
+}  // namespace asterism::sparse

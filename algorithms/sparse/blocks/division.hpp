@@ -1,0 +1,33 @@
+/// \file
+/// How the rows of a sparse matrix are divided: among ranks by whoever reads them, in a rank among its workers here.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "../../../codelets/sparse/units.hpp"
+#include "../../../runtime/runtime.hpp"
+#include "../../common/partition.hpp"
+
+namespace asterism::sparse {
+
+/// Which of its workers a rank uses.
+enum class Workers {
+  fastest,  ///< GPUs where it has some, else cores: 16 cores add 2 % to the bandwidth of one H200
+  all,
+};
+
+/// The rows [first, end) of a rank that has as many rows as the others, as whole grains: for those that make or read them.
+/// @param rank of `ranks`
+std::pair<Index, Index> rows_of_rank(Index n, int rank, int ranks);
+
+/// Cuts every rank's rows in blocks, one for each of its workers, in whole grains and with entries by the workers' speeds;
+/// fewer blocks where they would have so little to do that a task costs more. With several ranks: collective; the same on
+/// every rank.
+/// @param first, entries the first row of this rank, and the entries of each of its rows
+/// @param n all rows @param blocks of each rank, as far as it has grains; 0: chosen
+/// @throw Error: ranks whose rows do not follow each other in whole grains (grain_rows(n)) up to n
+Partition divide(const Runtime& runtime, Index n, Index first, const std::vector<Index>& entries,
+                 Workers workers, Index blocks = 0);
+
+}  // namespace asterism::sparse

@@ -1,0 +1,72 @@
+#include "pattern.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "../../../runtime/error.hpp"
+#include "team.hpp"
+
+namespace asterism::sparse {
+namespace {
+
+std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+
+/// Calls take(j) for the columns j != row of both rows, ascending, each once.
+template <class Take>
+void for_union(std::span<const Index> a, std::span<const Index> b, Index row, const Take& take) {
+  for (std::size_t i = 0, k = 0; i < a.size() || k < b.size();) {
+    const bool of_a = k == b.size() || (i < a.size() && a[i] <= b[k]);
+    const bool of_b = i == a.size() || (k < b.size() && b[k] <= a[i]);
+    const Index column = of_a ? a[i] : b[k];
+    if (of_a) ++i;
+    if (of_b) ++k;
+    if (column != row) take(column);
+  }
+}
+
+}  // namespace
+
+void PatternView::refuse_unless_square(Index first_row, Index rows, Index total_rows, Index cols) {
+  if (first_row != 0 || rows != total_rows)
+    throw Error(fmt::format("rows {} to {} of a matrix of {} rows are given: all of them are needed",
+                            first_row, first_row + rows, total_rows));
+  if (rows != cols)
+    throw Error(fmt::format(
+        "the matrix is {} x {}: give a square one, its rows and columns are the same unknowns", rows, cols));
+}
+
+Pattern transposed(PatternView pattern) {
+  Pattern result;
+  result.row_begin.assign(at(pattern.rows() + 1), 0);
+  result.columns.resize(at(pattern.entries()));
+  for (Index i = 0; i < pattern.rows(); ++i)
+    for (const Index j : pattern.row(i)) ++result.row_begin[at(j + 1)];
+  for (Index i = 0; i < pattern.rows(); ++i) result.row_begin[at(i + 1)] += result.row_begin[at(i)];
+  std::vector<Index> next(result.row_begin.begin(), result.row_begin.end() - 1);
+  for (Index i = 0; i < pattern.rows(); ++i)
+    for (const Index j : pattern.row(i)) result.columns[at(next[at(j)]++)] = i;
+  return result;
+}
+
+Pattern neighbours(PatternView pattern, int threads) {
+  const Pattern other = transposed(pattern);
+  const PatternView others = other;
+  Pattern result;
+  result.row_begin.assign(at(pattern.rows() + 1), 0);
+  in_parts(pattern.rows(), threads, [&](Index first, Index end) {
+    for (Index i = first; i < end; ++i)
+      for_union(pattern.row(i), others.row(i), i, [&](Index) { ++result.row_begin[at(i + 1)]; });
+  });
+  for (Index i = 0; i < pattern.rows(); ++i) result.row_begin[at(i + 1)] += result.row_begin[at(i)];
+  result.columns.resize(at(result.row_begin.back()));
+  in_parts(pattern.rows(), threads, [&](Index first, Index end) {
+    Index* to = result.columns.data() + result.row_begin[at(first)];
+    for (Index i = first; i < end; ++i)
+      for_union(pattern.row(i), others.row(i), i, [&](Index j) { *to++ = j; });
+  });
+  return result;
+}
+
+}  // namespace asterism::sparse

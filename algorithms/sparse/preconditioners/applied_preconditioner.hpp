@@ -1,0 +1,65 @@
+/// \file
+/// A preconditioner at work: z = M^-1 r by tasks, (M1) to (M3).
+#pragma once
+
+#include <vector>
+
+#include "../../../codelets/sparse/preconditioner.hpp"
+#include "../linear_system.hpp"
+
+namespace asterism::sparse {
+
+/// @tparam V the type of its numbers
+template <class T, class V>
+class AppliedPreconditioner {
+ public:
+  AppliedPreconditioner() = default;
+  /// @param system has to live as long. With several ranks: collective.
+  AppliedPreconditioner(const LinearSystem<T>& system, const PreparedPreconditioner<T>& prepared);
+
+  [[nodiscard]] PreconditionerKind kind() const { return kind_; }
+  /// Whether apply() makes a z; a diagonal is applied by those who have r in hand.
+  [[nodiscard]] bool has_z() const {
+    return kind_ == PreconditionerKind::polynomial || kind_ == PreconditionerKind::triangular;
+  }
+  /// D^-1 on a block; nullptr: there is none.
+  [[nodiscard]] const Tile<V>* inverse_diagonal(Index block) const;
+
+  /// Submits z = M^-1 r. @param r a block's own elements @return where z is: vectors with what blocks have entries in
+  void apply(const typename LinearSystem<T>::VectorOf& r);
+  [[nodiscard]] const Tile<T>& z(Index block) const { return tiles_[static_cast<std::size_t>(block)].z; }
+
+  /// All of it, for a task that applies it to a matrix that is a single block.
+  [[nodiscard]] PreconditionerShape shape() const;
+  [[nodiscard]] PreconditionerPorts<AsTiles, T, V> ports() const;
+
+ private:
+  struct BlockTiles {
+    Tile<T> z, next, s;
+    Tile<V> inverse_diagonal;
+    Tile<std::int32_t> stages;
+  };
+
+  void make_tiles(const PreparedPreconditioner<T>& prepared);
+  void make_factors(const PreparedPreconditioner<T>& prepared);
+  [[nodiscard]] std::vector<Exchange<T>> exchanges_by_stage(const Csr<T>& factor,
+                                                            const PreparedPreconditioner<T>& prepared) const;
+  [[nodiscard]] BlockPorts<AsTiles, V> left(Index block) const;
+  [[nodiscard]] const BlockShape& left_shape(Index block) const;
+  void apply_polynomial(const typename LinearSystem<T>::VectorOf& r);
+  void apply_triangular(const typename LinearSystem<T>::VectorOf& r);
+  void submit_stage(Half half, Index stage, Index block, const Tile<T>& r, const Exchange<T>* arriving,
+                    const Exchange<T>& departing);
+
+  const LinearSystem<T>* system_ = nullptr;
+  PreconditionerKind kind_ = PreconditionerKind::none;
+  bool sequential_ = false;
+  std::vector<PolynomialStep> polynomial_;
+  std::vector<Stages> stages_;  // of each block
+  BlockMatrix<V> left_, right_;
+  Exchange<T> exchange_z_[2];
+  std::vector<Exchange<T>> forward_, backward_;  // of each stage
+  std::vector<BlockTiles> tiles_;
+};
+
+}  // namespace asterism::sparse

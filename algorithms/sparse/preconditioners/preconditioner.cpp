@@ -1,0 +1,220 @@
+#include "preconditioner.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "../../../codelets/sparse/units.hpp"
+#include "../../../runtime/collectives.hpp"
+#include "../../../runtime/error.hpp"
+#include "../blocks/block_matrix.hpp"
+#include "../graph/numbering.hpp"
+#include "triangular_factors.hpp"
+
+namespace asterism::sparse {
+namespace {
+
+template <class To, class From>
+Csr<To> converted(const Csr<From>& matrix) {
+  return {matrix.first_row, matrix.total_rows, matrix.cols,
+          matrix.row_begin, matrix.columns,    {matrix.values.begin(), matrix.values.end()}};
+}
+
+/// The rows of all ranks, on every rank.
+template <class T>
+Csr<T> whole(const Runtime& runtime, const Csr<T>& mine) {
+  if (runtime.ranks() == 1) return mine;
+  Csr<T> all;
+  all.total_rows = mine.total_rows;
+  all.cols = mine.cols;
+  std::vector<Index> counts;
+  for (Index i = 0; i < mine.rows(); ++i) counts.push_back(mine.row_begin[i + 1] - mine.row_begin[i]);
+  for (const Index count : gather_lists(runtime, counts))
+    all.row_begin.push_back(all.row_begin.back() + count);
+  all.columns = gather_lists(runtime, mine.columns);
+  all.values = gather_lists(runtime, mine.values);
+  return all;
+}
+
+/// The diagonal of this rank's rows. @throw Error, on all ranks: it has an entry that is not positive
+template <class T>
+std::vector<double> positive_diagonal(const Runtime& runtime, const Csr<T>& mine,
+                                      const PreconditionerChoice& choice) {
+  std::vector<double> diagonal(static_cast<std::size_t>(mine.rows()));
+  agree(runtime, [&] {
+    for (Index i = 0; i < mine.rows(); ++i) {
+      const auto begin = mine.columns.begin() + mine.row_begin[i],
+                 end = mine.columns.begin() + mine.row_begin[i + 1];
+      const Index row = mine.first_row + i;
+      const auto at = std::lower_bound(begin, end, row);
+      const bool is_there = at != end && *at == row;
+      const double value = is_there ? static_cast<double>(mine.values[at - mine.columns.begin()]) : 0;
+      if (!(value > 0))
+        throw Error(fmt::format(
+            "row {} of the matrix (the first is 0) has {} on its diagonal: preconditioner {} divides by it, "
+            "and a positive definite matrix has positive numbers there; use --preconditioner none, with a "
+            "solver for matrices that are not definite",
+            row, is_there ? fmt::format("{}", value) : "no entry", to_string(choice)));
+      diagonal[i] = value;
+    }
+  });
+  return diagonal;
+}
+
+std::vector<double> inverted(std::vector<double> values) {
+  for (double& value : values) value = 1 / value;
+  return values;
+}
+
+template <class Value>
+Value largest(const Runtime& runtime, Value mine) {
+  return std::ranges::max(gather(runtime, mine));
+}
+
+/// The largest eigenvalue that D^-1 A may have (Gershgorin).
+template <class T>
+double bound_of_spectrum(const Csr<T>& mine, const std::vector<double>& diagonal) {
+  double bound = 0;
+  for (Index i = 0; i < mine.rows(); ++i) {
+    double sum = 0;
+    for (Index k = mine.row_begin[i]; k < mine.row_begin[i + 1]; ++k)
+      sum += std::abs(static_cast<double>(mine.values[k]));
+    bound = std::max(bound, sum / diagonal[i]);
+  }
+  return bound;
+}
+
+/// Chebyshev's iteration for eigenvalues from `least` to `most`, [Barrett et al. 1994] 2.3.5.
+std::vector<PolynomialStep> chebyshev_steps(int degree, double least, double most) {
+  const double middle = (most + least) / 2, half = (most - least) / 2, sigma = middle / half;
+  std::vector<PolynomialStep> steps{{0, 1 / middle}};
+  double rho = 1 / sigma;
+  for (int k = 1; k <= degree; ++k) {
+    const double next = 1 / (2 * sigma - rho);
+    steps.push_back({next * rho, 2 * next / half});
+    rho = next;
+  }
+  return steps;
+}
+
+/// Of what the polynomial of a degree makes equal: below, eigenvalues are told apart by conjugate gradients.
+constexpr double part_of_spectrum(int degree) {
+  const double steps = degree + 1;
+  return 4 * steps * steps;
+}
+
+template <class T>
+void prepare_polynomial(const Runtime& runtime, const Csr<T>& mine, PreparedPreconditioner<T>& prepared) {
+  const PreconditionerChoice& choice = prepared.facts.choice;
+  const std::vector<double> diagonal = positive_diagonal(runtime, mine, choice);
+  prepared.kind = PreconditionerKind::polynomial;
+  prepared.matrix = mine;
+  const std::vector<PolynomialStep> neumann(static_cast<std::size_t>(choice.degree) + 1);
+  if (choice.method == PreconditionerMethod::polynomial) {
+    const double most = largest(runtime, diagonal.empty() ? 0 : std::ranges::max(diagonal));
+    prepared.steps = neumann;
+    for (PolynomialStep& step : prepared.steps) step.delta = 1 / most;
+    return;
+  }
+  prepared.inverse_diagonal = inverted(diagonal);
+  if (choice.method == PreconditionerMethod::polynomial_diagonal) {
+    prepared.steps = neumann;
+  } else {
+    const double most = largest(runtime, bound_of_spectrum(mine, diagonal));
+    prepared.steps = chebyshev_steps(choice.degree, most / part_of_spectrum(choice.degree), most);
+  }
+}
+
+/// Whether blocks had better follow each other: many stages, of which each takes a task, on cores alone.
+bool is_sequential(const Partition& blocks, Index stages, PreconditionerMethod method) {
+  constexpr Index few_stages = 32;
+  return (method == PreconditionerMethod::ic0 || method == PreconditionerMethod::ilu0) &&
+         stages > few_stages &&
+         std::ranges::none_of(blocks.parts(), [](const Part& part) { return part.where == Where::cuda; });
+}
+
+template <class T>
+void prepare_triangular(const Runtime& runtime, const Partition& blocks, const Csr<T>& mine,
+                        DiagonalShift shift, PreparedPreconditioner<T>& prepared) {
+  PreconditionerFacts& facts = prepared.facts;
+  positive_diagonal(runtime, mine, facts.choice);
+  const Csr<double> all = converted<double>(whole(runtime, mine));
+  TriangularFactors factors = triangular_factors(all, facts.choice, shift);
+  prepared.kind = PreconditionerKind::triangular;
+  facts.stages = factors.stages.count;
+  facts.shift = factors.shift;
+  facts.breakdown = factors.breakdown;
+  if (facts.choice.method == PreconditionerMethod::mc_ilu ||
+      facts.choice.method == PreconditionerMethod::mc_ssor) {
+    facts.rows_of_colours.assign(static_cast<std::size_t>(facts.stages), 0);
+    for (const int stage : factors.stages.of_rows) ++facts.rows_of_colours[stage];
+  }
+  if (facts.breakdown) return;
+  facts.entries = factors.lower.entries() + factors.upper.entries() + all.total_rows;
+  prepared.sequential = is_sequential(blocks, facts.stages, facts.choice.method);
+  if (prepared.sequential) factors.stages = {1, std::vector<int>(factors.stages.of_rows.size(), 0)};
+
+  const Partition::Range range = blocks.elements_of(runtime.rank());
+  const Part rows{.first = range.first, .size = range.count()};
+  const auto rows_of_mine = [&](const Csr<double>& matrix) { return converted<T>(rows_of(matrix, rows)); };
+  prepared.inverse_diagonal.resize(static_cast<std::size_t>(range.count()));
+  if (prepared.sequential) {
+    prepared.matrix = mine;
+    prepared.lower = rows_of_mine(factors.lower);
+    prepared.upper = rows_of_mine(factors.upper);
+  } else {
+    Numbering numbering = number_by_colour(factors.stages, grain_rows(all.total_rows));
+    prepared.matrix = rows_of_mine(permuted(all, numbering));
+    prepared.lower = rows_of_mine(permuted(factors.lower, numbering));
+    prepared.upper = rows_of_mine(permuted(factors.upper, numbering));
+    prepared.new_of_old = std::move(numbering.new_of_old);
+    prepared.old_of_new = std::move(numbering.old_of_new);
+  }
+  const auto old = [&](Index row) { return prepared.sequential ? row : prepared.old_of_new[row]; };
+  for (Index i = 0; i < range.count(); ++i)
+    prepared.inverse_diagonal[i] = 1 / factors.diagonal[old(range.first + i)];
+  for (Index i = 0; i < all.total_rows; ++i) prepared.stage_of_row.push_back(factors.stages.of_rows[old(i)]);
+}
+
+/// By what was measured: a diagonal costs next to nothing, and where all of its entries are equal it does nothing.
+PreconditionerChoice choose(const PreconditionerChoice& choice) {
+  if (choice.method != PreconditionerMethod::automatic) return choice;
+  return {.method = PreconditionerMethod::diagonal};
+}
+
+}  // namespace
+
+template <class T>
+PreparedPreconditioner<T> prepare(const Runtime& runtime, const Partition& blocks, const Csr<T>& mine,
+                                  const PreconditionerChoice& choice, DiagonalShift shift) {
+  using enum PreconditionerMethod;
+  PreparedPreconditioner<T> prepared;
+  prepared.facts.choice = choose(choice);
+  switch (prepared.facts.choice.method) {
+    case automatic:
+    case none:
+      prepared.matrix = mine;
+      break;
+    case diagonal:
+      prepared.kind = PreconditionerKind::diagonal;
+      prepared.inverse_diagonal = inverted(positive_diagonal(runtime, mine, prepared.facts.choice));
+      prepared.matrix = mine;
+      break;
+    case polynomial:
+    case polynomial_diagonal:
+    case chebyshev:
+      prepare_polynomial(runtime, mine, prepared);
+      break;
+    default:
+      prepare_triangular(runtime, blocks, mine, shift, prepared);
+  }
+  return prepared;
+}
+
+template PreparedPreconditioner<float> prepare(const Runtime&, const Partition&, const Csr<float>&,
+                                               const PreconditionerChoice&, DiagonalShift);
+template PreparedPreconditioner<double> prepare(const Runtime&, const Partition&, const Csr<double>&,
+                                                const PreconditionerChoice&, DiagonalShift);
+
+}  // namespace asterism::sparse

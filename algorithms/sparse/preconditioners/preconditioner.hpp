@@ -1,0 +1,83 @@
+/// \file
+/// Which preconditioner an iteration gets, by name, and what it consists of: the parts of (M1) to (M3), for the rows of a rank.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../../../codelets/sparse/preconditioner.hpp"
+#include "../../../runtime/runtime.hpp"
+#include "../../common/partition.hpp"
+#include "../csr.hpp"
+#include "factorise.hpp"
+
+namespace asterism::sparse {
+
+enum class PreconditionerMethod {
+  none,
+  diagonal,
+  polynomial,  ///< Neumann series with a scaled identity, [Czapinski 2014] (6.6): omega = 1 / the largest diagonal entry
+  polynomial_diagonal,  ///< with the diagonal, (6.9)
+  chebyshev,
+  ic0,      ///< incomplete Cholesky on A's pattern, in A's order
+  ilu0,     ///< incomplete LU likewise
+  mc_ssor,  ///< SSOR in an order of colours; omega = 1: symmetric Gauss-Seidel
+  mc_ilu,   ///< ILU(p, q): coloured for |A|^q, with fill of level p
+  automatic,
+};
+
+/// A preconditioner and its numbers.
+struct PreconditionerChoice {
+  PreconditionerMethod method = PreconditionerMethod::automatic;
+  int degree = 1;    ///< of a polynomial
+  double omega = 1;  ///< of SSOR
+  int p = 0, q = 1;  ///< of ILU(p, q)
+};
+
+/// Reads a name: none diagonal polynomial:K polynomial-diagonal:K chebyshev:K ic0 ilu0 mc-sgs mc-ssor:OMEGA mc-ilu0
+/// mc-ilu:P,Q (Q may be left out: P + 1) auto. @throw Error: none of these; K < 0, OMEGA outside (0, 2), P < 0, Q < 1
+PreconditionerChoice parse_preconditioner(std::string_view name);
+/// The name that is read as this choice.
+std::string to_string(const PreconditionerChoice& choice);
+/// All names with what they mean, a line for each.
+std::string list_of_preconditioners();
+
+/// Whether a factorisation that breaks down is tried again with a larger diagonal.
+enum class DiagonalShift { none, automatic };
+
+/// What can be said of a preconditioner.
+struct PreconditionerFacts {
+  PreconditionerChoice choice;  ///< what `automatic` became
+  Index stages = 0;             ///< colours, or levels of a factorisation in A's order
+  std::vector<Index> rows_of_colours = {};
+  Index entries = 0;                        ///< of the factors, with their diagonal
+  double shift = 0;                         ///< of the diagonal, relative
+  std::optional<Breakdown> breakdown = {};  ///< without which there is a factorisation
+};
+
+/// A preconditioner in main memory. Its rows and columns, and those of the matrix that it is for, may have new numbers.
+template <class T>
+struct PreparedPreconditioner {
+  PreconditionerKind kind = PreconditionerKind::none;
+  std::vector<Index> new_of_old,
+      old_of_new;                        ///< rows; empty where they keep their numbers. Only within grains.
+  Csr<T> matrix;                         ///< this rank's rows in the new order
+  Csr<T> lower, upper;                   ///< (M3) likewise
+  std::vector<double> inverse_diagonal;  ///< of this rank's rows; empty for a scaled identity and `none`
+  std::vector<PolynomialStep> steps;     ///< (M2)
+  std::vector<int> stage_of_row;  ///< of all rows in the new order; stages are worked on one after the other
+  /// (M3): whether the rows have their natural order, and blocks follow each other, each as a whole.
+  bool sequential = false;
+  PreconditionerFacts facts;
+};
+
+/// @param mine this rank's rows of the matrix @param blocks whole grains
+/// With several ranks: collective; of what is triangular every rank has the whole matrix for a while.
+/// @throw Error: a diagonal entry that is missing, zero, or, for what needs a positive one, negative
+template <class T>
+PreparedPreconditioner<T> prepare(const Runtime& runtime, const Partition& blocks, const Csr<T>& mine,
+                                  const PreconditionerChoice& choice, DiagonalShift shift);
+
+}  // namespace asterism::sparse
