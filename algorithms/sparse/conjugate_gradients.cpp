@@ -138,7 +138,8 @@ ConjugateGradients<T, V>::ConjugateGradients(Runtime& runtime, const Csr<T>& min
   facts_.seconds["arrange"] = watch.lap();
 }
 
-/// With zeros in them: tasks that a state lets do nothing leave what they would write as it is, and so it has to be there.
+/// With zeros in them: tasks that a state lets do nothing leave what they would write as it is, and so it has to be
+/// there.
 template <class T, class V>
 void ConjugateGradients<T, V>::make_tiles() {
   const bool has_m = preconditioner_.kind() != PreconditionerKind::none;
@@ -407,7 +408,8 @@ double ConjugateGradients<T, V>::largest_of(const T* b, const T* x) const {
   return std::ranges::max(gather(*runtime_, largest));
 }
 
-/// Whether the iteration has to begin anew from its last x, as its own residual says that it is done and the true one does not.
+/// Whether the iteration has to begin anew from its last x, as its own residual says that it is done and the true one
+/// does not.
 template <class T, class V>
 bool ConjugateGradients<T, V>::has_drifted(const CgState& last, LinearReport& report) const {
   if (settings_.tolerance == 0 || report.reason != Reason::solved) return false;

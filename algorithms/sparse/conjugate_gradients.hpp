@@ -14,15 +14,16 @@
 
 namespace asterism::sparse {
 
-/// Sets up once, solves any number of right-hand sides. A matrix that is a single block is iterated on by one task for many
-/// iterations; one of several blocks by three tasks for each block and iteration, and those of the preconditioner.
+/// Sets up once, solves any number of right-hand sides. A matrix that is a single block is iterated on by one task
+/// for many iterations; one of several blocks by three tasks for each block and iteration, and those of the
+/// preconditioner.
 /// @tparam V the type of the preconditioner's numbers: T, or float in an iteration in double
 template <class T, class V = T>
 class ConjugateGradients {
  public:
   /// @param mine this rank's rows: whole grains (rows_of_rank), in the order of ranks; taken to be symmetric
-  /// With several ranks: collective. @throw Error: a matrix that is not square, entries outside of it, ranks whose rows do
-  /// not follow each other; settings that make no sense; as prepare()
+  /// With several ranks: collective. @throw Error: a matrix that is not square, entries outside of it, ranks whose
+  /// rows do not follow each other; settings that make no sense; as prepare()
   ConjugateGradients(Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings);
   ConjugateGradients(const ConjugateGradients&) = delete;  // its parts know where it is
   ConjugateGradients& operator=(const ConjugateGradients&) = delete;
@@ -34,8 +35,8 @@ class ConjugateGradients {
   /// @param b, x this rank's rows; x is the first guess, then the result
   /// @return reason: solved, iteration_limit, stagnation, divergence, not_finite; indefinite: the matrix, or the
   /// preconditioner, is not positive definite; zero_pivot: there is no preconditioner, as its factorisation broke down
-  /// (facts().preconditioner.breakdown), and x is as it was; inaccurate: the true residual misses the tolerance after all.
-  /// With several ranks: collective. @throw Error: b or x is not finite; as iterate()
+  /// (facts().preconditioner.breakdown), and x is as it was; inaccurate: the true residual misses the tolerance after
+  /// all. With several ranks: collective. @throw Error: b or x is not finite; as iterate()
   LinearReport solve(const T* b, T* x);
 
  private:

@@ -1,6 +1,6 @@
 /// \file
-/// What blocks send each other of their vectors: of each pair of blocks, the elements of the one that the other has entries
-/// in, packed in a tile of their own, which alone crosses links and networks.
+/// What blocks send each other of their vectors: of each pair of blocks, the elements of the one that the other has
+/// entries in, packed in a tile of their own, which alone crosses links and networks.
 #pragma once
 
 #include <cstdint>

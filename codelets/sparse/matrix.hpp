@@ -1,12 +1,13 @@
 /// \file
-/// Sparse matrices as tasks see them: a block of consecutive rows in one of four formats, and their product with a vector:
+/// Sparse matrices as tasks see them: a block of consecutive rows in one of four formats, and their product with a
+/// vector:
 ///
 ///     (A1)  y_i = sum_j a_ij x_j, j ascending
 ///
 /// A block multiplies a vector of its own: in ascending order of their numbers in the whole matrix, the elements whose
-/// columns the block has entries in, among them, next to each other, those of its own rows. Columns are numbered in that
-/// vector. What order rows are in does not matter here; with the order of addition fixed by (A1) a row's product has the
-/// same bits in every division into blocks.
+/// columns the block has entries in, among them, next to each other, those of its own rows. Columns are numbered in
+/// that vector. What order rows are in does not matter here; with the order of addition fixed by (A1) a row's product
+/// has the same bits in every division into blocks.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +30,8 @@ inline constexpr Index slice_rows = 32;
 /// Most diagonals of Format::diagonals.
 inline constexpr int most_diagonals = 32;
 
-/// A constant stencil on a grid of nx x ny x nz nodes, x fastest, numbered line by line: in two dimensions nz = 1, in one
-/// also ny = 1. Neighbours outside of the grid are left out.
+/// A constant stencil on a grid of nx x ny x nz nodes, x fastest, numbered line by line: in two dimensions nz = 1, in
+/// one also ny = 1. Neighbours outside of the grid are left out.
 struct Stencil {
   double coefficients[7];  ///< of the nodes at z - 1, y - 1, x - 1, the node itself, x + 1, y + 1, z + 1
   std::int64_t nx = 0, ny = 0, nz = 0;
@@ -56,8 +57,8 @@ struct BlockShape {
 /// | `diagonals`  | diagonal by diagonal, a value for each row | none | column - (own + row) of each diagonal, ascending | none |
 /// | `stencil`    | none              | none             | none          | none                     |
 ///
-/// Values of slices lie entry by entry: the k-th entries of all 32 rows, then the next ones. Padding has the value 0 and
-/// the column own + row. Diagonals have the value 0 where they leave the vector.
+/// Values of slices lie entry by entry: the k-th entries of all 32 rows, then the next ones. Padding has the value 0
+/// and the column own + row. Diagonals have the value 0 where they leave the vector.
 template <template <class> class As, class T>
 struct BlockPorts {
   As<Optional<In<T>>> values;

@@ -3,17 +3,17 @@
 ///
 ///     (M1)  diagonal: z = D^-1 r. For short D^-1 is called d: `inverse_diagonal`.
 ///     (M2)  polynomial: z = 0; K + 1 times: s = gamma s + delta d (r - A z), z += s.
-///           With gamma = 0, delta = 1 the Neumann series of degree K ([Czapinski 2014] (6.9), by Horner's rule); with the
-///           coefficients of Chebyshev's polynomials their iteration ([Barrett et al. 1994] 2.3.5); the scaled identity
-///           ((6.6)) has no D: delta = omega.
+///           With gamma = 0, delta = 1 the Neumann series of degree K ([Czapinski 2014] (6.9), by Horner's rule);
+///           with the coefficients of Chebyshev's polynomials their iteration ([Barrett et al. 1994] 2.3.5); the
+///           scaled identity ((6.6)) has no D: delta = omega.
 ///     (M3)  triangular: M = (I + L) D (I + U), L strictly lower, U strictly upper.
 ///           y = r - L y, z = d y - U z.
 ///
-/// In the form (M3) are all of them: ILU, A ~ L' U' with L' = I + L, U' = D (I + U); incomplete Cholesky, A ~ C C^T with
-/// C = (I + L) sqrt(D); symmetric Gauss-Seidel, L = L_A D_A^-1, D = D_A, U = D_A^-1 R_A, and SSOR with omega L, D / (omega
-/// (2 - omega)), omega U ([Weiss 2011]). Rows are in stages: none has entries in its own, those of L are in earlier ones and
-/// those of U in later ones. All rows of a stage are worked on at once: colours of multi-colouring, or levels of a
-/// factorisation in the natural order.
+/// In the form (M3) are all of them: ILU, A ~ L' U' with L' = I + L, U' = D (I + U); incomplete Cholesky, A ~ C C^T
+/// with C = (I + L) sqrt(D); symmetric Gauss-Seidel, L = L_A D_A^-1, D = D_A, U = D_A^-1 R_A, and SSOR with omega L,
+/// D / (omega (2 - omega)), omega U ([Weiss 2011]). Rows are in stages: none has entries in its own, those of L are
+/// in earlier ones and those of U in later ones. All rows of a stage are worked on at once: colours of
+/// multi-colouring, or levels of a factorisation in the natural order.
 #pragma once
 
 #include <array>
@@ -32,8 +32,8 @@ struct PolynomialStep {
   double gamma = 0, delta = 1;
 };
 
-/// The rows of every stage of a block: stage s of group g has rows [begins[g (stages + 1) + s], begins[g (stages + 1) + s + 1]).
-/// The groups lie one after the other; within one its stages do.
+/// The rows of every stage of a block: stage s of group g has rows [begins[g (stages + 1) + s], begins[g (stages + 1)
+/// + s + 1]). The groups lie one after the other; within one its stages do.
 struct Stages {
   Index stages = 0, groups = 0;
   std::vector<std::int32_t> begins;  ///< also in a tile
@@ -50,8 +50,9 @@ struct PreconditionerShape {
 };
 
 /// The tiles of a preconditioner; V: the type of its numbers, which may be shorter than that of the vectors.
-/// @param z, next: vectors with their foreign elements (BlockShape::cols): z is the result; `next` is where a polynomial's
-/// next z comes, which takes turns with z: the result is in `next` after an even number of steps (K odd).
+/// @param z, next: vectors with their foreign elements (BlockShape::cols): z is the result; `next` is where a
+/// polynomial's next z comes, which takes turns with z: the result is in `next` after an even number of steps (K
+/// odd).
 /// @param s of a polynomial with gamma
 template <template <class> class As, class T, class V>
 struct PreconditionerPorts {

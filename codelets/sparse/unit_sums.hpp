@@ -43,7 +43,8 @@ double dot(const T* a, const T* b, Index first, Index end) {
   });
 }
 
-/// What the units of all blocks add up to: by halves, as GPUs do it, so that all blocks decide alike whatever they run on.
+/// What the units of all blocks add up to: by halves, as GPUs do it, so that all blocks decide alike whatever they
+/// run on.
 inline double total(const Many<In<double>>& blocks) {
   std::array<double, static_cast<std::size_t>(most_units)> all{};
   double* next = all.data();

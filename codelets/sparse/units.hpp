@@ -1,9 +1,9 @@
 /// \file
-/// How dot products are added up: in units, consecutive rows whose number follows from n alone. A block has whole units. A
-/// product's sum over a unit is formed in one way, and the sums of all units are added in one way, so that it has the same
-/// bits in every division into blocks; on GPUs other ones than on cores.
-/// The units' sums are added by halves on both, padded with zeros: a_u += a_(u + 512), then a_u += a_(u + 256), ...: then all
-/// blocks decide alike, whatever they run on.
+/// How dot products are added up: in units, consecutive rows whose number follows from n alone. A block has whole
+/// units. A product's sum over a unit is formed in one way, and the sums of all units are added in one way, so that
+/// it has the same bits in every division into blocks; on GPUs other ones than on cores. The units' sums are added by
+/// halves on both, padded with zeros: a_u += a_(u + 512), then a_u += a_(u + 256), ...: then all blocks decide alike,
+/// whatever they run on.
 #pragma once
 
 #include "../../runtime/codelet.hpp"
@@ -16,8 +16,8 @@ inline constexpr Index most_units = 1024;
 /// At most so many blocks: what a GPU's kernel is told of all of them travels with its launch.
 inline constexpr Index most_blocks = 256;
 
-/// Matrices with fewer entries are not divided among GPUs: a kernel's work would not be worth a task of its own. Only they
-/// get kernels that add up in an order of their own, which no number of GPUs then changes.
+/// Matrices with fewer entries are not divided among GPUs: a kernel's work would not be worth a task of its own. Only
+/// they get kernels that add up in an order of their own, which no number of GPUs then changes.
 inline constexpr Index least_divided_entries = 40'000'000;
 
 /// Rows of a unit, of n in all; the last unit may be shorter.
@@ -27,7 +27,8 @@ constexpr Index unit_rows(Index n) {
   return whole < least ? least : whole;
 }
 
-/// Blocks begin at multiples of so many rows of n: 64 grains, each of whole units, within which rows may get other places.
+/// Blocks begin at multiples of so many rows of n: 64 grains, each of whole units, within which rows may get other
+/// places.
 constexpr Index grain_rows(Index n) {
   const Index unit = unit_rows(n), even = (n + 63) / 64;
   return (even + unit - 1) / unit * unit;

@@ -12,8 +12,8 @@
 namespace asterism::sparse {
 namespace {
 
-/// Entries below which a block is not worth a task of its own: on a core some 50 microseconds of work, on a GPU half of what
-/// is divided at all.
+/// Entries below which a block is not worth a task of its own: on a core some 50 microseconds of work, on a GPU half
+/// of what is divided at all.
 constexpr Index least_entries_of_core = 100'000, least_entries_of_gpu = least_divided_entries / 2;
 
 /// Most entries of a block: 32-bit numbers count them, with some padding.

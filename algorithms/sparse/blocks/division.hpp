@@ -17,13 +17,14 @@ enum class Workers {
   all,
 };
 
-/// The rows [first, end) of a rank that has as many rows as the others, as whole grains: for those that make or read them.
+/// The rows [first, end) of a rank that has as many rows as the others, as whole grains: for those that make or read
+/// them.
 /// @param rank of `ranks`
 std::pair<Index, Index> rows_of_rank(Index n, int rank, int ranks);
 
-/// Cuts every rank's rows in blocks, one for each of its workers, in whole grains and with entries by the workers' speeds;
-/// fewer blocks where they would have so little to do that a task costs more. With several ranks: collective; the same on
-/// every rank.
+/// Cuts every rank's rows in blocks, one for each of its workers, in whole grains and with entries by the workers'
+/// speeds; fewer blocks where they would have so little to do that a task costs more. With several ranks: collective;
+/// the same on every rank.
 /// @param first, entries the first row of this rank, and the entries of each of its rows
 /// @param n all rows @param blocks of each rank, as far as it has grains; 0: chosen
 /// @throw Error: ranks whose rows do not follow each other in whole grains (grain_rows(n)) up to n

@@ -22,17 +22,17 @@ struct DiagonalStructure {
 };
 
 /// Finds out what the rows of all ranks have in common. With several ranks: collective; the same on every rank.
-/// A stencil has the offsets -nx ny, -nx, -1, 0, 1, nx, nx ny, or those in one or two dimensions, each with one value wherever
-/// it lies in the grid, and no entry elsewhere.
+/// A stencil has the offsets -nx ny, -nx, -1, 0, 1, nx, nx ny, or those in one or two dimensions, each with one value
+/// wherever it lies in the grid, and no entry elsewhere.
 template <class T>
 DiagonalStructure diagonal_structure(const Runtime& runtime, const Csr<T>& mine);
 
 /// Whether whole diagonals take fewer bytes than entries with their columns. @param n rows
 bool fills_diagonals(const DiagonalStructure& structure, Index n);
 
-/// The format that takes the fewest bytes: a stencil; diagonals, where at most a fifth of them is padding; on GPUs sliced
-/// ELL, unless its padding takes more than a third; else compressed rows. The same for all blocks of a kind of worker, as
-/// GPUs add up rows in an order that the format decides. @param n rows
+/// The format that takes the fewest bytes: a stencil; diagonals, where at most a fifth of them is padding; on GPUs
+/// sliced ELL, unless its padding takes more than a third; else compressed rows. The same for all blocks of a kind of
+/// worker, as GPUs add up rows in an order that the format decides. @param n rows
 Format choose_format(const DiagonalStructure& structure, Index n, bool on_gpu);
 
 /// A block's arrays, as BlockPorts has them; those that its format does not have are empty.

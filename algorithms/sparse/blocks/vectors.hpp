@@ -1,6 +1,6 @@
 /// \file
-/// The vectors that blocks multiply: the block's own elements and those of other rows that it has entries in, in ascending
-/// order of their numbers; and how these come from the blocks that own them.
+/// The vectors that blocks multiply: the block's own elements and those of other rows that it has entries in, in
+/// ascending order of their numbers; and how these come from the blocks that own them.
 #pragma once
 
 #include <cstdint>
@@ -45,8 +45,8 @@ template <class T>
 class Exchange {
  public:
   Exchange() = default;
-  /// @param wanted for every block of this rank, in their order, the elements of others that it needs: in ascending order,
-  /// and part of the layout's. With several ranks: collective.
+  /// @param wanted for every block of this rank, in their order, the elements of others that it needs: in ascending
+  /// order, and part of the layout's. With several ranks: collective.
   Exchange(Runtime& runtime, const VectorLayout& layout, const std::vector<std::vector<Index>>& wanted);
 
   /// What a task that makes a block's own elements, or uses those of others, is given.

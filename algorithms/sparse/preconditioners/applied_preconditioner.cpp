@@ -62,7 +62,8 @@ void AppliedPreconditioner<T, V>::make_factors(const PreparedPreconditioner<T>& 
   backward_ = exchanges_by_stage(prepared.upper, prepared);
 }
 
-/// For each stage of a factor its own, as blocks go on with the next one only when they have what others found in this one.
+/// For each stage of a factor its own, as blocks go on with the next one only when they have what others found in
+/// this one.
 template <class T, class V>
 std::vector<Exchange<T>> AppliedPreconditioner<T, V>::exchanges_by_stage(
     const Csr<T>& factor, const PreparedPreconditioner<T>& prepared) const {
@@ -135,8 +136,8 @@ void AppliedPreconditioner<T, V>::apply(const typename LinearSystem<T>::VectorOf
   if (kind_ == PreconditionerKind::triangular) apply_triangular(r);
 }
 
-/// (M2); z and next change their roles with every step, and so do the tiles between blocks: a block is sent what is new while
-/// another still has to read what was.
+/// (M2); z and next change their roles with every step, and so do the tiles between blocks: a block is sent what is
+/// new while another still has to read what was.
 template <class T, class V>
 void AppliedPreconditioner<T, V>::apply_polynomial(const typename LinearSystem<T>::VectorOf& r) {
   for (std::size_t step = 0; step < polynomial_.size(); ++step) {

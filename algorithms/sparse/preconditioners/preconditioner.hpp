@@ -1,5 +1,6 @@
 /// \file
-/// Which preconditioner an iteration gets, by name, and what it consists of: the parts of (M1) to (M3), for the rows of a rank.
+/// Which preconditioner an iteration gets, by name, and what it consists of: the parts of (M1) to (M3), for the rows
+/// of a rank.
 #pragma once
 
 #include <optional>

@@ -56,8 +56,8 @@ std::vector<double> diagonal_of(const Csr<double>& matrix) {
   return diagonal;
 }
 
-/// [Weiss 2011]: L = omega L_A D_A^-1, U = omega D_A^-1 R_A, D = D_A / (omega (2 - omega)), where L_A has the entries whose
-/// columns are of earlier colours and R_A the others.
+/// [Weiss 2011]: L = omega L_A D_A^-1, U = omega D_A^-1 R_A, D = D_A / (omega (2 - omega)), where L_A has the entries
+/// whose columns are of earlier colours and R_A the others.
 void symmetric_relaxation(const Csr<double>& matrix, double omega, TriangularFactors& factors) {
   const std::vector<double> d = diagonal_of(matrix);
   const std::vector<int>& colour = factors.stages.of_rows;

@@ -1,6 +1,6 @@
 /// \file
-/// What M = (I + L) D (I + U) is (M3) for incomplete factorisations and symmetric relaxations, and in which order its rows are
-/// worked on.
+/// What M = (I + L) D (I + U) is (M3) for incomplete factorisations and symmetric relaxations, and in which order its
+/// rows are worked on.
 #pragma once
 
 #include "../graph/colouring.hpp"

@@ -5,8 +5,9 @@
 ///     (C2)  alpha = (r, z) / (p, q),  x += alpha p,  r -= alpha q,  (r, r)
 ///     (C3)  z = M^-1 r,  (r, z);  beta = (r, z) / (r, z) before,  p = z + beta p
 ///
-/// Nobody waits for a scalar: every block forms those that it needs from the sums over units (units.hpp) of all blocks, and
-/// keeps them in a tile of its own. An iteration that has ended, for whatever reason, changes nothing any more.
+/// Nobody waits for a scalar: every block forms those that it needs from the sums over units (units.hpp) of all
+/// blocks, and keeps them in a tile of its own. An iteration that has ended, for whatever reason, changes nothing any
+/// more.
 #pragma once
 
 #include <cmath>
