@@ -244,7 +244,7 @@ void ConjugateGradients<T, V>::iterate_one_block(Index iterations) {
   iteration_ += iterations;
 }
 
-/// (C1)
+/// (G1)
 template <class T, class V>
 void ConjugateGradients<T, V>::multiply() {
   for (Index k = 0; k < count(); ++k) {
@@ -260,7 +260,7 @@ void ConjugateGradients<T, V>::multiply() {
   }
 }
 
-/// (C2)
+/// (G2)
 template <class T, class V>
 void ConjugateGradients<T, V>::descend() {
   const bool diagonal = preconditioner_.kind() == PreconditionerKind::diagonal;
@@ -280,7 +280,7 @@ void ConjugateGradients<T, V>::descend() {
   }
 }
 
-/// (C3)
+/// (G3)
 template <class T, class V>
 void ConjugateGradients<T, V>::turn(Index iteration) {
   const bool diagonal = preconditioner_.kind() == PreconditionerKind::diagonal;
@@ -313,7 +313,7 @@ void ConjugateGradients<T, V>::precondition() {
                      {.a = tiles_[k].r, .b = preconditioner_.z(k), .sums = tiles_[k].rz}, blocks_.hints(k));
 }
 
-/// (M1), with (r, z); z itself is left where nobody looks for it.
+/// (Q1), with (r, z); z itself is left where nobody looks for it.
 template <class T, class V>
 void ConjugateGradients<T, V>::scale_by_diagonal() {
   for (Index k = 0; k < count(); ++k) {

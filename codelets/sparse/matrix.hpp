@@ -2,11 +2,11 @@
 /// Sparse matrices as tasks see them: a block of consecutive rows in one of four formats, and their product with a
 /// vector:
 ///
-///     (A1)  y_i = sum_j a_ij x_j, j ascending
+///     (B1)  y_i = sum_j a_ij x_j, j ascending
 ///
 /// A block multiplies a vector of its own: in ascending order of their numbers in the whole matrix, the elements whose
 /// columns the block has entries in, among them, next to each other, those of its own rows. Columns are numbered in
-/// that vector. What order rows are in does not matter here; with the order of addition fixed by (A1) a row's product
+/// that vector. What order rows are in does not matter here; with the order of addition fixed by (B1) a row's product
 /// has the same bits in every division into blocks.
 #pragma once
 
@@ -74,7 +74,7 @@ struct CsrRows {
   const std::int32_t* columns;
   const V* values;
 
-  /// (A1) for row i. @param x the whole vector
+  /// (B1) for row i. @param x the whole vector
   template <class T>
   ASTERISM_HOST_DEVICE T product(Index i, const T* x) const {
     T sum = 0;

@@ -1,15 +1,15 @@
 /// \file
 /// Preconditioners: z = M^-1 r for an M that is like A and easily inverted. All kinds are one of four:
 ///
-///     (M1)  diagonal: z = D^-1 r. For short D^-1 is called d: `inverse_diagonal`.
-///     (M2)  polynomial: z = 0; K + 1 times: s = gamma s + delta d (r - A z), z += s.
+///     (Q1)  diagonal: z = D^-1 r. For short D^-1 is called d: `inverse_diagonal`.
+///     (Q2)  polynomial: z = 0; K + 1 times: s = gamma s + delta d (r - A z), z += s.
 ///           With gamma = 0, delta = 1 the Neumann series of degree K ([Czapinski 2014] (6.9), by Horner's rule);
 ///           with the coefficients of Chebyshev's polynomials their iteration ([Barrett et al. 1994] 2.3.5); the
 ///           scaled identity ((6.6)) has no D: delta = omega.
-///     (M3)  triangular: M = (I + L) D (I + U), L strictly lower, U strictly upper.
+///     (Q3)  triangular: M = (I + L) D (I + U), L strictly lower, U strictly upper.
 ///           y = r - L y, z = d y - U z.
 ///
-/// In the form (M3) are all of them: ILU, A ~ L' U' with L' = I + L, U' = D (I + U); incomplete Cholesky, A ~ C C^T
+/// In the form (Q3) are all of them: ILU, A ~ L' U' with L' = I + L, U' = D (I + U); incomplete Cholesky, A ~ C C^T
 /// with C = (I + L) sqrt(D); symmetric Gauss-Seidel, L = L_A D_A^-1, D = D_A, U = D_A^-1 R_A, and SSOR with omega L,
 /// D / (omega (2 - omega)), omega U ([Weiss 2011]). Rows are in stages: none has entries in its own, those of L are
 /// in earlier ones and those of U in later ones. All rows of a stage are worked on at once: colours of
@@ -27,7 +27,7 @@ namespace asterism::sparse {
 
 enum class PreconditionerKind { none, diagonal, polynomial, triangular };
 
-/// gamma and delta of a step of (M2).
+/// gamma and delta of a step of (Q2).
 struct PolynomialStep {
   double gamma = 0, delta = 1;
 };
@@ -65,7 +65,7 @@ struct PreconditionerPorts {
   As<Optional<InOut<T>>> s;
 };
 
-/// A step of (M2) on a block.
+/// A step of (Q2) on a block.
 struct PolynomialArgs {
   BlockShape shape;
   Index unit = 0;
@@ -86,7 +86,7 @@ struct PolynomialPorts {
   Departures<As, T> departures;
 };
 
-/// A stage, or several of them, of a half of (M3) on a block.
+/// A stage, or several of them, of a half of (Q3) on a block.
 enum class Half {
   forward,   ///< z = r - L z
   backward,  ///< z = d z - U z

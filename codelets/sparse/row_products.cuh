@@ -1,5 +1,5 @@
 /// \file
-/// Products of rows on a GPU: (A1).
+/// Products of rows on a GPU: (B1).
 ///
 /// What kernels multiply is given by an object, `x[j]`, as it need not be stored. All loads of a batch are under way
 /// before the first is waited for.

@@ -1,5 +1,5 @@
 /// \file
-/// Products of consecutive rows on a CPU: (A1), in loops that vectorise as far as the format lets them.
+/// Products of consecutive rows on a CPU: (B1), in loops that vectorise as far as the format lets them.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace asterism::sparse::cpu {
 /// Rows at a time, so that what is done with their products finds them in the first cache.
 inline constexpr Index chunk_rows = 1024;
 
-/// y[i - first] = (A1) for the rows [first, end). @param x the block's whole vector
+/// y[i - first] = (B1) for the rows [first, end). @param x the block's whole vector
 template <class Rows, class T>
 void products(const Rows& rows, Index first, Index end, const T* __restrict x, T* __restrict y) {
   for (Index i = first; i < end; ++i) y[i - first] = rows.product(i, x);

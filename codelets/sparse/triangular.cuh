@@ -1,5 +1,5 @@
 /// \file
-/// Both halves of (M3) in one go.
+/// Both halves of (Q3) in one go.
 #pragma once
 
 #include "preconditioner.hpp"

@@ -8,7 +8,7 @@
 
 namespace asterism::sparse::test {
 
-/// The matrix with its rows in the order of the stages, and its factors (M3).
+/// The matrix with its rows in the order of the stages, and its factors (Q3).
 struct StagedFactors {
   Entries matrix, left, right;
   std::vector<double> inverse_diagonal;

@@ -28,7 +28,7 @@ SkipUnless matrices_there() {
 
 Csr<double> model(const char* text) { return model_matrix(parse_matrix_model(text)); }
 
-/// (F1) for all entries, in a dense matrix; entries within a segment are left out.
+/// (I1) for all entries, in a dense matrix; entries within a segment are left out.
 DenseLevels levels_of_fill(PatternView a, int p, const Segments& segments) {
   const DenseLevels entries = dense(a);
   const int infinite = 1'000'000;

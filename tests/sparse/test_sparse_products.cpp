@@ -1,4 +1,4 @@
-// (A1) with its dot product, in every format, against entries one by one; polynomial steps, dot products and the
+// (B1) with its dot product, in every format, against entries one by one; polynomial steps, dot products and the
 // exchange.
 
 #include <doctest/doctest.h>

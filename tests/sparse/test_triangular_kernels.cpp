@@ -1,4 +1,4 @@
-// (M3) by stages, against the plain loops.
+// (Q3) by stages, against the plain loops.
 
 #include <doctest/doctest.h>
 

@@ -136,7 +136,7 @@ void AppliedPreconditioner<T, V>::apply(const typename LinearSystem<T>::VectorOf
   if (kind_ == PreconditionerKind::triangular) apply_triangular(r);
 }
 
-/// (M2); z and next change their roles with every step, and so do the tiles between blocks: a block is sent what is
+/// (Q2); z and next change their roles with every step, and so do the tiles between blocks: a block is sent what is
 /// new while another still has to read what was.
 template <class T, class V>
 void AppliedPreconditioner<T, V>::apply_polynomial(const typename LinearSystem<T>::VectorOf& r) {
@@ -161,7 +161,7 @@ void AppliedPreconditioner<T, V>::apply_polynomial(const typename LinearSystem<T
   }
 }
 
-/// (M3), stage by stage; where it is sequential block by block.
+/// (Q3), stage by stage; where it is sequential block by block.
 template <class T, class V>
 void AppliedPreconditioner<T, V>::apply_triangular(const typename LinearSystem<T>::VectorOf& r) {
   const auto stages = static_cast<Index>(forward_.size());

@@ -1,5 +1,5 @@
 /// \file
-/// A preconditioner at work: z = M^-1 r by tasks, (M1) to (M3).
+/// A preconditioner at work: z = M^-1 r by tasks, (Q1) to (Q3).
 #pragma once
 
 #include <vector>

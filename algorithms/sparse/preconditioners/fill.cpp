@@ -58,7 +58,7 @@ class RowLevels {
   }
 
  private:
-  /// (F1) with k, for all j: the level of (i, k) is known, as those before k are done with.
+  /// (I1) with k, for all j: the level of (i, k) is known, as those before k are done with.
   void eliminate(Index i, Index k, const Segment& segment, const Levelled& finished) {
     const Index end = finished.pattern.row_begin[at(k + 1)];
     for (Index n = end - 1; finished.pattern.columns[at(n)] > k; --n) {

@@ -1,5 +1,5 @@
 /// \file
-/// Which preconditioner an iteration gets, by name, and what it consists of: the parts of (M1) to (M3), for the rows
+/// Which preconditioner an iteration gets, by name, and what it consists of: the parts of (Q1) to (Q3), for the rows
 /// of a rank.
 #pragma once
 
@@ -65,11 +65,11 @@ struct PreparedPreconditioner {
   std::vector<Index> new_of_old,
       old_of_new;                        ///< rows; empty where they keep their numbers. Only within grains.
   Csr<T> matrix;                         ///< this rank's rows in the new order
-  Csr<T> lower, upper;                   ///< (M3) likewise
+  Csr<T> lower, upper;                   ///< (Q3) likewise
   std::vector<double> inverse_diagonal;  ///< of this rank's rows; empty for a scaled identity and `none`
-  std::vector<PolynomialStep> steps;     ///< (M2)
+  std::vector<PolynomialStep> steps;     ///< (Q2)
   std::vector<int> stage_of_row;  ///< of all rows in the new order; stages are worked on one after the other
-  /// (M3): whether the rows have their natural order, and blocks follow each other, each as a whole.
+  /// (Q3): whether the rows have their natural order, and blocks follow each other, each as a whole.
   bool sequential = false;
   PreconditionerFacts facts;
 };

@@ -71,7 +71,7 @@ void symmetric_relaxation(const Csr<double>& matrix, double omega, TriangularFac
   for (double& value : factors.diagonal) value /= omega * (2 - omega);
 }
 
-/// From L' + U with L' = I + L: D = diag(U), and D^-1 U = I + U of (M3).
+/// From L' + U with L' = I + L: D = diag(U), and D^-1 U = I + U of (Q3).
 void split_lu(const Csr<double>& lu, TriangularFactors& factors) {
   factors.diagonal = diagonal_of(lu);
   factors.lower = part_of(

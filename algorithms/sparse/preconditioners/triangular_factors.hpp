@@ -1,5 +1,5 @@
 /// \file
-/// What M = (I + L) D (I + U) is (M3) for incomplete factorisations and symmetric relaxations, and in which order its
+/// What M = (I + L) D (I + U) is (Q3) for incomplete factorisations and symmetric relaxations, and in which order its
 /// rows are worked on.
 #pragma once
 

@@ -46,7 +46,7 @@ Optional<In<T>> precondition(const Steps& steps, const CgSweepArgs& args,
 }
 
 /// cg_sweep. @param steps has multiply, descend, turn, polynomial_step and dot as kernels are, but for the stream, and
-/// triangular(shape, ports, r), both halves of (M3)
+/// triangular(shape, ports, r), both halves of (Q3)
 template <class T, class V, class Steps>
 void sweep_in_steps(const Steps& steps, const CgSweepArgs& args, const CgSweepPorts<AsPorts, T, V>& ports) {
   const In<double> pq = to_read(ports.pq), rr = to_read(ports.rr), rz = to_read(ports.rz);

@@ -1,4 +1,4 @@
-// (C1), and sweeps.
+// (G1), and sweeps.
 
 #include "../../common/chained_launch.cuh"
 #include "../row_products.cuh"
@@ -15,7 +15,7 @@ using asterism::cuda::wait_for_previous_kernel;
 
 namespace {
 
-// ---- (C1) ----------------------------------------------------------------------------------------------------------
+// ---- (G1) ----------------------------------------------------------------------------------------------------------
 
 template <class T>
 struct MultipliedRow {

@@ -1,4 +1,4 @@
-// (C2) and (C3): steps that only go through vectors.
+// (G2) and (G3): steps that only go through vectors.
 
 #include "../../common/chained_launch.cuh"
 #include "../row_products.cuh"
@@ -12,7 +12,7 @@ using asterism::cuda::wait_for_previous_kernel;
 
 namespace {
 
-// ---- (C2) ----------------------------------------------------------------------------------------------------------
+// ---- (G2) ----------------------------------------------------------------------------------------------------------
 
 template <class T, class V>
 struct Descent {
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(unit_threads, 5)
   }
 }
 
-// ---- (C3) ----------------------------------------------------------------------------------------------------------
+// ---- (G3) ----------------------------------------------------------------------------------------------------------
 
 template <class T, class V>
 struct Turn {
