@@ -244,7 +244,7 @@ void ConjugateGradients<T, V>::iterate_one_block(Index iterations) {
   iteration_ += iterations;
 }
 
-/// (G1)
+/// (N1)
 template <class T, class V>
 void ConjugateGradients<T, V>::multiply() {
   for (Index k = 0; k < count(); ++k) {
@@ -260,7 +260,7 @@ void ConjugateGradients<T, V>::multiply() {
   }
 }
 
-/// (G2)
+/// (N2)
 template <class T, class V>
 void ConjugateGradients<T, V>::descend() {
   const bool diagonal = preconditioner_.kind() == PreconditionerKind::diagonal;
@@ -280,7 +280,7 @@ void ConjugateGradients<T, V>::descend() {
   }
 }
 
-/// (G3)
+/// (N3)
 template <class T, class V>
 void ConjugateGradients<T, V>::turn(Index iteration) {
   const bool diagonal = preconditioner_.kind() == PreconditionerKind::diagonal;

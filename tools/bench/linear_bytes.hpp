@@ -10,7 +10,7 @@ namespace asterism::tools {
 
 struct CgBytes {
   double model = 0;    ///< [Czapinski 2014] (6.10) to (6.13)
-  double kernels = 0;  ///< what (G1) to (G3) read and write
+  double kernels = 0;  ///< what (N1) to (N3) read and write
 };
 
 /// By [Czapinski 2014] (6.10) to (6.13): rows compressed with indices of 32 bits, every step by itself, the same with
@@ -23,8 +23,8 @@ inline double model_bytes(Index rows, Index entries, std::size_t value) {
   return spmv + 3 * axpy + 2 * dot;
 }
 
-/// The matrix as it is stored, and vectors: (G1) reads p and writes q; (G2) reads p, q, x, r and writes x, r; (G3)
-/// reads r, p and writes p. A diagonal preconditioner is read by (G2) and (G3). Whatever a core or a GPU keeps in its
+/// The matrix as it is stored, and vectors: (N1) reads p and writes q; (N2) reads p, q, x, r and writes x, r; (N3)
+/// reads r, p and writes p. A diagonal preconditioner is read by (N2) and (N3). Whatever a core or a GPU keeps in its
 /// caches and registers from one step to the next counts all the same.
 inline double kernel_bytes(const sparse::LinearFacts& facts, Index rows, std::size_t value,
                            std::size_t diagonal_value) {

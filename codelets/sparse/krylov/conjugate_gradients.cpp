@@ -23,7 +23,7 @@ void descend(const CgArgs& args, DescentPorts<AsPorts, T, V> ports) {
   CgState& state = *ports.state.data;
   if (state.status[side_of(args.iteration)] != CgStatus::running) return;
   state.pq = total(ports.pq);
-  if (!is_usable(state.pq)) return;  // (G3) says so
+  if (!is_usable(state.pq)) return;  // (N3) says so
   const double exact_alpha = state.rz[side_of(args.iteration)] / state.pq;
   const T alpha = static_cast<T>(exact_alpha);
   const T* const p = ports.p.data + args.shape.own;

@@ -1,4 +1,4 @@
-// (G1), and sweeps.
+// (N1), and sweeps.
 
 #include "../../common/chained_launch.cuh"
 #include "../row_products.cuh"
@@ -15,7 +15,7 @@ using asterism::cuda::wait_for_previous_kernel;
 
 namespace {
 
-// ---- (G1) ----------------------------------------------------------------------------------------------------------
+// ---- (N1) ----------------------------------------------------------------------------------------------------------
 
 template <class T>
 struct MultipliedRow {

@@ -1,9 +1,9 @@
 /// \file
 /// The method of conjugate gradients with a preconditioner M ([Czapinski 2014] algorithm 6.2), in three steps:
 ///
-///     (G1)  q = A p,  (p, q)
-///     (G2)  alpha = (r, z) / (p, q),  x += alpha p,  r -= alpha q,  (r, r)
-///     (G3)  z = M^-1 r,  (r, z);  beta = (r, z) / (r, z) before,  p = z + beta p
+///     (N1)  q = A p,  (p, q)
+///     (N2)  alpha = (r, z) / (p, q),  x += alpha p,  r -= alpha q,  (r, r)
+///     (N3)  z = M^-1 r,  (r, z);  beta = (r, z) / (r, z) before,  p = z + beta p
 ///
 /// Nobody waits for a scalar: every block forms those that it needs from the sums over units (units.hpp) of all
 /// blocks, and keeps them in a tile of its own. An iteration that has ended, for whatever reason, changes nothing any
@@ -28,7 +28,7 @@ enum class CgStatus : std::int32_t {
   not_finite,
 };
 
-/// What a block knows of the iteration. What iteration k reads is at [side_of(k)], and what (G3) leaves to the next one
+/// What a block knows of the iteration. What iteration k reads is at [side_of(k)], and what (N3) leaves to the next one
 /// at [side_of(k + 1)], as threads of a GPU read while others write.
 struct CgState {
   double rz[2];  ///< (r, z)
@@ -47,14 +47,14 @@ struct CgState {
 struct CgArgs {
   BlockShape shape;
   Index unit = 0;       ///< rows
-  Index iteration = 0;  ///< from 0; -1: (G3) alone, before all, with p = z, which also sets the state
+  Index iteration = 0;  ///< from 0; -1: (N3) alone, before all, with p = z, which also sets the state
   double limit = 0;     ///< CgState::limit, then
 };
 
 /// Where what iteration k reads lies in the state.
 ASTERISM_HOST_DEVICE constexpr int side_of(Index iteration) { return static_cast<int>((iteration + 2) % 2); }
 
-/// Whether (G2) can be done with this (p, q); where not, it changes nothing.
+/// Whether (N2) can be done with this (p, q); where not, it changes nothing.
 ASTERISM_HOST_DEVICE inline bool is_usable(double pq) { return pq > 0 && std::isfinite(pq); }
 
 /// How an iteration goes on after one with these products.
@@ -65,7 +65,7 @@ ASTERISM_HOST_DEVICE inline CgStatus status_after(double pq, double rr, double r
   return rz <= 0 ? CgStatus::negative_product : CgStatus::running;
 }
 
-/// What (G3) decides: how the iteration goes on after this one. The state has its pq. @return beta
+/// What (N3) decides: how the iteration goes on after this one. The state has its pq. @return beta
 ASTERISM_HOST_DEVICE inline double decide(Index iteration, double rr, double rz, CgState& state) {
   state.rr = rr;
   state.rz[side_of(iteration + 1)] = rz;
@@ -77,7 +77,7 @@ ASTERISM_HOST_DEVICE inline double decide(Index iteration, double rr, double rz,
   return beta;
 }
 
-/// (G1). Nothing where the iteration has ended.
+/// (N1). Nothing where the iteration has ended.
 /// @param p `shape.cols` elements @param q and all other vectors: `shape.rows` @param pq the sums over units, one row
 template <template <class> class As, class T>
 struct MultiplyPorts {
@@ -89,7 +89,7 @@ struct MultiplyPorts {
   As<InOut<double>> pq;
 };
 
-/// (G2). @param pq of all blocks @param inverse_diagonal where M is a diagonal: (r, z) comes from here, into rz
+/// (N2). @param pq of all blocks @param inverse_diagonal where M is a diagonal: (r, z) comes from here, into rz
 /// @param state alpha, pq
 template <template <class> class As, class T, class V>
 struct DescentPorts {
@@ -104,7 +104,7 @@ struct DescentPorts {
   As<InOut<CgState>> state;
 };
 
-/// (G3) but for M. @param rr, rz of all blocks; the same tiles where there is no M
+/// (N3) but for M. @param rr, rz of all blocks; the same tiles where there is no M
 /// @param z in a vector of shape.cols elements, as M leaves it; none: r, or inverse_diagonal times r
 template <template <class> class As, class T, class V>
 struct DirectionPorts {

@@ -1,4 +1,4 @@
-// (G2) and (G3): steps that only go through vectors.
+// (N2) and (N3): steps that only go through vectors.
 
 #include "../../common/chained_launch.cuh"
 #include "../row_products.cuh"
@@ -12,7 +12,7 @@ using asterism::cuda::wait_for_previous_kernel;
 
 namespace {
 
-// ---- (G2) ----------------------------------------------------------------------------------------------------------
+// ---- (N2) ----------------------------------------------------------------------------------------------------------
 
 template <class T, class V>
 struct Descent {
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(unit_threads, 5)
   }
 }
 
-// ---- (G3) ----------------------------------------------------------------------------------------------------------
+// ---- (N3) ----------------------------------------------------------------------------------------------------------
 
 template <class T, class V>
 struct Turn {
