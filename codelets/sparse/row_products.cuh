@@ -217,7 +217,7 @@ __device__ void take_products(const Rows& rows, const Unit& unit, const X& x, Ro
 /// A row's entries are a batch; where those of the next slice begin is known by then.
 template <class V, class C, class X, class Row>
 __device__ void take_products(const SlicedRows<V, C>& rows, const Unit& unit, const X& x, Row& row) {
-  constexpr int few = 5, many = 8;  // a longer batch than the rows have costs as much as its loads
+  constexpr int batch = 5;  // longer ones cost registers, and rows of five entries as much as their loads
   constexpr int slices_at_once = unit_threads / static_cast<int>(slice_rows);
   const int lane = static_cast<int>(threadIdx.x) % warp_lanes;
   const std::int32_t* const begins = rows.begins + (unit.first + threadIdx.x) / slice_rows;
@@ -235,11 +235,7 @@ __device__ void take_products(const SlicedRows<V, C>& rows, const Unit& unit, co
     slice += slices_at_once;
     look_ahead(i + unit_threads, slice);
     const X from = sizeof(C) == 2 ? x.from(rows.own + unit.first + i) : x;
-    const auto product =
-        last - (first - lane) <= few * static_cast<int>(slice_rows)
-            ? product_of_entries<few>(rows.values, rows.columns, first, last, slice_rows, from)
-            : product_of_entries<many>(rows.values, rows.columns, first, last, slice_rows, from);
-    row.take(i, product, brought);
+    row.take(i, product_of_entries<batch>(rows.values, rows.columns, first, last, slice_rows, from), brought);
     i += unit_threads;
   }
 }
