@@ -20,17 +20,35 @@ using sparse::model_matrix;
 using sparse::parse_matrix_model;
 using sparse::parse_preconditioner;
 
-constexpr const char* all_preconditioners[] = {
-    "none",   "diagonal", "polynomial:3",  "polynomial-diagonal:2", "polynomial-diagonal:3", "chebyshev:3", "ic0",
-    "ilu0",   "mc-sgs",   "mc-ssor:1.3",   "mc-ilu0",               "mc-ilu:1,2",            "mc-ilu:2,2"};
+constexpr const char* all_preconditioners[] = {"none",
+                                               "diagonal",
+                                               "polynomial:3",
+                                               "polynomial-diagonal:2",
+                                               "polynomial-diagonal:3",
+                                               "chebyshev:3",
+                                               "ic0",
+                                               "ilu0",
+                                               "mc-sgs",
+                                               "mc-ssor:1.3",
+                                               "mc-ilu0",
+                                               "mc-ilu:1,2",
+                                               "mc-ilu:2,2"};
 
-/// Ranks that share cores take turns, message by message: one preconditioner of each kind.
+/// Ranks that share cores take turns, message by message, and one worker does what several do: there one preconditioner
+/// of each kind.
+bool is_brief() { return shape_is("mpi") || shape_is("one_worker"); }
 std::vector<const char*> preconditioners() {
-  if (shape_is("mpi")) return {"diagonal", "polynomial-diagonal:2", "ic0", "mc-ilu:1,2"};
+  if (is_brief()) return {"diagonal", "polynomial-diagonal:2", "ic0", "mc-ilu:1,2"};
   return {std::begin(all_preconditioners), std::end(all_preconditioners)};
 }
 std::vector<const char*> models(std::initializer_list<const char*> names) {
-  return shape_is("mpi") ? std::vector<const char*>{*names.begin()} : std::vector<const char*>(names);
+  return is_brief() ? std::vector<const char*>{*names.begin()} : std::vector<const char*>(names);
+}
+
+/// Of each rank.
+std::vector<Index> block_counts() {
+  if (shape_is("mpi4")) return {1};
+  return {1, 3};
 }
 
 Csr<double> model(const char* name) { return model_matrix(parse_matrix_model(name)); }
@@ -52,7 +70,7 @@ TEST_CASE("b = A times ones: x is ones, with every preconditioner") {
   for (const char* name : models({"poisson2d:31x17", "poisson3d:9x8x7", "triangulation-like:20x13"})) {
     const Csr<double> a = model(name);
     for (const char* preconditioner : preconditioners())
-      for (const Index blocks : {1, 3}) {
+      for (const Index blocks : block_counts()) {
         CAPTURE(name);
         CAPTURE(preconditioner);
         CAPTURE(blocks);
@@ -74,12 +92,14 @@ TEST_CASE("the same bits in every division into blocks, and on every number of r
       CAPTURE(name);
       CAPTURE(preconditioner);
       const std::vector<double> ones(static_cast<std::size_t>(a.total_rows), 1);
-      const LinearSolution<double> one = solve<double>(runtime, a, ones, with(preconditioner, 1), Rows::on_rank_0);
-      const LinearSolution<double> two = solve<double>(runtime, a, ones, with(preconditioner, 2), Rows::on_rank_0);
+      const LinearSolution<double> one =
+          solve<double>(runtime, a, ones, with(preconditioner, 1), Rows::on_rank_0);
+      const LinearSolution<double> two =
+          solve<double>(runtime, a, ones, with(preconditioner, 2), Rows::on_rank_0);
       // On a GPU a small matrix that is one block gets a kernel of its own, which has its own order of addition.
       if (!shape_is("gpu")) CHECK(two.x == one.x);
       CHECK(std::abs(two.report.iterations - one.report.iterations) <= 1);
-      for (const Index blocks : {1, 3}) {
+      for (const Index blocks : block_counts()) {
         CAPTURE(blocks);
         const LinearSolution<double> several = solve<double>(runtime, a, ones, with(preconditioner, blocks));
         CHECK(several.x == (blocks == 1 && runtime.ranks() == 1 ? one.x : two.x));
@@ -88,13 +108,14 @@ TEST_CASE("the same bits in every division into blocks, and on every number of r
   }
 }
 
-TEST_CASE("as many iterations as the textbook's loop takes" * doctest::skip(shape_is("mpi"))) {
+TEST_CASE("as many iterations as the textbook's loop takes" * doctest::skip(is_brief())) {
   Runtime runtime;
   for (const char* name : {"poisson2d:40x33", "ecology-like:30x30", "circuit-like:1000"}) {
     const Csr<double> a = model(name);
     const std::vector<double> b = row_sums(a);
     CAPTURE(name);
-    const Index plain = iterations(a, b, [](const Vector& r) { return r; }, 1e-8);
+    const Index plain = iterations(
+        a, b, [](const Vector& r) { return r; }, 1e-8);
     CHECK(std::abs(solve<double>(runtime, a, b, with("none")).report.iterations - plain) <= 1 + plain / 50);
     const auto by_diagonal = [&](Vector r) {
       for (Index i = 0; i < a.rows(); ++i)
@@ -103,11 +124,12 @@ TEST_CASE("as many iterations as the textbook's loop takes" * doctest::skip(shap
       return r;
     };
     const Index diagonal = iterations(a, b, by_diagonal, 1e-8);
-    CHECK(std::abs(solve<double>(runtime, a, b, with("diagonal")).report.iterations - diagonal) <= 1 + diagonal / 50);
+    CHECK(std::abs(solve<double>(runtime, a, b, with("diagonal")).report.iterations - diagonal) <=
+          1 + diagonal / 50);
   }
 }
 
-TEST_CASE("better preconditioners take fewer iterations" * doctest::skip(shape_is("mpi"))) {
+TEST_CASE("better preconditioners take fewer iterations" * doctest::skip(is_brief())) {
   Runtime runtime;
   const Csr<double> a = model("ecology-like:60x60");
   const std::vector<double> ones(static_cast<std::size_t>(a.total_rows), 1);
@@ -121,7 +143,7 @@ TEST_CASE("better preconditioners take fewer iterations" * doctest::skip(shape_i
   CHECK(2 * takes("ic0") < takes("diagonal"));
 }
 
-TEST_CASE("a preconditioner in single precision for an iteration in double" * doctest::skip(shape_is("mpi"))) {
+TEST_CASE("a preconditioner in single precision for an iteration in double" * doctest::skip(is_brief())) {
   Runtime runtime;
   const Csr<double> a = model("triangulation-like:40x30");
   for (const char* preconditioner : all_preconditioners) {
@@ -134,7 +156,7 @@ TEST_CASE("a preconditioner in single precision for an iteration in double" * do
   }
 }
 
-TEST_CASE("single precision reaches what it can, and says so where it cannot" * doctest::skip(shape_is("mpi"))) {
+TEST_CASE("single precision reaches what it can, and says so where it cannot" * doctest::skip(is_brief())) {
   Runtime runtime;
   const Csr<double> a = model("poisson2d:50x50");
   LinearSettings settings = with("mc-ilu0");
@@ -150,10 +172,12 @@ TEST_CASE("single precision reaches what it can, and says so where it cannot" * 
 
 TEST_CASE("b = 0 is answered at once; sizes down to one row; numbers near the ends of the range") {
   Runtime runtime;
-  for (const char* name : models({"poisson2d:2x1", "poisson2d:1x1", "poisson2d:31x1", "poisson3d:3x1x2", "circuit-like:2"})) {
+  for (const char* name :
+       models({"poisson2d:2x1", "poisson2d:1x1", "poisson2d:31x1", "poisson3d:3x1x2", "circuit-like:2"})) {
     CAPTURE(name);
     const Csr<double> a = model(name);
-    const auto nothing = solve<double>(runtime, a, std::vector<double>(static_cast<std::size_t>(a.total_rows)), {});
+    const auto nothing =
+        solve<double>(runtime, a, std::vector<double>(static_cast<std::size_t>(a.total_rows)), {});
     CHECK(nothing.report.iterations == 0);
     CHECK(nothing.x == std::vector<double>(static_cast<std::size_t>(a.total_rows)));
     for (const double magnitude : {1.0, 1e-300, 1e300}) {
@@ -206,7 +230,7 @@ TEST_CASE("a factorisation that breaks down is told by its row, or gets a larger
   CHECK(solve<double>(runtime, a, ones, settings).facts.preconditioner.shift > 0);
 }
 
-TEST_CASE("so many iterations and no more, whatever the residual" * doctest::skip(shape_is("mpi"))) {
+TEST_CASE("so many iterations and no more, whatever the residual" * doctest::skip(is_brief())) {
   Runtime runtime;
   const Csr<double> a = model("poisson2d:30x30");
   for (const double tolerance : {0.0, 1e-14}) {
@@ -219,7 +243,7 @@ TEST_CASE("so many iterations and no more, whatever the residual" * doctest::ski
   }
 }
 
-TEST_CASE("the spectrum is what theory says" * doctest::skip(shape_is("mpi"))) {
+TEST_CASE("the spectrum is what theory says" * doctest::skip(is_brief())) {
   Runtime runtime;
   const Csr<double> a = model("poisson2d:30x30");
   const auto report = solve<double>(runtime, a, std::vector<double>(900, 1), with("none")).report;
@@ -233,7 +257,8 @@ TEST_CASE("what makes no sense is refused with words") {
   Runtime runtime;
   const Csr<double> a = model("poisson2d:4x4");
   const std::vector<double> ones(16, 1);
-  const auto message = [&](const Csr<double>& matrix, const std::vector<double>& b, const LinearSettings& settings) {
+  const auto message = [&](const Csr<double>& matrix, const std::vector<double>& b,
+                           const LinearSettings& settings) {
     return message_of([&] { solve<double>(runtime, matrix, b, settings, Rows::on_rank_0); });
   };
   CHECK(message(a, ones, {.tolerance = 2}) == "the tolerance is 2: it must be at least 0 and below 1");
@@ -244,17 +269,20 @@ TEST_CASE("what makes no sense is refused with words") {
   CHECK(message(wide, ones, {}).find("the matrix is 16 x 17: it must be square") != std::string::npos);
   Csr<double> outside = a;
   outside.columns.back() = 16;
-  CHECK(message(outside, ones, {}).find("an entry in column 16 (the first is 0): there are 16") != std::string::npos);
+  CHECK(message(outside, ones, {}).find("an entry in column 16 (the first is 0): there are 16") !=
+        std::string::npos);
   std::vector<double> nan = ones;
   nan[5] = std::numeric_limits<double>::quiet_NaN();
   CHECK(message(a, nan, {}).find("the right-hand side has nan in row 5") != std::string::npos);
   Csr<double> negative = a;
   for (double& value : negative.values) value = -value;
-  CHECK(message(negative, ones, with("diagonal")).find("row 0 of the matrix (the first is 0) has -4 on its diagonal") !=
-        std::string::npos);
-  for (const char* bad : {"", "ic", "ic0:1", "polynomial", "polynomial:-1", "polynomial:x", "mc-ssor:2", "mc-ilu:1,0", "mc-ilu:-1"}) {
+  CHECK(message(negative, ones, with("diagonal"))
+            .find("row 0 of the matrix (the first is 0) has -4 on its diagonal") != std::string::npos);
+  for (const char* bad : {"", "ic", "ic0:1", "polynomial", "polynomial:-1", "polynomial:x", "mc-ssor:2",
+                          "mc-ilu:1,0", "mc-ilu:-1"}) {
     CAPTURE(bad);
-    CHECK(message_of([&] { parse_preconditioner(bad); }).find(std::string("preconditioner ") + bad + ":") == 0);
+    CHECK(message_of([&] { parse_preconditioner(bad); }).find(std::string("preconditioner ") + bad + ":") ==
+          0);
   }
   for (const char* good : all_preconditioners) CHECK(sparse::to_string(parse_preconditioner(good)) == good);
 }
