@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "../support/worst.hpp"
 #include "linear_runs.hpp"
 
 using namespace asterism;
@@ -22,9 +23,9 @@ void within_5_percent(const json& report, double iterations) {
 
 /// The largest difference of an array's numbers from one.
 double error_against_ones(const fs::path& path) {
-  double error = 0;
-  for (const double value : read_array(path).values) error = std::max(error, std::abs(value - 1));
-  return error;
+  Worst worst;
+  for (const double value : read_array(path).values) worst.take_in(value - 1);
+  return static_cast<double>(worst.value());
 }
 
 }  // namespace
