@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "error.hpp"
-#include "machine.hpp"
+#include "hardware/machine.hpp"
 #include "ports.hpp"
 #include "report.hpp"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "../../codelets/poisson/slabs.hpp"
-#include "../../runtime/machine.hpp"
+#include "../../runtime/hardware/machine.hpp"
 #include "../common/partition.hpp"
 #include "problem/problem.hpp"
 
@@ -28,8 +28,9 @@ enum class Mean {
 
 struct Settings {
   Mode mode = Mode::automatic;
-  Index slab_planes = 0;     ///< planes (in two dimensions: rows) of a slab; 0: chosen from the memories
-  bool fetch_result = true;  ///< bring the solution to main memory as it is made, rather than when somebody asks
+  Index slab_planes = 0;  ///< planes (in two dimensions: rows) of a slab; 0: chosen from the memories
+  bool fetch_result =
+      true;  ///< bring the solution to main memory as it is made, rather than when somebody asks
   Mean mean = Mean::require;
   /// To what the numbers of f and of given values were rounded, relatively, where that is coarser than the solver's own
   /// precision: 0x1p-24 of float32, say, for a solver in float64. Their mean can vanish no better. 0: to the solver's.
@@ -51,8 +52,8 @@ struct Layout {
   Index lanes = 1;                   ///< GPUs of this rank; 1 where slabs go to any worker
   /// To a rank's GPUs. In turns the interface systems are eliminated while later slabs still come.
   Dealing dealing = Dealing::blocks;
-  Where interface = Where::cpu;      ///< where what the slabs show is worked on
-  bool keeps_interface = false;      ///< whether its tiles have room of their own on the GPUs, beside the stream
+  Where interface = Where::cpu;  ///< where what the slabs show is worked on
+  bool keeps_interface = false;  ///< whether its tiles have room of their own on the GPUs, beside the stream
 };
 
 /// Whether a grid of so many bytes can stay in a memory, whose rest is for what works on it.

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "../../codelets/wavefront/sweeps.hpp"
-#include "../../runtime/machine.hpp"
+#include "../../runtime/hardware/machine.hpp"
 #include "../../runtime/runtime.hpp"
 
 namespace asterism::wavefront {

@@ -1,6 +1,7 @@
 // How the values of options are written, and what is said of those that are not.
 
 #include <doctest/doctest.h>
+#include <CLI/CLI.hpp>
 
 #include <cstdint>
 #include <initializer_list>

@@ -1,6 +1,6 @@
 // What the machine has, its memory and bandwidths, and what its workers are given to do.
 
-#include "runtime/machine.hpp"
+#include "runtime/hardware/machine.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -16,10 +16,10 @@
 #include <thread>
 #include <utility>
 
-#include "runtime/bandwidth.hpp"
 #include "runtime/codelet.hpp"
 #include "runtime/collectives.hpp"
-#include "runtime/pinned_buffer.hpp"
+#include "runtime/hardware/bandwidth.hpp"
+#include "runtime/hardware/pinned_buffer.hpp"
 #include "working_runtime.hpp"
 
 using namespace asterism;

@@ -18,7 +18,7 @@
 #include "../support/matrix.hpp"
 #include "../support/tiles.hpp"
 #include "runtime/codelet.hpp"
-#include "runtime/pinned_buffer.hpp"
+#include "runtime/hardware/pinned_buffer.hpp"
 
 using namespace asterism;
 using namespace asterism::test;

@@ -7,7 +7,7 @@
 #include "algorithms/sparse/models/models.hpp"
 #include "codelets/sparse/krylov/textbook_cg.hpp"
 #include "linear_solves.hpp"
-#include "tools/bench/narrow_rows.hpp"
+#include "tools/bench/relaxation/narrow_rows.hpp"
 
 namespace asterism::test {
 

@@ -1,10 +1,11 @@
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <limits>
 
 #include "../../runtime/codelet.hpp"
-#include "../../runtime/pinned_buffer.hpp"
+#include "../../runtime/hardware/pinned_buffer.hpp"
 #include "../../runtime/tile.hpp"
 #include "../cli/commands.hpp"
 #include "figures.hpp"

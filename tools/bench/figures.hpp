@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "../../runtime/bandwidth.hpp"
+#include "../../runtime/hardware/bandwidth.hpp"
 #include "../cli/options.hpp"
 
 namespace asterism::tools {

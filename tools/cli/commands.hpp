@@ -2,7 +2,6 @@
 /// The subcommands of the program.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 
 #include "../../runtime/runtime.hpp"

@@ -1,6 +1,7 @@
 #include "grid_options.hpp"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "../../algorithms/poisson/problem/problem.hpp"
 

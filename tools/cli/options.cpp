@@ -2,9 +2,32 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include "../../runtime/runtime.hpp"
 
 namespace asterism::tools {
+
+void OptionGroup::add_read(const std::string& option, std::function<void(const std::string&)> read,
+                           const std::string& type, const std::string& help) {
+  const auto read_named = [read = std::move(read), option](const std::string& text) {
+    try {
+      read(text);
+    } catch (const Error& error) {
+      throw Error(option + ": " + error.what());
+    }
+  };
+  app_->add_option_function<std::string>(option, read_named, help)->type_name(type)->group(name_);
+}
+
+void OptionGroup::flag(const std::string& option, bool& target, const std::string& help) {
+  app_->add_flag(option, target, help)->group(name_);
+}
+
+void OptionGroup::flag(const std::string& option, const std::function<void()>& given,
+                       const std::string& help) {
+  app_->add_flag_callback(option, given, help)->group(name_);
+}
 
 void add_machine_options(CLI::App& app, CommonOptions& options) {
   Options& runtime = options.runtime;

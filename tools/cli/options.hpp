@@ -2,7 +2,6 @@
 /// The options that all subcommands share, and how a subcommand gets options.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -12,10 +11,14 @@
 #include <vector>
 
 #include "../../runtime/error.hpp"
-#include "../../runtime/machine.hpp"
+#include "../../runtime/hardware/machine.hpp"
 #include "../files/precision.hpp"
 #include "progress.hpp"
 #include "values.hpp"
+
+namespace CLI {
+class App;  // whoever calls it includes <CLI/CLI.hpp>, which takes seconds to compile
+}
 
 namespace asterism::tools {
 
@@ -40,14 +43,8 @@ class OptionGroup {
   template <class Target, class Parser>
   void add(const std::string& option, Target& target, Parser parser, const std::string& type,
            const std::string& help) {
-    const auto read = [&target, parser, option](const std::string& text) {
-      try {
-        target = parser(text);
-      } catch (const Error& error) {
-        throw Error(option + ": " + error.what());
-      }
-    };
-    app_->add_option_function<std::string>(option, read, help)->type_name(type)->group(name_);
+    add_read(
+        option, [&target, parser](const std::string& text) { target = parser(text); }, type, help);
   }
 
   /// An option whose value is one of a few words.
@@ -66,17 +63,17 @@ class OptionGroup {
   /// An option whose value is the name of a file or of anything else, as it is given.
   template <class Target>
   void name(const std::string& option, Target& target, const std::string& type, const std::string& help) {
-    app_->add_option(option, target, help)->type_name(type)->group(name_);
+    add_read(
+        option, [&target](const std::string& text) { target = text; }, type, help);
   }
 
-  void flag(const std::string& option, bool& target, const std::string& help) {
-    app_->add_flag(option, target, help)->group(name_);
-  }
-  void flag(const std::string& option, const std::function<void()>& given, const std::string& help) {
-    app_->add_flag_callback(option, given, help)->group(name_);
-  }
+  void flag(const std::string& option, bool& target, const std::string& help);
+  void flag(const std::string& option, const std::function<void()>& given, const std::string& help);
 
  private:
+  void add_read(const std::string& option, std::function<void(const std::string&)> read,
+                const std::string& type, const std::string& help);
+
   CLI::App* app_;
   std::string name_;
 };
@@ -96,7 +93,7 @@ void add_machine_options(CLI::App& app,
                          CommonOptions& options);              ///< those of Options but --trace, and --json
 void add_trace_option(CLI::App& app, CommonOptions& options);  ///< --trace
 void add_precision_option(CLI::App& app, CommonOptions& options, const std::string& help);  ///< --precision
-void add_seed_option(CLI::App& app, CommonOptions& options);      ///< --seed
+void add_seed_option(CLI::App& app, CommonOptions& options);                                ///< --seed
 void add_problem_options(CLI::App& app, CommonOptions& options);  ///< --precision, --seed
 void add_output_options(CLI::App& app, CommonOptions& options);   ///< -o, --quiet
 void add_common_options(CLI::App& app, CommonOptions& options);   ///< all of them

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "../cli/commands.hpp"
 #include "analysis_report.hpp"

@@ -1,3 +1,5 @@
+#include <CLI/CLI.hpp>
+
 #include "../../algorithms/poisson/gemm_solver.hpp"
 #include "../../algorithms/poisson/solver.hpp"
 #include "../cli/commands.hpp"

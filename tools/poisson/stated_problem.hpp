@@ -2,7 +2,6 @@
 /// The Poisson problem that a command line states.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <vector>
 

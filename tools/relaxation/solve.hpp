@@ -10,8 +10,8 @@
 
 #include "../../algorithms/poisson/problem/problem.hpp"
 #include "../../runtime/collectives.hpp"
+#include "../../runtime/hardware/pinned_buffer.hpp"
 #include "../../runtime/pause.hpp"
-#include "../../runtime/pinned_buffer.hpp"
 #include "../cli/progress.hpp"
 #include "../files/model_rows.hpp"
 #include "../files/npy.hpp"

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
 
 #include "../../algorithms/wavefront/solver.hpp"
 #include "../cli/commands.hpp"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "../../../codelets/sums/sums.hpp"
-#include "../../../runtime/pinned_buffer.hpp"
+#include "../../../runtime/hardware/pinned_buffer.hpp"
 #include "../../../runtime/report.hpp"
 #include "../../common/stopwatch.hpp"
 #include "models.hpp"
@@ -74,8 +74,8 @@ class SolutionCheck {
   std::optional<Known> known_;
   std::vector<double> means_;  // of the known solutions, where those are taken away
   Tiles<sums::SquareSum> sums_;
-  std::vector<Tile<T>> zeros_;                  // per rank,
-  std::vector<Tile<sums::SquareSum>> work_;     // as well
+  std::vector<Tile<T>> zeros_;               // per rank,
+  std::vector<Tile<sums::SquareSum>> work_;  // as well
   // Two take turns for f: one is filled while the other is being looked at. Replacing a tile waits for its tasks.
   PinnedBuffer buffers_[2];
   Tile<T> f_[2];

@@ -6,7 +6,7 @@
 
 #include "../../../runtime/collectives.hpp"
 #include "../../../runtime/error.hpp"
-#include "../../../runtime/machine.hpp"
+#include "../../../runtime/hardware/machine.hpp"
 
 namespace asterism::sparse {
 namespace {

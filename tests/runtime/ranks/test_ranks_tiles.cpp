@@ -13,7 +13,7 @@
 #include "../../support/skip.hpp"
 #include "runtime/codelet.hpp"
 #include "runtime/collectives.hpp"
-#include "runtime/pinned_buffer.hpp"
+#include "runtime/hardware/pinned_buffer.hpp"
 #include "start_and_copy.hpp"
 
 using namespace asterism;
@@ -152,7 +152,8 @@ TEST_CASE("ranks: what one of them has its workers do concerns nobody else") {
   if (runtime.rank() == 0) runtime.on_each_worker(WorkerKind::cpu, [&] { ++calls; });
   if (runtime.rank() == last) {
     runtime.on_worker(WorkerKind::cpu, 0, [&] { ++calls; });
-    CHECK_THROWS_AS(runtime.on_worker(WorkerKind::cpu, 0, [] { throw std::runtime_error("here"); }), TaskFailure);
+    CHECK_THROWS_AS(runtime.on_worker(WorkerKind::cpu, 0, [] { throw std::runtime_error("here"); }),
+                    TaskFailure);
   }
   CHECK((calls > 0) == (runtime.rank() == 0 || runtime.rank() == last));
   double ranks = 1;

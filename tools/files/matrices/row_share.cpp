@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "../../../runtime/error.hpp"
-#include "../../../runtime/machine.hpp"
+#include "../../../runtime/hardware/machine.hpp"
 
 namespace asterism::tools {
 namespace {

@@ -1,8 +1,9 @@
 #include "mlssor.hpp"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
-#include "../cli/commands.hpp"
+#include "../../cli/commands.hpp"
 
 namespace asterism::tools {
 namespace {

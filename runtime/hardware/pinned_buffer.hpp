@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "runtime.hpp"
+#include "../runtime.hpp"
 
 namespace asterism {
 

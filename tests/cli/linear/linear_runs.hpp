@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "../support/command_line.hpp"
-#include "../support/skip.hpp"
+#include "../../support/command_line.hpp"
+#include "../../support/skip.hpp"
 
 namespace asterism::test {
 

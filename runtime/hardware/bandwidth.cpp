@@ -13,7 +13,7 @@
 #ifdef ASTERISM_WITH_CUDA
 #include <starpu.h>
 
-#include "cuda.hpp"
+#include "../cuda.hpp"
 #endif
 
 namespace asterism {
@@ -121,7 +121,10 @@ void measure_gpu(Bandwidth& result, int device, std::size_t bytes, void* host_a,
 class StreamedDevice {
  public:
   StreamedDevice(int device, const PinnedBuffer& host)
-      : device_(device), host_(host.as<char>()), bytes_(host.bytes()), piece_(std::min(host.bytes(), largest_piece)) {
+      : device_(device),
+        host_(host.as<char>()),
+        bytes_(host.bytes()),
+        piece_(std::min(host.bytes(), largest_piece)) {
     check(cudaSetDevice(device), "cudaSetDevice");
     up_ = std::make_unique<DeviceCopies>(piece_);
     down_ = std::make_unique<DeviceCopies>(piece_);
@@ -153,7 +156,8 @@ class StreamedDevice {
   std::unique_ptr<DeviceCopies> up_, down_;
 };
 
-void measure_all_gpus(Bandwidth& result, const std::vector<int>& devices, const std::vector<PinnedBuffer>& host) {
+void measure_all_gpus(Bandwidth& result, const std::vector<int>& devices,
+                      const std::vector<PinnedBuffer>& host) {
   std::vector<std::unique_ptr<StreamedDevice>> streamed;
   double total = 0;
   for (std::size_t g = 0; g < devices.size(); ++g) {
@@ -164,7 +168,8 @@ void measure_all_gpus(Bandwidth& result, const std::vector<int>& devices, const 
     return total / shortest_seconds([&] {
              std::vector<std::future<void>> team;
              for (const auto& device : streamed)
-               team.push_back(std::async(std::launch::async, [&device, both_ways] { device->stream(both_ways); }));
+               team.push_back(
+                   std::async(std::launch::async, [&device, both_ways] { device->stream(both_ways); }));
              for (std::future<void>& member : team) member.get();
            });
   };

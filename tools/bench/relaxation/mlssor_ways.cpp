@@ -1,8 +1,8 @@
 #include <memory>
 #include <random>
 
-#include "../../algorithms/relaxation/mlssor.hpp"
-#include "../../algorithms/relaxation/solver.hpp"
+#include "../../../algorithms/relaxation/mlssor.hpp"
+#include "../../../algorithms/relaxation/solver.hpp"
 #include "mlssor.hpp"
 
 namespace asterism::tools {

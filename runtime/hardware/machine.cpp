@@ -1,7 +1,7 @@
 #include "machine.hpp"
 
-#include <fmt/format.h>
 #include <fftw3.h>
+#include <fmt/format.h>
 #include <hwloc.h>
 #include <mpi.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 #include <fstream>
 #include <limits>
 
-#include "detail/state.hpp"
+#include "../detail/state.hpp"
 
 #ifdef ASTERISM_WITH_CUDA
 #include <cuda_runtime_api.h>
@@ -23,9 +23,12 @@ namespace {
 
 MemoryKind kind_of(unsigned node) {
   switch (starpu_node_get_kind(node)) {
-    case STARPU_CUDA_RAM: return MemoryKind::gpu;
-    case STARPU_DISK_RAM: return MemoryKind::disk;
-    default: return MemoryKind::main;
+    case STARPU_CUDA_RAM:
+      return MemoryKind::gpu;
+    case STARPU_DISK_RAM:
+      return MemoryKind::disk;
+    default:
+      return MemoryKind::main;
   }
 }
 
@@ -79,7 +82,7 @@ Machine Runtime::State::machine() const {
     starpu_worker_get_name(static_cast<int>(w), name.data(), name.size());
     m.workers.push_back({name.data(),
                          starpu_worker_get_type(static_cast<int>(w)) == STARPU_CUDA_WORKER ? WorkerKind::cuda
-                                                                                            : WorkerKind::cpu,
+                                                                                           : WorkerKind::cpu,
                          starpu_worker_get_memory_node(w)});
   }
   const unsigned nodes = starpu_memory_nodes_get_count();
@@ -128,14 +131,22 @@ Traffic Traffic::operator-(const Traffic& earlier) const {
 
 std::string to_string(Reason reason) {
   switch (reason) {
-    case Reason::solved: return "solved";
-    case Reason::iteration_limit: return "iteration limit";
-    case Reason::stagnation: return "stagnation";
-    case Reason::divergence: return "divergence";
-    case Reason::indefinite: return "not positive definite";
-    case Reason::zero_pivot: return "zero pivot";
-    case Reason::not_finite: return "not finite";
-    case Reason::inaccurate: return "inaccurate";
+    case Reason::solved:
+      return "solved";
+    case Reason::iteration_limit:
+      return "iteration limit";
+    case Reason::stagnation:
+      return "stagnation";
+    case Reason::divergence:
+      return "divergence";
+    case Reason::indefinite:
+      return "not positive definite";
+    case Reason::zero_pivot:
+      return "zero pivot";
+    case Reason::not_finite:
+      return "not finite";
+    case Reason::inaccurate:
+      return "inaccurate";
   }
   return "?";
 }
@@ -172,12 +183,13 @@ std::string human_bytes(double bytes) {
     bytes /= 1024;
     ++unit;
   }
-  return unit == 0 ? fmt::format("{:.0f} {}", bytes, units[unit]) : fmt::format("{:.1f} {}", bytes, units[unit]);
+  return unit == 0 ? fmt::format("{:.0f} {}", bytes, units[unit])
+                   : fmt::format("{:.1f} {}", bytes, units[unit]);
 }
 
 std::size_t physical_memory() {
-  const std::size_t installed = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
-                                static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t installed =
+      static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   return std::min(installed, container_limit());
 }
 

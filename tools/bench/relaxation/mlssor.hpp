@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "../../algorithms/relaxation/problem.hpp"
-#include "../../runtime/report.hpp"
-#include "../cli/options.hpp"
-#include "figures.hpp"
+#include "../../../algorithms/relaxation/problem.hpp"
+#include "../../../runtime/report.hpp"
+#include "../../cli/options.hpp"
+#include "../figures.hpp"
 
 namespace asterism::tools {
 

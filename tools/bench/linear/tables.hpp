@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "figures.hpp"
-#include "linear_run.hpp"
+#include "../figures.hpp"
+#include "run.hpp"
 
 namespace asterism::tools {
 

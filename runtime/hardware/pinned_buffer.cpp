@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "detail/state.hpp"
+#include "../detail/state.hpp"
 
 namespace asterism {
 namespace {
@@ -33,11 +33,12 @@ void touch(char* data, std::size_t bytes) {
 PinnedBuffer::PinnedBuffer(Runtime& runtime, std::size_t bytes) : runtime_(&runtime.state()), bytes_(bytes) {
   if (bytes == 0) return;
   if (bytes > physical_memory())
-    throw Error(fmt::format("{} of main memory are needed, this machine has {}; use more ranks, or --spill with a "
-                            "limit on main memory",
-                            human_bytes(static_cast<double>(bytes)),
-                            human_bytes(static_cast<double>(physical_memory()))),
-                Blame::machine);
+    throw Error(
+        fmt::format("{} of main memory are needed, this machine has {}; use more ranks, or --spill with a "
+                    "limit on main memory",
+                    human_bytes(static_cast<double>(bytes)),
+                    human_bytes(static_cast<double>(physical_memory()))),
+        Blame::machine);
   data_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data_ == MAP_FAILED) {
     data_ = nullptr;
@@ -63,7 +64,7 @@ PinnedBuffer& PinnedBuffer::operator=(PinnedBuffer&& other) noexcept {
 }
 
 PinnedBuffer::~PinnedBuffer() {
-  const bool runs = runtime_ == current_runtime();  // else it has ended, and StarPU with it
+  const bool runs = runtime_ == current_runtime();              // else it has ended, and StarPU with it
   if (data_ == nullptr || (runs && runtime_->stalled)) return;  // after a stall tasks may still touch it
   if (pinned_ && runs) starpu_memory_unpin(data_, bytes_);
   munmap(data_, bytes_);

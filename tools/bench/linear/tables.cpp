@@ -1,8 +1,8 @@
-#include "linear_tables.hpp"
+#include "tables.hpp"
 
 #include <fmt/format.h>
 
-#include "../cli/report.hpp"
+#include "../../cli/report.hpp"
 
 namespace asterism::tools {
 namespace {

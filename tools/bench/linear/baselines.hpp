@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "../../codelets/sparse/krylov/textbook_cg.hpp"
-#include "../../runtime/pause.hpp"
+#include "../../../codelets/sparse/krylov/textbook_cg.hpp"
+#include "../../../runtime/pause.hpp"
 #include "eigen_cg.hpp"
-#include "linear_tables.hpp"
+#include "tables.hpp"
 
 namespace asterism::tools {
 

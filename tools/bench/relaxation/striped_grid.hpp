@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "../../algorithms/common/partition.hpp"
-#include "../../codelets/grid/laplacian.hpp"
-#include "../../codelets/relaxation/sweeps.hpp"
-#include "measured_workers.hpp"
+#include "../../../algorithms/common/partition.hpp"
+#include "../../../codelets/grid/laplacian.hpp"
+#include "../../../codelets/relaxation/sweeps.hpp"
+#include "../measured_workers.hpp"
 
 namespace asterism::tools {
 

@@ -1,10 +1,10 @@
-#include "linear_options.hpp"
+#include "options.hpp"
 
 #include <fmt/format.h>
 
 #include <cctype>
 
-#include "figures.hpp"
+#include "../figures.hpp"
 
 namespace asterism::tools {
 namespace {

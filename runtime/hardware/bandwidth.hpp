@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "runtime.hpp"
+#include "../runtime.hpp"
 
 namespace asterism {
 
@@ -15,15 +15,16 @@ namespace asterism {
 /// slowest. GPUs share what leads to main memory, so several seldom are as many times as fast as one. A solver that
 /// takes S bytes up and back p times needs p S / all_both_ways seconds at least.
 struct Bandwidth {
-  double to_device = 0;        ///< page-locked main memory to the first GPU, alone
-  double from_device = 0;      ///< and back, alone
-  double both_ways = 0;        ///< each way, when both go at once
-  double device_copy = 0;      ///< inside the GPU's memory, bytes read plus bytes written
-  double host_copy = 0;        ///< main memory, all CPU workers, bytes read plus bytes written
-  double host_triad = 0;       ///< STREAM's triad a = b + s c, all CPU workers: 3 * 8 bytes per element, as it counts
-  int gpus = 0;                ///< how many GPUs the next two are of: all that the runtime uses
-  double all_to_device = 0;    ///< page-locked main memory to all GPUs at once, their sum
-  double all_both_ways = 0;    ///< each way, their sum, when all GPUs copy both ways at once
+  double to_device = 0;    ///< page-locked main memory to the first GPU, alone
+  double from_device = 0;  ///< and back, alone
+  double both_ways = 0;    ///< each way, when both go at once
+  double device_copy = 0;  ///< inside the GPU's memory, bytes read plus bytes written
+  double host_copy = 0;    ///< main memory, all CPU workers, bytes read plus bytes written
+  double host_triad =
+      0;         ///< STREAM's triad a = b + s c, all CPU workers: 3 * 8 bytes per element, as it counts
+  int gpus = 0;  ///< how many GPUs the next two are of: all that the runtime uses
+  double all_to_device = 0;  ///< page-locked main memory to all GPUs at once, their sum
+  double all_both_ways = 0;  ///< each way, their sum, when all GPUs copy both ways at once
 };
 
 /// Measures with raw copies, no tasks, of `bytes` (for each GPU: so much main memory is needed, and twice as much at

@@ -1,13 +1,14 @@
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
 
-#include "../cli/commands.hpp"
-#include "../cli/report.hpp"
-#include "linear_baselines.hpp"
+#include "../../cli/commands.hpp"
+#include "../../cli/report.hpp"
+#include "baselines.hpp"
 
 namespace asterism::tools {
 namespace {

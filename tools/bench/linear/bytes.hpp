@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "../../algorithms/sparse/linear_solver.hpp"
+#include "../../../algorithms/sparse/linear_solver.hpp"
 
 namespace asterism::tools {
 

@@ -1,10 +1,11 @@
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <string>
 #include <vector>
 
-#include "../cli/commands.hpp"
-#include "../relaxation/report.hpp"
+#include "../../cli/commands.hpp"
+#include "../../relaxation/report.hpp"
 #include "striped_grid.hpp"
 
 namespace asterism::tools {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "../support/worst.hpp"
+#include "../../support/worst.hpp"
 #include "linear_runs.hpp"
 
 using namespace asterism;

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "../../algorithms/sparse/conjugate_gradients.hpp"
-#include "figures.hpp"
-#include "linear_bytes.hpp"
-#include "linear_options.hpp"
+#include "../../../algorithms/sparse/conjugate_gradients.hpp"
+#include "../figures.hpp"
+#include "bytes.hpp"
+#include "options.hpp"
 
 namespace asterism::tools {
 

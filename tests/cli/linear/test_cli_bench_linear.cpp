@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "../support/command_line.hpp"
-#include "bad_inputs.hpp"
+#include "../../support/command_line.hpp"
+#include "../bad_inputs.hpp"
 
 using namespace asterism;
 using namespace asterism::test;

@@ -1,16 +1,17 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <limits>
 
-#include "../../algorithms/poisson/gemm_solver.hpp"
-#include "../../algorithms/poisson/solver.hpp"
-#include "../../codelets/transforms/fold.hpp"
-#include "../cli/commands.hpp"
-#include "../cli/report.hpp"
-#include "../poisson/slabs.hpp"
-#include "figures.hpp"
+#include "../../../algorithms/poisson/gemm_solver.hpp"
+#include "../../../algorithms/poisson/solver.hpp"
+#include "../../../codelets/transforms/fold.hpp"
+#include "../../cli/commands.hpp"
+#include "../../cli/report.hpp"
+#include "../../poisson/slabs.hpp"
+#include "../figures.hpp"
 
 namespace asterism::tools {
 namespace {

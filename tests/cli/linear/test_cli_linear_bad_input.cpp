@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bad_inputs.hpp"
+#include "../bad_inputs.hpp"
 #include "linear_runs.hpp"
 
 using namespace asterism;

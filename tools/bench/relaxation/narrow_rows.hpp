@@ -8,8 +8,8 @@
 #include <limits>
 #include <vector>
 
-#include "../../algorithms/sparse/csr.hpp"
-#include "../../runtime/error.hpp"
+#include "../../../algorithms/sparse/csr.hpp"
+#include "../../../runtime/error.hpp"
 
 namespace asterism::tools {
 

@@ -18,21 +18,21 @@ namespace asterism {
 /// than that part, a rank takes those that follow too. CUDA_VISIBLE_DEVICES and STARPU_WORKERS_CUDAID override the
 /// division of the GPUs: then every rank takes all that they name.
 struct Options {
-  int cpus = -1;                      ///< CPU workers; -1: as many as there are cores left over by the GPU workers
-  int gpus = -1;                      ///< GPUs (of each rank); -1: all of its part of the node
-  std::size_t cpu_memory = 0;         ///< bytes of main memory that tiles owned by the runtime may take; 0: no limit
-  std::size_t gpu_memory = 0;         ///< bytes of each GPU's memory that may be used; 0: nearly all
-  std::string scheduler = {};         ///< one of Machine::schedulers; empty: $STARPU_SCHED, else dmdas
+  int cpus = -1;               ///< CPU workers; -1: as many as there are cores left over by the GPU workers
+  int gpus = -1;               ///< GPUs (of each rank); -1: all of its part of the node
+  std::size_t cpu_memory = 0;  ///< bytes of main memory that tiles owned by the runtime may take; 0: no limit
+  std::size_t gpu_memory = 0;  ///< bytes of each GPU's memory that may be used; 0: nearly all
+  std::string scheduler = {};  ///< one of Machine::schedulers; empty: $STARPU_SCHED, else dmdas
   /// Folder, which is there, that tiles are evicted to when cpu_memory is full; empty: none. Each rank's files lie in a
   /// sub-folder asterism-HOST-PROCESS-XXXXXX, which is removed at the end, or by the next Runtime on that host after a
   /// kill. When the disk is full, who waits gets a Stall that says so.
   std::filesystem::path spill = {};
-  std::size_t spill_bytes = 0;        ///< room in that folder; 0: all that is free there
-  std::filesystem::path trace = {};   ///< folder for the trace, made where it is not there; empty: no trace
+  std::size_t spill_bytes = 0;       ///< room in that folder; 0: all that is free there
+  std::filesystem::path trace = {};  ///< folder for the trace, made where it is not there; empty: no trace
   /// Without progress on any rank for so long the watchdog gives a diagnosis; 0: never. A running kernel is progress,
   /// and so is whatever the program itself does, but not its waiting for tiles, tasks or other ranks.
   double stall_seconds = 120;
-  std::size_t window = 2000;          ///< tasks submitted and not finished at a time; submission waits beyond
+  std::size_t window = 2000;  ///< tasks submitted and not finished at a time; submission waits beyond
 };
 
 /// Whether this is a build with CUDA: `if constexpr (built_with_cuda)` in templates keeps what needs it out of others.
@@ -48,7 +48,7 @@ enum class MemoryKind { main, gpu, disk };
 struct Worker {
   std::string name;  ///< "CPU 0", "CUDA 0.0 (NVIDIA H200 ...)"
   WorkerKind kind;
-  unsigned node;     ///< index of its memory in Machine::memories
+  unsigned node;  ///< index of its memory in Machine::memories
 };
 
 struct Memory {
@@ -60,9 +60,9 @@ struct Memory {
 
 /// A directed link between two memories.
 struct Link {
-  unsigned from, to;         ///< indices in Machine::memories
-  double bytes_per_second;   ///< as StarPU measured it when it first saw this machine
-  double latency;            ///< seconds
+  unsigned from, to;        ///< indices in Machine::memories
+  double bytes_per_second;  ///< as StarPU measured it when it first saw this machine
+  double latency;           ///< seconds
 };
 
 struct Machine {

@@ -3,7 +3,7 @@
 
 #include <cstdio>
 
-#include "skip.hpp"
+#include "../support/skip.hpp"
 
 namespace {
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "narrow_rows.hpp"
+#include "../relaxation/narrow_rows.hpp"
 
 namespace asterism::tools {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "../../algorithms/sparse/linear_solver.hpp"
-#include "../../algorithms/sparse/models/models.hpp"
-#include "../cli/options.hpp"
+#include "../../../algorithms/sparse/linear_solver.hpp"
+#include "../../../algorithms/sparse/models/models.hpp"
+#include "../../cli/options.hpp"
 
 namespace asterism::tools {
 

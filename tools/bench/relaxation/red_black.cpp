@@ -1,14 +1,15 @@
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "../../algorithms/relaxation/solver.hpp"
-#include "../../runtime/pinned_buffer.hpp"
-#include "../cli/commands.hpp"
-#include "../relaxation/report.hpp"
+#include "../../../algorithms/relaxation/solver.hpp"
+#include "../../../runtime/hardware/pinned_buffer.hpp"
+#include "../../cli/commands.hpp"
+#include "../../relaxation/report.hpp"
 #include "striped_grid.hpp"
 
 namespace asterism::tools {
