@@ -34,21 +34,15 @@ constexpr const char* all_preconditioners[] = {"none",
                                                "mc-ilu:1,2",
                                                "mc-ilu:2,2"};
 
-/// Ranks that share cores take turns, message by message, and one worker does what several do: there one preconditioner
-/// of each kind.
-bool is_brief() { return shape_is("mpi") || shape_is("one_worker"); }
+/// Ranks that share cores take turns, message by message; one worker does what several do, and sanitizers look at code
+/// that one preconditioner of each kind goes through: there these have to do.
+bool is_brief() { return shape_is("mpi") || shape_is("one_worker") || sanitized; }
 std::vector<const char*> preconditioners() {
   if (is_brief()) return {"diagonal", "polynomial-diagonal:2", "ic0", "mc-ilu:1,2"};
   return {std::begin(all_preconditioners), std::end(all_preconditioners)};
 }
 std::vector<const char*> models(std::initializer_list<const char*> names) {
   return is_brief() ? std::vector<const char*>{*names.begin()} : std::vector<const char*>(names);
-}
-
-/// Of each rank.
-std::vector<Index> block_counts() {
-  if (shape_is("mpi4")) return {1};
-  return {1, 3};
 }
 
 Csr<double> model(const char* name) { return model_matrix(parse_matrix_model(name)); }
@@ -69,18 +63,16 @@ TEST_CASE("b = A times ones: x is ones, with every preconditioner") {
   Runtime runtime;
   for (const char* name : models({"poisson2d:31x17", "poisson3d:9x8x7", "triangulation-like:20x13"})) {
     const Csr<double> a = model(name);
-    for (const char* preconditioner : preconditioners())
-      for (const Index blocks : block_counts()) {
-        CAPTURE(name);
-        CAPTURE(preconditioner);
-        CAPTURE(blocks);
-        LinearSettings settings = with(preconditioner, blocks);
-        settings.tolerance = 1e-9;
-        const LinearSolution<double> solution = solve<double>(runtime, a, row_sums(a), settings);
-        CHECK(solution.report.reason == Reason::solved);
-        CHECK(solution.report.true_residual <= 1.1e-9);
-        CHECK(distance_from_ones(solution.x) < 1e-4);
-      }
+    for (const char* preconditioner : preconditioners()) {
+      CAPTURE(name);
+      CAPTURE(preconditioner);
+      LinearSettings settings = with(preconditioner);
+      settings.tolerance = 1e-9;
+      const LinearSolution<double> solution = solve<double>(runtime, a, row_sums(a), settings);
+      CHECK(solution.report.reason == Reason::solved);
+      CHECK(solution.report.true_residual <= 1.1e-9);
+      CHECK(distance_from_ones(solution.x) < 1e-4);
+    }
   }
 }
 
@@ -92,18 +84,20 @@ TEST_CASE("the same bits in every division into blocks, and on every number of r
       CAPTURE(name);
       CAPTURE(preconditioner);
       const std::vector<double> ones(static_cast<std::size_t>(a.total_rows), 1);
-      const LinearSolution<double> one =
-          solve<double>(runtime, a, ones, with(preconditioner, 1), Rows::on_rank_0);
-      const LinearSolution<double> two =
-          solve<double>(runtime, a, ones, with(preconditioner, 2), Rows::on_rank_0);
+      const auto first_steps = [&](Index blocks, Rows rows) {
+        LinearSettings settings = with(preconditioner, blocks);
+        settings.max_iterations = 12;
+        return solve<double>(runtime, a, ones, settings, rows).x;
+      };
+      const std::vector<double> one = first_steps(1, Rows::on_rank_0);
+      const std::vector<double> two = first_steps(2, Rows::on_rank_0);
       // On a GPU a small matrix that is one block gets a kernel of its own, which has its own order of addition.
-      if (!shape_is("gpu")) CHECK(two.x == one.x);
-      CHECK(std::abs(two.report.iterations - one.report.iterations) <= 1);
-      for (const Index blocks : block_counts()) {
-        CAPTURE(blocks);
-        const LinearSolution<double> several = solve<double>(runtime, a, ones, with(preconditioner, blocks));
-        CHECK(several.x == (blocks == 1 && runtime.ranks() == 1 ? one.x : two.x));
-      }
+      if (shape_is("gpu"))
+        CHECK(largest_difference(two, one) < 1e-9 * largest_difference(one, std::vector<double>(one.size())));
+      else
+        CHECK(two == one);
+      for (const Index blocks : {1, 3})
+        if (blocks > 1 || runtime.ranks() > 1) CHECK(first_steps(blocks, Rows::shared) == two);
     }
   }
 }
