@@ -1,5 +1,7 @@
 #include "conjugate_gradients.hpp"
 
+#include <utility>
+
 #include "../../codelets/sparse/codelets.hpp"
 #include "../common/set.hpp"
 #include "spectrum.hpp"
@@ -29,6 +31,13 @@ ConjugateGradients<T, V>::ConjugateGradients(Runtime& runtime, const Csr<T>& min
                                              const LinearSettings& settings)
     : KrylovSolver<T, V>(runtime, mine, settings) {
   if (is_ready()) make_tiles();
+}
+
+template <class T, class V>
+ConjugateGradients<T, V>::ConjugateGradients(Runtime& runtime, LinearOperator<T> a,
+                                             const LinearSettings& settings)
+    : KrylovSolver<T, V>(runtime, std::move(a), settings) {
+  make_tiles();
 }
 
 /// With zeros in them: tasks that a state lets do nothing leave what they would write as it is, and so it has to be
@@ -67,7 +76,7 @@ void ConjugateGradients<T, V>::begin() {
 
 template <class T, class V>
 void ConjugateGradients<T, V>::iterate(Index iterations) {
-  if (count() == 1)
+  if (count() == 1 && !has_operator())
     iterate_one_block(iterations);
   else
     iterate_blocks(iterations);
@@ -77,7 +86,10 @@ void ConjugateGradients<T, V>::iterate(Index iterations) {
 template <class T, class V>
 void ConjugateGradients<T, V>::iterate_blocks(Index iterations) {
   for (Index i = 0; i < iterations; ++i, ++iteration_) {
-    multiply();
+    if (has_operator())
+      multiply_by_operator();
+    else
+      multiply();
     descend();
     precondition();
     turn(iteration_);
@@ -121,6 +133,16 @@ void ConjugateGradients<T, V>::multiply() {
                            .pq = cg.pq},
                           blocks().hints(k));
   }
+}
+
+/// The same, in an iteration that has ended, too: nobody looks at q then.
+template <class T, class V>
+void ConjugateGradients<T, V>::multiply_by_operator() {
+  this->submit_product([this](Index k) -> const Tile<T>& { return tiles(k).v; },
+                       [this](Index k) -> const Tile<T>& { return cg_[k].q; });
+  for (Index k = 0; k < count(); ++k)
+    codelets::dot<T>({system().unit(), 0}, {.a = cg_[k].q, .b = tiles(k).v, .sums = cg_[k].pq},
+                     blocks().hints(k));
 }
 
 /// (N2)

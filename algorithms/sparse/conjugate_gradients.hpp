@@ -19,11 +19,14 @@ class ConjugateGradients : public KrylovSolver<T, V> {
  public:
   /// @param mine taken to be symmetric @throw Error: as KrylovSolver. With several ranks: collective.
   ConjugateGradients(Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings);
+  /// Of an operator, symmetric and positive definite as its preconditioner is; products and preconditioner are its own
+  /// tasks, all else is the same. @throw Error: as KrylovSolver. With several ranks: collective.
+  ConjugateGradients(Runtime& runtime, LinearOperator<T> a, const LinearSettings& settings);
 
  private:
   using Base = KrylovSolver<T, V>;
-  using Base::all_rr, Base::blocks, Base::count, Base::is_ready, Base::limit, Base::preconditioner,
-      Base::system, Base::tiles;
+  using Base::all_rr, Base::blocks, Base::count, Base::has_operator, Base::is_ready, Base::limit,
+      Base::preconditioner, Base::system, Base::tiles;
   using typename Base::BlockTiles;
   using typename Base::Seen;
 
@@ -45,6 +48,7 @@ class ConjugateGradients : public KrylovSolver<T, V> {
   void iterate_one_block(Index iterations);
   void iterate_blocks(Index iterations);
   void multiply();
+  void multiply_by_operator();
   void descend();
   void precondition();
   void scale_by_diagonal();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "../../codelets/sparse/krylov/residual.hpp"
 #include "../../runtime/collectives.hpp"
@@ -20,6 +21,44 @@ constexpr Index most_restarts = 10;
 /// How much the true residual may be above the tolerance; the iteration's own is below it.
 constexpr double most_drift = 1.1;
 
+/// @throw Error: on this rank
+void require_sound(const LinearSettings& settings) {
+  if (!(settings.tolerance >= 0 && settings.tolerance < 1))
+    throw Error(fmt::format("the tolerance is {}: it must be at least 0 and below 1", settings.tolerance));
+  if (settings.max_iterations < 0 || settings.check_every < 0)
+    throw Error(fmt::format("{} iterations at most, a look each {}: these may not be negative",
+                            settings.max_iterations, settings.check_every));
+  if (settings.tolerance == 0 && settings.max_iterations == 0)
+    throw Error("neither a tolerance nor a number of iterations is given: there would be no end; give one");
+}
+
+void require_alike(const Runtime& runtime, Index rows, const LinearSettings& settings) {
+  runtime.require_alike(Statement()
+                            .add("rows", rows)
+                            .add("preconditioner", to_string(settings.preconditioner))
+                            .add("tolerance", settings.tolerance)
+                            .add("iterations", settings.max_iterations)
+                            .text());
+}
+
+template <class T>
+void require_sound(const Runtime& runtime, const LinearOperator<T>& a, const LinearSettings& settings) {
+  agree(runtime, [&] {
+    if (a.rows < 1 || a.line < 1 || a.rows % a.line != 0)
+      throw Error(
+          fmt::format("the operator has {} rows in lines of {}: both must be at least 1, and all lines whole",
+                      a.rows, a.line));
+    if (!a.multiply) throw Error("the operator has nothing to multiply with: set LinearOperator::multiply");
+    if (settings.preconditioner.method != PreconditionerMethod::automatic || settings.format)
+      throw Error(fmt::format(
+          "preconditioner {}{}: an operator has no entries to make it of, or to store; leave both to choose, and set "
+          "LinearOperator::precondition",
+          to_string(settings.preconditioner), settings.format ? " and a format" : ""));
+    require_sound(settings);
+  });
+  require_alike(runtime, a.rows, settings);
+}
+
 template <class T>
 void require_sound(const Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings) {
   agree(runtime, [&] {
@@ -30,20 +69,9 @@ void require_sound(const Runtime& runtime, const Csr<T>& mine, const LinearSetti
       if (column < 0 || column >= mine.cols)
         throw Error(fmt::format("the matrix has an entry in column {} (the first is 0): there are {}", column,
                                 mine.cols));
-    if (!(settings.tolerance >= 0 && settings.tolerance < 1))
-      throw Error(fmt::format("the tolerance is {}: it must be at least 0 and below 1", settings.tolerance));
-    if (settings.max_iterations < 0 || settings.check_every < 0)
-      throw Error(fmt::format("{} iterations at most, a look each {}: these may not be negative",
-                              settings.max_iterations, settings.check_every));
-    if (settings.tolerance == 0 && settings.max_iterations == 0)
-      throw Error("neither a tolerance nor a number of iterations is given: there would be no end; give one");
+    require_sound(settings);
   });
-  runtime.require_alike(Statement()
-                            .add("rows", mine.total_rows)
-                            .add("preconditioner", to_string(settings.preconditioner))
-                            .add("tolerance", settings.tolerance)
-                            .add("iterations", settings.max_iterations)
-                            .text());
+  require_alike(runtime, mine.total_rows, settings);
 }
 
 template <class T>
@@ -104,8 +132,7 @@ KrylovSolver<T, V>::KrylovSolver(Runtime& runtime, const Csr<T>& mine, const Lin
   Stopwatch watch;
   blocks_ = divide(runtime, mine.total_rows, mine.first_row, entries_of_rows(mine), settings.workers,
                    settings.blocks);
-  range_ = blocks_.elements_of(runtime.rank());
-  facts_.blocks = blocks_.parts();
+  set_rows();
   facts_.seconds["divide"] = watch.lap();
   const PreparedPreconditioner<T> prepared =
       prepare(runtime, blocks_, mine, settings.preconditioner, settings.shift);
@@ -120,6 +147,29 @@ KrylovSolver<T, V>::KrylovSolver(Runtime& runtime, const Csr<T>& mine, const Lin
   facts_.bytes_per_row = static_cast<double>(system_.matrix().bytes()) / static_cast<double>(system_.rows());
   facts_.bytes_exchanged = system_.exchange().bytes();
   facts_.seconds["arrange"] = watch.lap();
+}
+
+template <class T, class V>
+KrylovSolver<T, V>::KrylovSolver(Runtime& runtime, LinearOperator<T> a, const LinearSettings& settings)
+    : runtime_(&runtime), settings_(settings), operator_(std::move(a)) {
+  require_sound(runtime, *operator_, settings);
+  Stopwatch watch;
+  blocks_ = divide_lines(runtime, operator_->rows, operator_->line, settings.workers, settings.blocks);
+  set_rows();
+  facts_.seconds["divide"] = watch.lap();
+  facts_.preconditioner.choice.method = PreconditionerMethod::none;
+  system_ = LinearSystem<T>(runtime, blocks_);
+  if (operator_->precondition)
+    preconditioner_ = AppliedPreconditioner<T, V>(system_, operator_->precondition);
+  make_tiles();
+  for (Index k = 0; k < count(); ++k) products_.push_back(system_.own_vector(k));
+  facts_.seconds["arrange"] = watch.lap();
+}
+
+template <class T, class V>
+void KrylovSolver<T, V>::set_rows() {
+  range_ = blocks_.elements_of(runtime_->rank());
+  facts_.blocks = blocks_.parts();
 }
 
 template <class T, class V>
@@ -140,18 +190,28 @@ double KrylovSolver<T, V>::limit() const {
 }
 
 template <class T, class V>
+void KrylovSolver<T, V>::submit_product(const typename LinearSystem<T>::VectorOf& from,
+                                        const typename LinearSystem<T>::VectorOf& to) const {
+  operator_->multiply({blocks_, from}, {blocks_, to});
+}
+
+/// With an operator the product is made by its tasks, and A is I in what follows.
+template <class T, class V>
 void KrylovSolver<T, V>::submit_residual() {
   const BlockMatrix<T>& a = system_.matrix();
   for (Index k = 0; k < count(); ++k)
     codelets::place<T>({a.shape(k).own},
                        {.from = tiles_[k].x, .v = tiles_[k].v, .departures = system_.exchange().from(k)},
                        blocks_.hints(k));
+  if (has_operator())
+    submit_product([this](Index k) -> const Tile<T>& { return tiles_[k].v; },
+                   [this](Index k) -> const Tile<T>& { return products_[k]; });
   for (Index k = 0; k < count(); ++k) {
     BlockTiles& t = tiles_[k];
     codelets::residual<T>({a.shape(k), system_.unit()},
                           {.matrix = a.ports(k),
                            .arrivals = system_.exchange().to(k),
-                           .v = t.v,
+                           .v = has_operator() ? products_[k] : t.v,
                            .b = t.b,
                            .r = t.r,
                            .rr = t.rr},

@@ -8,6 +8,7 @@
 
 #include "../../runtime/runtime.hpp"
 #include "../../runtime/tile.hpp"
+#include "linear_operator.hpp"
 #include "linear_solver.hpp"
 #include "linear_system.hpp"
 #include "preconditioners/applied_preconditioner.hpp"
@@ -40,6 +41,12 @@ class KrylovSolver {
   /// rows do not follow each other; settings that make no sense; as prepare()
   KrylovSolver(Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings);
 
+  /// An operator has no entries: settings.preconditioner and settings.format have to be left to choose, and the
+  /// preconditioner is the operator's. The rows of a rank are first_row() to first_row() + row_count().
+  /// With several ranks: collective. @throw Error: no rows, no whole lines, nothing to multiply with; settings that make
+  /// no sense
+  KrylovSolver(Runtime& runtime, LinearOperator<T> a, const LinearSettings& settings);
+
   /// The tiles of a block that every method has.
   struct BlockTiles {
     Tile<T> x, b, r;
@@ -67,6 +74,11 @@ class KrylovSolver {
   /// Of (r, r).
   [[nodiscard]] double limit() const;
 
+  /// Whether products with A are made by the tasks of an operator, by submit_product().
+  [[nodiscard]] bool has_operator() const { return operator_.has_value(); }
+  /// to = A from
+  void submit_product(const typename LinearSystem<T>::VectorOf& from,
+                      const typename LinearSystem<T>::VectorOf& to) const;
   /// r = b - A x, (r, r)
   void submit_residual();
 
@@ -80,6 +92,7 @@ class KrylovSolver {
   [[nodiscard]] virtual std::optional<Seen> look(Index number) = 0;
   [[nodiscard]] virtual std::optional<SpectrumEstimate> spectrum() const { return {}; }
 
+  void set_rows();
   void make_tiles();
   [[nodiscard]] double largest_of(const T* b, const T* x) const;
   [[nodiscard]] Index check_every() const;
@@ -89,12 +102,14 @@ class KrylovSolver {
 
   Runtime* runtime_;
   LinearSettings settings_;
+  std::optional<LinearOperator<T>> operator_;
   Partition blocks_;
   Partition::Range range_;
   LinearFacts facts_;
   LinearSystem<T> system_;
   AppliedPreconditioner<T, V> preconditioner_;
   std::vector<BlockTiles> tiles_;
+  std::vector<Tile<T>> products_;  // of each block, with an operator: A x on its way into r
   TileList<double> all_rr_;
   double norm_b_ = 0;
 };
