@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <optional>
 #include <vector>
 
 #include "../../algorithms/sparse/conjugate_gradients.hpp"
 #include "../../runtime/collectives.hpp"
 #include "../../runtime/pause.hpp"
 #include "../cli/progress.hpp"
-#include "../files/npy.hpp"
+#include "solution_file.hpp"
 
 namespace asterism::tools {
 namespace {
@@ -115,7 +114,7 @@ class LinearRun {
 
   template <class Solver, class T>
   void solve_by() {
-    std::optional<NpyWriter> writer = open_output(runtime_, options_.common.output, shape(), precision_of<T>);
+    SolutionFile file(runtime_, options_.common.output, shape(), precision_of<T>);
     const sparse::Csr<T> mine = in_precision_of<T>(std::move(matrix_.matrix));
     sparse::LinearSettings settings = settings_of(options_, stated_);
     settings.observer = told_to(progress_, "iteration");
@@ -132,21 +131,20 @@ class LinearRun {
     progress_.note("");
     outcome_.run.report = summary_of(outcome_.columns);
     stopwatch().lap("solve");
-    finish(x, writer);
+    finish(x, file);
   }
 
   template <class T>
-  void finish(const std::vector<T>& x, std::optional<NpyWriter>& writer) {
+  void finish(const std::vector<T>& x, SolutionFile& file) {
     const Pause pause;
     const bool known = options_.right_hand_side.empty() && stated_.rhs == RightHandSide::ones_solution;
     if (known && outcome_.run.has_result()) {
       outcome_.error = error_against_ones(runtime_, x, outcome_.rows);
       stopwatch().lap("check");
     }
-    if (!writer || !outcome_.run.has_result()) return;
+    if (!file.is_wanted() || !outcome_.run.has_result()) return;
     progress_.update("writing x");
-    writer->write_rows(first_row_, row_count_, x.data(), b_.columns);
-    commit_output(runtime_, writer);
+    file.write(first_row_, x);
     stopwatch().lap("write");
   }
 

@@ -139,6 +139,15 @@ BlockMatrix<V>::BlockMatrix(Runtime& runtime, const VectorLayout& layout, const 
 }
 
 template <class V>
+BlockMatrix<V>::BlockMatrix(const Partition& blocks) {
+  for (const Part& part : blocks.parts()) {
+    BlockShape shape{.format = Format::stencil, .rows = part.size, .cols = part.size};
+    shape.stencil = {.coefficients = {0, 0, 0, 1, 0, 0, 0}, .nx = part.size, .ny = 1, .nz = 1};
+    blocks_.emplace_back().shape = shape;
+  }
+}
+
+template <class V>
 BlockPorts<AsTiles, V> BlockMatrix<V>::ports(Index block) const {
   const Block& b = blocks_[static_cast<std::size_t>(block)];
   return {given(b.values), given(b.begins), given(b.columns), given(b.differences)};

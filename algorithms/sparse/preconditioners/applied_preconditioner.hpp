@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "../../../codelets/sparse/preconditioner.hpp"
+#include "../linear_operator.hpp"
 #include "../linear_system.hpp"
 
 namespace asterism::sparse {
@@ -17,10 +18,13 @@ class AppliedPreconditioner {
   /// @param system has to live as long. With several ranks: collective.
   AppliedPreconditioner(const LinearSystem<T>& system, const PreparedPreconditioner<T>& prepared);
 
+  /// Its user's tasks. @param system, apply have to live as long
+  AppliedPreconditioner(const LinearSystem<T>& system, const typename LinearOperator<T>::Apply& apply);
+
   [[nodiscard]] PreconditionerKind kind() const { return kind_; }
   /// Whether apply() makes a z; a diagonal is applied by those who have r in hand.
   [[nodiscard]] bool has_z() const {
-    return kind_ == PreconditionerKind::polynomial || kind_ == PreconditionerKind::triangular;
+    return kind_ != PreconditionerKind::none && kind_ != PreconditionerKind::diagonal;
   }
   /// D^-1 on a block; nullptr: there is none.
   [[nodiscard]] const Tile<V>* inverse_diagonal(Index block) const;
@@ -54,6 +58,7 @@ class AppliedPreconditioner {
   const LinearSystem<T>* system_ = nullptr;
   PreconditionerKind kind_ = PreconditionerKind::none;
   bool sequential_ = false;
+  const typename LinearOperator<T>::Apply* users_ = nullptr;
   std::vector<PolynomialStep> polynomial_;
   std::vector<Stages> stages_;  // of each block
   BlockMatrix<V> left_, right_;
