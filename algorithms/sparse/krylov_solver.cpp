@@ -35,6 +35,9 @@ void require_sound(const Runtime& runtime, const Csr<T>& mine, const LinearSetti
     if (settings.max_iterations < 0 || settings.check_every < 0)
       throw Error(fmt::format("{} iterations at most, a look each {}: these may not be negative",
                               settings.max_iterations, settings.check_every));
+    if (settings.restart < 1 || settings.restart > most_restart)
+      throw Error(fmt::format("a basis of {} vectors: it must have at least 1 and at most {}",
+                              settings.restart, most_restart));
     if (settings.tolerance == 0 && settings.max_iterations == 0)
       throw Error("neither a tolerance nor a number of iterations is given: there would be no end; give one");
   });
@@ -43,6 +46,7 @@ void require_sound(const Runtime& runtime, const Csr<T>& mine, const LinearSetti
                             .add("preconditioner", to_string(settings.preconditioner))
                             .add("tolerance", settings.tolerance)
                             .add("iterations", settings.max_iterations)
+                            .add("restart", settings.restart)
                             .text());
 }
 
@@ -98,7 +102,8 @@ void append(Report& part, Index iterations, Index before, LinearReport& report) 
 }  // namespace
 
 template <class T, class V>
-KrylovSolver<T, V>::KrylovSolver(Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings)
+KrylovSolver<T, V>::KrylovSolver(Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings,
+                                 MatrixClass matrix_class)
     : runtime_(&runtime), settings_(settings) {
   require_sound(runtime, mine, settings);
   Stopwatch watch;
@@ -108,7 +113,7 @@ KrylovSolver<T, V>::KrylovSolver(Runtime& runtime, const Csr<T>& mine, const Lin
   facts_.blocks = blocks_.parts();
   facts_.seconds["divide"] = watch.lap();
   const PreparedPreconditioner<T> prepared =
-      prepare(runtime, blocks_, mine, settings.preconditioner, settings.shift);
+      prepare(runtime, blocks_, mine, settings.preconditioner, settings.shift, matrix_class);
   facts_.preconditioner = prepared.facts;
   facts_.seconds["factorise"] = watch.lap();
   if (prepared.facts.breakdown) return;
@@ -159,6 +164,27 @@ void KrylovSolver<T, V>::submit_residual() {
   }
 }
 
+template <class T, class V>
+const Tile<V>* KrylovSolver<T, V>::inverse_diagonal(Index block) const {
+  const bool is_diagonal = preconditioner_.kind() == PreconditionerKind::diagonal;
+  return is_diagonal ? preconditioner_.inverse_diagonal(block) : nullptr;
+}
+
+template <class T, class V>
+Departures<AsTiles, T> KrylovSolver<T, V>::hat_departures(Index block) const {
+  return preconditioner_.has_z() ? Departures<AsTiles, T>{} : system_.exchange().from(block);
+}
+
+template <class T, class V>
+void KrylovSolver<T, V>::precondition(const typename LinearSystem<T>::VectorOf& v) {
+  if (!preconditioner_.has_z()) return;
+  preconditioner_.apply(v);
+  for (Index k = 0; k < count() && count() > 1; ++k)
+    codelets::send<T>({system_.matrix().shape(k).own},
+                      {.v = preconditioner_.z(k), .departures = system_.exchange().from(k)},
+                      blocks_.hints(k));
+}
+
 /// Of what submit_residual() has found, relative to b.
 template <class T, class V>
 double KrylovSolver<T, V>::true_residual() const {
@@ -192,7 +218,7 @@ typename KrylovSolver<T, V>::Seen KrylovSolver<T, V>::iterate_from_x(LinearRepor
       {.load =
            [&] {
              submit_residual();
-             begin();
+             begin(report.restarts);
            },
        .step = [&](Index n) { iterate(n); },
        .submit_residual = [&](Index number) { submit_look(number); },
@@ -225,18 +251,22 @@ double KrylovSolver<T, V>::largest_of(const T* b, const T* x) const {
   return std::ranges::max(gather(*runtime_, largest));
 }
 
-/// Whether the iteration has to begin anew from its last x, as its own residual says that it is done and the true one
-/// does not.
+/// Whether the iteration has to begin anew from its last x: its own residual says that it is done and the true one
+/// does not, or there was nothing to divide by.
 template <class T, class V>
-bool KrylovSolver<T, V>::has_drifted(const Seen& last, LinearReport& report) const {
-  if (settings_.tolerance == 0 || report.reason != Reason::solved) return false;
-  if (report.true_residual <= most_drift * settings_.tolerance) return false;
+bool KrylovSolver<T, V>::begins_anew(const Seen& last, LinearReport& report) const {
+  const bool broke_down = report.reason == Reason::breakdown;
+  if (settings_.tolerance == 0 || (report.reason != Reason::solved && !broke_down)) return false;
+  if (report.true_residual <= most_drift * settings_.tolerance) {
+    report.reason = Reason::solved;
+    return false;
+  }
   if (report.iterations == settings_.max_iterations) {
     report.reason = Reason::iteration_limit;
     return false;
   }
-  if (report.restarts == most_restarts || last.iterations == 0) {
-    report.reason = Reason::inaccurate;
+  if (report.restarts == most_restarts || (last.iterations == 0 && !broke_down)) {
+    if (!broke_down) report.reason = Reason::inaccurate;
     return false;
   }
   return true;
@@ -263,10 +293,11 @@ LinearReport KrylovSolver<T, V>::solve(const T* b, T* x) {
   system_.load(x, scale, [this](Index k) -> const Tile<T>& { return tiles_[k].x; });
   for (;; ++report.restarts) {
     const Seen last = iterate_from_x(report);
+    finish();
     if (report.restarts == 0) report.spectrum = spectrum();
     submit_residual();
     report.true_residual = true_residual();
-    if (!has_drifted(last, report)) break;
+    if (!begins_anew(last, report)) break;
   }
   system_.store([this](Index k) -> const Tile<T>& { return tiles_[k].x; }, scale, x);
   return report;

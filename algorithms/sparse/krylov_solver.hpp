@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "../../codelets/sparse/unsymmetric/hat.hpp"
 #include "../../runtime/runtime.hpp"
 #include "../../runtime/tile.hpp"
 #include "linear_solver.hpp"
@@ -35,10 +36,12 @@ class KrylovSolver {
   LinearReport solve(const T* b, T* x);
 
  protected:
-  /// @param mine this rank's rows: whole grains (rows_of_rank), in the order of ranks
+  /// @param mine this rank's rows: whole grains (rows_of_rank), in the order of ranks @param matrix_class what the method
+  /// takes the matrix to be
   /// With several ranks: collective. @throw Error: a matrix that is not square, entries outside of it, ranks whose
   /// rows do not follow each other; settings that make no sense; as prepare()
-  KrylovSolver(Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings);
+  KrylovSolver(Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings,
+               MatrixClass matrix_class);
 
   /// The tiles of a block that every method has.
   struct BlockTiles {
@@ -70,10 +73,26 @@ class KrylovSolver {
   /// r = b - A x, (r, r)
   void submit_residual();
 
+  // M^-1 of a vector, to be multiplied with A:
+  /// Where M is none, or a diagonal, steps leave it in hat(), and send others what they need of that.
+  [[nodiscard]] Hat who_makes_hat() const { return preconditioner_.has_z() ? Hat::by_tasks : Hat::by_step; }
+  /// For steps that do; nullptr: M is none.
+  [[nodiscard]] const Tile<V>* inverse_diagonal(Index block) const;
+  [[nodiscard]] Departures<AsTiles, T> hat_departures(Index block) const;
+  /// Else this does. @param v a block's own elements
+  void precondition(const typename LinearSystem<T>::VectorOf& v);
+  /// With what the block has entries in.
+  [[nodiscard]] const Tile<T>& hat(Index block) const {
+    return preconditioner_.has_z() ? preconditioner_.z(block) : tiles_[block].v;
+  }
+
  private:
-  /// Submits what comes before the first iteration; r = b - A x and rr are there.
-  virtual void begin() = 0;
+  /// Submits what comes before the first iteration; r = b - A x and rr are there. @param attempt from 0: how often this
+  /// right-hand side's iteration has begun anew
+  virtual void begin(Index attempt) = 0;
   virtual void iterate(Index iterations) = 0;
+  /// Submits what brings x up to date after the last iteration.
+  virtual void finish() {}
   /// Submits a copy of what there is to see of the iterate; as Steps::submit_residual and Steps::norms.
   virtual void submit_look(Index number) = 0;
   /// None: a task has failed.
@@ -85,7 +104,7 @@ class KrylovSolver {
   [[nodiscard]] Index check_every() const;
   Seen iterate_from_x(LinearReport& report);
   [[nodiscard]] double true_residual() const;
-  [[nodiscard]] bool has_drifted(const Seen& last, LinearReport& report) const;
+  [[nodiscard]] bool begins_anew(const Seen& last, LinearReport& report) const;
 
   Runtime* runtime_;
   LinearSettings settings_;

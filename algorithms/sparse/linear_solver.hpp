@@ -15,12 +15,16 @@
 
 namespace asterism::sparse {
 
+/// Vectors of a basis of GMRES, at most.
+inline constexpr Index most_restart = 256;
+
 struct LinearSettings {
   PreconditionerChoice preconditioner = {};
   DiagonalShift shift = DiagonalShift::automatic;
   double tolerance = 1e-8;            ///< of ||b - A x|| / ||b||
   Index max_iterations = 0;           ///< 0: as many as it takes, while the residual falls
   Index check_every = 0;              ///< iterations between two looks at the residual; 0: chosen
+  Index restart = 30;                 ///< of GMRES: vectors after which the basis begins anew
   std::optional<Format> format = {};  ///< of the matrix; none: chosen for each block
   Workers workers = Workers::fastest;
   Index blocks = 0;  ///< of each rank; 0: chosen
