@@ -34,6 +34,9 @@ class KrylovSolver {
   /// (facts().preconditioner.breakdown), and x is as it was; inaccurate: the true residual misses the tolerance after
   /// all. With several ranks: collective. @throw Error: b or x is not finite; as iterate()
   LinearReport solve(const T* b, T* x);
+  /// Solves for several right-hand sides, one after the other. @param b, x row-major, this rank's rows of all of them
+  /// @return as solve(), for each
+  std::vector<LinearReport> solve(const T* b, T* x, Index columns);
 
  protected:
   /// @param mine this rank's rows: whole grains (rows_of_rank), in the order of ranks @param matrix_class what the method
@@ -93,6 +96,8 @@ class KrylovSolver {
   virtual void iterate(Index iterations) = 0;
   /// Submits what brings x up to date after the last iteration.
   virtual void finish() {}
+  /// Iterations that may be submitted in vain after the last one, where their tasks are many.
+  [[nodiscard]] virtual Index most_between_looks() const { return 500; }
   /// Submits a copy of what there is to see of the iterate; as Steps::submit_residual and Steps::norms.
   virtual void submit_look(Index number) = 0;
   /// None: a task has failed.
@@ -104,7 +109,7 @@ class KrylovSolver {
   [[nodiscard]] Index check_every() const;
   Seen iterate_from_x(LinearReport& report);
   [[nodiscard]] double true_residual() const;
-  [[nodiscard]] bool begins_anew(const Seen& last, LinearReport& report) const;
+  [[nodiscard]] bool begins_anew(const Seen& last, LinearReport& report);
 
   Runtime* runtime_;
   LinearSettings settings_;
@@ -116,6 +121,8 @@ class KrylovSolver {
   std::vector<BlockTiles> tiles_;
   TileList<double> all_rr_;
   double norm_b_ = 0;
+  double least_residual_ = 0;  // of all attempts at this right-hand side, at their ends
+  Index fruitless_ = 0;        // breakdowns in a row without a better one
 };
 
 }  // namespace asterism::sparse

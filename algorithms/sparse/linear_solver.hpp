@@ -54,4 +54,12 @@ struct LinearReport : Report {
   std::optional<SpectrumEstimate> spectrum = {};
 };
 
+/// With several ranks: collective. @throw Error: a matrix that is not square, entries outside of it; settings that make
+/// no sense, or differ between ranks
+template <class T>
+void require_sound(const Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings);
+
+/// Puts what a part of an iteration says, of which `iterations` were made after `before` others, behind what is there.
+void append(const Report& part, Index iterations, Index before, LinearReport& report);
+
 }  // namespace asterism::sparse

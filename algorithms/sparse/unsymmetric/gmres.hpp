@@ -35,6 +35,7 @@ class Gmres : public KrylovSolver<T, V> {
   void begin(Index attempt) override;
   void iterate(Index iterations) override;
   void finish() override;
+  [[nodiscard]] Index most_between_looks() const override { return 30; }
   void submit_look(Index number) override;
   [[nodiscard]] std::optional<Seen> look(Index number) override;
 
