@@ -29,7 +29,7 @@ std::optional<Reason> broken(CgStatus status) {
 template <class T, class V>
 ConjugateGradients<T, V>::ConjugateGradients(Runtime& runtime, const Csr<T>& mine,
                                              const LinearSettings& settings)
-    : KrylovSolver<T, V>(runtime, mine, settings) {
+    : Base(runtime, mine, settings, MatrixClass::positive_definite) {
   if (is_ready()) make_tiles();
 }
 
@@ -67,9 +67,9 @@ CgArgs ConjugateGradients<T, V>::args(Index block) const {
 
 /// [Czapinski 2014] algorithm 6.2, lines 1 to 3: z = M^-1 r, p = z
 template <class T, class V>
-void ConjugateGradients<T, V>::begin() {
+void ConjugateGradients<T, V>::begin(Index) {
   if (preconditioner().kind() == PreconditionerKind::diagonal) scale_by_diagonal();
-  precondition();
+  apply_preconditioner();
   turn(-1);
   iteration_ = 0;
 }
@@ -91,7 +91,7 @@ void ConjugateGradients<T, V>::iterate_blocks(Index iterations) {
     else
       multiply();
     descend();
-    precondition();
+    apply_preconditioner();
     turn(iteration_);
   }
 }
@@ -191,7 +191,7 @@ void ConjugateGradients<T, V>::turn(Index iteration) {
 
 /// z = M^-1 r and (r, z), but for a diagonal, which other steps have in them once the iteration has begun.
 template <class T, class V>
-void ConjugateGradients<T, V>::precondition() {
+void ConjugateGradients<T, V>::apply_preconditioner() {
   if (!preconditioner().has_z()) return;
   preconditioner().apply([this](Index k) -> const Tile<T>& { return tiles(k).r; });
   for (Index k = 0; k < count(); ++k)

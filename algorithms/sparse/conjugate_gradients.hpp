@@ -37,7 +37,7 @@ class ConjugateGradients : public KrylovSolver<T, V> {
     Tile<CgState> state;
   };
 
-  void begin() override;
+  void begin(Index attempt) override;
   void iterate(Index iterations) override;
   void submit_look(Index number) override;
   [[nodiscard]] std::optional<Seen> look(Index number) override;
@@ -50,7 +50,7 @@ class ConjugateGradients : public KrylovSolver<T, V> {
   void multiply();
   void multiply_by_operator();
   void descend();
-  void precondition();
+  void apply_preconditioner();
   void scale_by_diagonal();
   void turn(Index iteration);
 

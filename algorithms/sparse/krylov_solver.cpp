@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "../../codelets/sparse/krylov/residual.hpp"
 #include "../../runtime/collectives.hpp"
 #include "../../runtime/error.hpp"
 #include "../common/iteration.hpp"
-#include "../common/statement.hpp"
 #include "../common/stopwatch.hpp"
 
 namespace asterism::sparse {
@@ -18,61 +18,10 @@ namespace {
 
 /// Times that an iteration begins anew, as its own residual has drifted from the true one.
 constexpr Index most_restarts = 10;
+/// Times that it may do so after a breakdown and be no better at the end.
+constexpr Index most_fruitless = 3;
 /// How much the true residual may be above the tolerance; the iteration's own is below it.
 constexpr double most_drift = 1.1;
-
-/// @throw Error: on this rank
-void require_sound(const LinearSettings& settings) {
-  if (!(settings.tolerance >= 0 && settings.tolerance < 1))
-    throw Error(fmt::format("the tolerance is {}: it must be at least 0 and below 1", settings.tolerance));
-  if (settings.max_iterations < 0 || settings.check_every < 0)
-    throw Error(fmt::format("{} iterations at most, a look each {}: these may not be negative",
-                            settings.max_iterations, settings.check_every));
-  if (settings.tolerance == 0 && settings.max_iterations == 0)
-    throw Error("neither a tolerance nor a number of iterations is given: there would be no end; give one");
-}
-
-void require_alike(const Runtime& runtime, Index rows, const LinearSettings& settings) {
-  runtime.require_alike(Statement()
-                            .add("rows", rows)
-                            .add("preconditioner", to_string(settings.preconditioner))
-                            .add("tolerance", settings.tolerance)
-                            .add("iterations", settings.max_iterations)
-                            .text());
-}
-
-template <class T>
-void require_sound(const Runtime& runtime, const LinearOperator<T>& a, const LinearSettings& settings) {
-  agree(runtime, [&] {
-    if (a.rows < 1 || a.line < 1 || a.rows % a.line != 0)
-      throw Error(
-          fmt::format("the operator has {} rows in lines of {}: both must be at least 1, and all lines whole",
-                      a.rows, a.line));
-    if (!a.multiply) throw Error("the operator has nothing to multiply with: set LinearOperator::multiply");
-    if (settings.preconditioner.method != PreconditionerMethod::automatic || settings.format)
-      throw Error(fmt::format(
-          "preconditioner {}{}: an operator has no entries to make it of, or to store; leave both to choose, and set "
-          "LinearOperator::precondition",
-          to_string(settings.preconditioner), settings.format ? " and a format" : ""));
-    require_sound(settings);
-  });
-  require_alike(runtime, a.rows, settings);
-}
-
-template <class T>
-void require_sound(const Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings) {
-  agree(runtime, [&] {
-    if (mine.total_rows < 1 || mine.total_rows != mine.cols)
-      throw Error(fmt::format("the matrix is {} x {}: it must be square, and have a row", mine.total_rows,
-                              mine.cols));
-    for (const Index column : mine.columns)
-      if (column < 0 || column >= mine.cols)
-        throw Error(fmt::format("the matrix has an entry in column {} (the first is 0): there are {}", column,
-                                mine.cols));
-    require_sound(settings);
-  });
-  require_alike(runtime, mine.total_rows, settings);
-}
 
 template <class T>
 std::vector<Index> entries_of_rows(const Csr<T>& mine) {
@@ -106,27 +55,11 @@ Index chosen_check_every(double bytes_of_iteration, bool on_gpu) {
   return std::clamp<Index>(static_cast<Index>(seconds * bandwidth / bytes_of_iteration), 10, 500);
 }
 
-/// Puts what a part of the iteration says, of which `iterations` were made after `before` others, behind what is there.
-void append(Report& part, Index iterations, Index before, LinearReport& report) {
-  report.reason = part.reason;
-  for (std::size_t k = 0; k < part.residual_history.size(); ++k) {
-    const Index at = before + std::min(part.residual_iterations[k], iterations);
-    const bool again = !report.residual_iterations.empty() && report.residual_iterations.back() == at;
-    if (again) {
-      report.residual_history.back() = part.residual_history[k];
-    } else {
-      report.residual_history.push_back(part.residual_history[k]);
-      report.residual_iterations.push_back(at);
-    }
-  }
-  for (const auto& [name, seconds] : part.seconds) report.seconds[name] += seconds;
-  report.traffic = part.traffic;
-}
-
 }  // namespace
 
 template <class T, class V>
-KrylovSolver<T, V>::KrylovSolver(Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings)
+KrylovSolver<T, V>::KrylovSolver(Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings,
+                                 MatrixClass matrix_class)
     : runtime_(&runtime), settings_(settings) {
   require_sound(runtime, mine, settings);
   Stopwatch watch;
@@ -135,7 +68,7 @@ KrylovSolver<T, V>::KrylovSolver(Runtime& runtime, const Csr<T>& mine, const Lin
   set_rows();
   facts_.seconds["divide"] = watch.lap();
   const PreparedPreconditioner<T> prepared =
-      prepare(runtime, blocks_, mine, settings.preconditioner, settings.shift);
+      prepare(runtime, blocks_, mine, settings.preconditioner, settings.shift, matrix_class);
   facts_.preconditioner = prepared.facts;
   facts_.seconds["factorise"] = watch.lap();
   if (prepared.facts.breakdown) return;
@@ -219,6 +152,27 @@ void KrylovSolver<T, V>::submit_residual() {
   }
 }
 
+template <class T, class V>
+const Tile<V>* KrylovSolver<T, V>::inverse_diagonal(Index block) const {
+  const bool is_diagonal = preconditioner_.kind() == PreconditionerKind::diagonal;
+  return is_diagonal ? preconditioner_.inverse_diagonal(block) : nullptr;
+}
+
+template <class T, class V>
+Departures<AsTiles, T> KrylovSolver<T, V>::hat_departures(Index block) const {
+  return preconditioner_.has_z() ? Departures<AsTiles, T>{} : system_.exchange().from(block);
+}
+
+template <class T, class V>
+void KrylovSolver<T, V>::precondition(const typename LinearSystem<T>::VectorOf& v) {
+  if (!preconditioner_.has_z()) return;
+  preconditioner_.apply(v);
+  for (Index k = 0; k < count() && count() > 1; ++k)
+    codelets::send<T>({system_.matrix().shape(k).own},
+                      {.v = preconditioner_.z(k), .departures = system_.exchange().from(k)},
+                      blocks_.hints(k));
+}
+
 /// Of what submit_residual() has found, relative to b.
 template <class T, class V>
 double KrylovSolver<T, V>::true_residual() const {
@@ -235,7 +189,7 @@ template <class T, class V>
 Index KrylovSolver<T, V>::check_every() const {
   if (settings_.check_every > 0) return settings_.check_every;
   const double bytes = (facts_.bytes_per_row + 12 * sizeof(T)) * static_cast<double>(system_.rows());
-  return chosen_check_every(bytes, blocks_[0].where == Where::cuda);
+  return std::min(chosen_check_every(bytes, blocks_[0].where == Where::cuda), most_between_looks());
 }
 
 /// @return what was seen of the iteration at its end
@@ -252,7 +206,7 @@ typename KrylovSolver<T, V>::Seen KrylovSolver<T, V>::iterate_from_x(LinearRepor
       {.load =
            [&] {
              submit_residual();
-             begin();
+             begin(report.restarts);
            },
        .step = [&](Index n) { iterate(n); },
        .submit_residual = [&](Index number) { submit_look(number); },
@@ -285,18 +239,26 @@ double KrylovSolver<T, V>::largest_of(const T* b, const T* x) const {
   return std::ranges::max(gather(*runtime_, largest));
 }
 
-/// Whether the iteration has to begin anew from its last x, as its own residual says that it is done and the true one
-/// does not.
+/// Whether the iteration has to begin anew from its last x: its own residual says that it is done and the true one
+/// does not, or there was nothing to divide by.
 template <class T, class V>
-bool KrylovSolver<T, V>::has_drifted(const Seen& last, LinearReport& report) const {
-  if (settings_.tolerance == 0 || report.reason != Reason::solved) return false;
-  if (report.true_residual <= most_drift * settings_.tolerance) return false;
-  if (report.iterations == settings_.max_iterations) {
+bool KrylovSolver<T, V>::begins_anew(const Seen& last, LinearReport& report) {
+  const bool broke_down = report.reason == Reason::breakdown;
+  const bool is_better = report.true_residual < 0.5 * least_residual_;
+  least_residual_ = std::min(least_residual_, report.true_residual);
+  fruitless_ = !broke_down || is_better ? 0 : fruitless_ + 1;
+  if (settings_.tolerance == 0 || (report.reason != Reason::solved && !broke_down)) return false;
+  if (report.true_residual <= most_drift * settings_.tolerance) {
+    report.reason = Reason::solved;
+    return false;
+  }
+  if (settings_.max_iterations > 0 && report.iterations == settings_.max_iterations) {
     report.reason = Reason::iteration_limit;
     return false;
   }
-  if (report.restarts == most_restarts || last.iterations == 0) {
-    report.reason = Reason::inaccurate;
+  if (report.restarts == most_restarts || fruitless_ == most_fruitless ||
+      (last.iterations == 0 && !broke_down)) {
+    if (!broke_down) report.reason = Reason::inaccurate;
     return false;
   }
   return true;
@@ -321,15 +283,32 @@ LinearReport KrylovSolver<T, V>::solve(const T* b, T* x) {
   norm_b_ = norm(*runtime_, b, row_count(), system_.unit(), scale);
   system_.load(b, scale, [this](Index k) -> const Tile<T>& { return tiles_[k].b; });
   system_.load(x, scale, [this](Index k) -> const Tile<T>& { return tiles_[k].x; });
-  for (;; ++report.restarts) {
+  least_residual_ = std::numeric_limits<double>::infinity();
+  for (fruitless_ = 0;; ++report.restarts) {
     const Seen last = iterate_from_x(report);
+    finish();
     if (report.restarts == 0) report.spectrum = spectrum();
     submit_residual();
     report.true_residual = true_residual();
-    if (!has_drifted(last, report)) break;
+    if (!begins_anew(last, report)) break;
   }
   system_.store([this](Index k) -> const Tile<T>& { return tiles_[k].x; }, scale, x);
   return report;
+}
+
+template <class T, class V>
+std::vector<LinearReport> KrylovSolver<T, V>::solve(const T* b, T* x, Index columns) {
+  std::vector<LinearReport> reports;
+  std::vector<T> one_b(static_cast<std::size_t>(row_count())), one_x(one_b.size());
+  for (Index k = 0; k < columns; ++k) {
+    for (Index i = 0; i < row_count(); ++i) {
+      one_b[i] = b[i * columns + k];
+      one_x[i] = x[i * columns + k];
+    }
+    reports.push_back(solve(one_b.data(), one_x.data()));
+    for (Index i = 0; i < row_count(); ++i) x[i * columns + k] = one_x[i];
+  }
+  return reports;
 }
 
 template class KrylovSolver<float>;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "../../codelets/sparse/unsymmetric/hat.hpp"
 #include "../../runtime/runtime.hpp"
 #include "../../runtime/tile.hpp"
 #include "linear_operator.hpp"
@@ -34,12 +35,17 @@ class KrylovSolver {
   /// (facts().preconditioner.breakdown), and x is as it was; inaccurate: the true residual misses the tolerance after
   /// all. With several ranks: collective. @throw Error: b or x is not finite; as iterate()
   LinearReport solve(const T* b, T* x);
+  /// Solves for several right-hand sides, one after the other. @param b, x row-major, this rank's rows of all of them
+  /// @return as solve(), for each
+  std::vector<LinearReport> solve(const T* b, T* x, Index columns);
 
  protected:
-  /// @param mine this rank's rows: whole grains (rows_of_rank), in the order of ranks
+  /// @param mine this rank's rows: whole grains (rows_of_rank), in the order of ranks @param matrix_class what the method
+  /// takes the matrix to be
   /// With several ranks: collective. @throw Error: a matrix that is not square, entries outside of it, ranks whose
   /// rows do not follow each other; settings that make no sense; as prepare()
-  KrylovSolver(Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings);
+  KrylovSolver(Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings,
+               MatrixClass matrix_class);
 
   /// An operator has no entries: settings.preconditioner and settings.format have to be left to choose, and the
   /// preconditioner is the operator's. The rows of a rank are first_row() to first_row() + row_count().
@@ -82,10 +88,28 @@ class KrylovSolver {
   /// r = b - A x, (r, r)
   void submit_residual();
 
+  // M^-1 of a vector, to be multiplied with A:
+  /// Where M is none, or a diagonal, steps leave it in hat(), and send others what they need of that.
+  [[nodiscard]] Hat who_makes_hat() const { return preconditioner_.has_z() ? Hat::by_tasks : Hat::by_step; }
+  /// For steps that do; nullptr: M is none.
+  [[nodiscard]] const Tile<V>* inverse_diagonal(Index block) const;
+  [[nodiscard]] Departures<AsTiles, T> hat_departures(Index block) const;
+  /// Else this does. @param v a block's own elements
+  void precondition(const typename LinearSystem<T>::VectorOf& v);
+  /// With what the block has entries in.
+  [[nodiscard]] const Tile<T>& hat(Index block) const {
+    return preconditioner_.has_z() ? preconditioner_.z(block) : tiles_[block].v;
+  }
+
  private:
-  /// Submits what comes before the first iteration; r = b - A x and rr are there.
-  virtual void begin() = 0;
+  /// Submits what comes before the first iteration; r = b - A x and rr are there. @param attempt from 0: how often this
+  /// right-hand side's iteration has begun anew
+  virtual void begin(Index attempt) = 0;
   virtual void iterate(Index iterations) = 0;
+  /// Submits what brings x up to date after the last iteration.
+  virtual void finish() {}
+  /// Iterations that may be submitted in vain after the last one, where their tasks are many.
+  [[nodiscard]] virtual Index most_between_looks() const { return 500; }
   /// Submits a copy of what there is to see of the iterate; as Steps::submit_residual and Steps::norms.
   virtual void submit_look(Index number) = 0;
   /// None: a task has failed.
@@ -98,7 +122,7 @@ class KrylovSolver {
   [[nodiscard]] Index check_every() const;
   Seen iterate_from_x(LinearReport& report);
   [[nodiscard]] double true_residual() const;
-  [[nodiscard]] bool has_drifted(const Seen& last, LinearReport& report) const;
+  [[nodiscard]] bool begins_anew(const Seen& last, LinearReport& report);
 
   Runtime* runtime_;
   LinearSettings settings_;
@@ -112,6 +136,8 @@ class KrylovSolver {
   std::vector<Tile<T>> products_;  // of each block, with an operator: A x on its way into r
   TileList<double> all_rr_;
   double norm_b_ = 0;
+  double least_residual_ = 0;  // of all attempts at this right-hand side, at their ends
+  Index fruitless_ = 0;        // breakdowns in a row without a better one
 };
 
 }  // namespace asterism::sparse

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <string>
 
 #include "../../../codelets/sparse/units.hpp"
 #include "../../../runtime/collectives.hpp"
@@ -37,10 +39,20 @@ Csr<T> whole(const Runtime& runtime, const Csr<T>& mine) {
   return all;
 }
 
-/// The diagonal of this rank's rows. @throw Error, on all ranks: it has an entry that is not positive
+/// Why a preconditioner cannot be had with this diagonal entry; empty: it can.
+std::string complaint(MatrixClass matrix_class, std::optional<double> value) {
+  if (matrix_class == MatrixClass::general)
+    return value.value_or(0) != 0 ? "" : "divides by it; use --preconditioner none";
+  return value.value_or(0) > 0
+             ? ""
+             : "divides by it, and a positive definite matrix has positive numbers there; use --preconditioner none, "
+               "with a solver for matrices that are not definite";
+}
+
+/// The diagonal of this rank's rows. @throw Error, on all ranks: it has an entry that cannot be
 template <class T>
-std::vector<double> positive_diagonal(const Runtime& runtime, const Csr<T>& mine,
-                                      const PreconditionerChoice& choice) {
+std::vector<double> usable_diagonal(const Runtime& runtime, const Csr<T>& mine,
+                                    const PreconditionerChoice& choice, MatrixClass matrix_class) {
   std::vector<double> diagonal(static_cast<std::size_t>(mine.rows()));
   agree(runtime, [&] {
     for (Index i = 0; i < mine.rows(); ++i) {
@@ -48,18 +60,25 @@ std::vector<double> positive_diagonal(const Runtime& runtime, const Csr<T>& mine
                  end = mine.columns.begin() + mine.row_begin[i + 1];
       const Index row = mine.first_row + i;
       const auto at = std::lower_bound(begin, end, row);
-      const bool is_there = at != end && *at == row;
-      const double value = is_there ? static_cast<double>(mine.values[at - mine.columns.begin()]) : 0;
-      if (!(value > 0))
-        throw Error(fmt::format(
-            "row {} of the matrix (the first is 0) has {} on its diagonal: preconditioner {} divides by it, "
-            "and a positive definite matrix has positive numbers there; use --preconditioner none, with a "
-            "solver for matrices that are not definite",
-            row, is_there ? fmt::format("{}", value) : "no entry", to_string(choice)));
-      diagonal[i] = value;
+      std::optional<double> value;
+      if (at != end && *at == row) value = static_cast<double>(mine.values[at - mine.columns.begin()]);
+      if (const std::string why = complaint(matrix_class, value); !why.empty())
+        throw Error(
+            fmt::format("row {} of the matrix (the first is 0) has {} on its diagonal: preconditioner {} {}",
+                        row, value ? fmt::format("{}", *value) : "no entry", to_string(choice), why));
+      diagonal[i] = *value;
     }
   });
   return diagonal;
+}
+
+void require_class(const PreconditionerChoice& choice, MatrixClass matrix_class) {
+  using enum PreconditionerMethod;
+  if (matrix_class == MatrixClass::general && (choice.method == ic0 || choice.method == chebyshev))
+    throw Error(fmt::format(
+        "preconditioner {} is for symmetric positive definite matrices, and conjugate gradients: the "
+        "solvers for other matrices have {}",
+        to_string(choice), choice.method == ic0 ? "ilu0" : "polynomial-diagonal:K"));
 }
 
 std::vector<double> inverted(std::vector<double> values) {
@@ -67,9 +86,14 @@ std::vector<double> inverted(std::vector<double> values) {
   return values;
 }
 
-template <class Value>
-Value largest(const Runtime& runtime, Value mine) {
-  return std::ranges::max(gather(runtime, mine));
+double largest(const Runtime& runtime, double mine) { return std::ranges::max(gather(runtime, mine)); }
+
+/// Of all ranks' numbers the one of the largest magnitude.
+double farthest_from_zero(const Runtime& runtime, const std::vector<double>& mine) {
+  double farthest = 0;
+  for (const double value : mine)
+    if (std::abs(value) > std::abs(farthest)) farthest = value;
+  return std::ranges::max(gather(runtime, farthest), {}, [](double value) { return std::abs(value); });
 }
 
 /// The largest eigenvalue that D^-1 A may have (Gershgorin).
@@ -105,14 +129,15 @@ constexpr double part_of_spectrum(int degree) {
 }
 
 template <class T>
-void prepare_polynomial(const Runtime& runtime, const Csr<T>& mine, PreparedPreconditioner<T>& prepared) {
+void prepare_polynomial(const Runtime& runtime, const Csr<T>& mine, MatrixClass matrix_class,
+                        PreparedPreconditioner<T>& prepared) {
   const PreconditionerChoice& choice = prepared.facts.choice;
-  const std::vector<double> diagonal = positive_diagonal(runtime, mine, choice);
+  const std::vector<double> diagonal = usable_diagonal(runtime, mine, choice, matrix_class);
   prepared.kind = PreconditionerKind::polynomial;
   prepared.matrix = mine;
   const std::vector<PolynomialStep> neumann(static_cast<std::size_t>(choice.degree) + 1);
   if (choice.method == PreconditionerMethod::polynomial) {
-    const double most = largest(runtime, diagonal.empty() ? 0 : std::ranges::max(diagonal));
+    const double most = farthest_from_zero(runtime, diagonal);
     prepared.steps = neumann;
     for (PolynomialStep& step : prepared.steps) step.delta = 1 / most;
     return;
@@ -136,9 +161,9 @@ bool is_sequential(const Partition& blocks, Index stages, PreconditionerMethod m
 
 template <class T>
 void prepare_triangular(const Runtime& runtime, const Partition& blocks, const Csr<T>& mine,
-                        DiagonalShift shift, PreparedPreconditioner<T>& prepared) {
+                        DiagonalShift shift, MatrixClass matrix_class, PreparedPreconditioner<T>& prepared) {
   PreconditionerFacts& facts = prepared.facts;
-  positive_diagonal(runtime, mine, facts.choice);
+  usable_diagonal(runtime, mine, facts.choice, matrix_class);
   const Csr<double> all = converted<double>(whole(runtime, mine));
   TriangularFactors factors = triangular_factors(all, facts.choice, shift);
   prepared.kind = PreconditionerKind::triangular;
@@ -187,10 +212,12 @@ PreconditionerChoice choose(const PreconditionerChoice& choice) {
 
 template <class T>
 PreparedPreconditioner<T> prepare(const Runtime& runtime, const Partition& blocks, const Csr<T>& mine,
-                                  const PreconditionerChoice& choice, DiagonalShift shift) {
+                                  const PreconditionerChoice& choice, DiagonalShift shift,
+                                  MatrixClass matrix_class) {
   using enum PreconditionerMethod;
   PreparedPreconditioner<T> prepared;
   prepared.facts.choice = choose(choice);
+  require_class(prepared.facts.choice, matrix_class);
   switch (prepared.facts.choice.method) {
     case automatic:
     case none:
@@ -198,23 +225,24 @@ PreparedPreconditioner<T> prepare(const Runtime& runtime, const Partition& block
       break;
     case diagonal:
       prepared.kind = PreconditionerKind::diagonal;
-      prepared.inverse_diagonal = inverted(positive_diagonal(runtime, mine, prepared.facts.choice));
+      prepared.inverse_diagonal =
+          inverted(usable_diagonal(runtime, mine, prepared.facts.choice, matrix_class));
       prepared.matrix = mine;
       break;
     case polynomial:
     case polynomial_diagonal:
     case chebyshev:
-      prepare_polynomial(runtime, mine, prepared);
+      prepare_polynomial(runtime, mine, matrix_class, prepared);
       break;
     default:
-      prepare_triangular(runtime, blocks, mine, shift, prepared);
+      prepare_triangular(runtime, blocks, mine, shift, matrix_class, prepared);
   }
   return prepared;
 }
 
 template PreparedPreconditioner<float> prepare(const Runtime&, const Partition&, const Csr<float>&,
-                                               const PreconditionerChoice&, DiagonalShift);
+                                               const PreconditionerChoice&, DiagonalShift, MatrixClass);
 template PreparedPreconditioner<double> prepare(const Runtime&, const Partition&, const Csr<double>&,
-                                                const PreconditionerChoice&, DiagonalShift);
+                                                const PreconditionerChoice&, DiagonalShift, MatrixClass);
 
 }  // namespace asterism::sparse

@@ -45,6 +45,12 @@ std::string to_string(const PreconditionerChoice& choice);
 /// All names with what they mean, a line for each.
 std::string list_of_preconditioners();
 
+/// What a method takes a matrix to be.
+enum class MatrixClass {
+  positive_definite,  ///< and symmetric
+  general,
+};
+
 /// Whether a factorisation that breaks down is tried again with a larger diagonal.
 enum class DiagonalShift { none, automatic };
 
@@ -76,9 +82,11 @@ struct PreparedPreconditioner {
 
 /// @param mine this rank's rows of the matrix @param blocks whole grains
 /// With several ranks: collective; of what is triangular every rank has the whole matrix for a while.
-/// @throw Error: a diagonal entry that is missing, zero, or, for what needs a positive one, negative
+/// @throw Error: a diagonal entry that is missing, zero, or, of a positive definite matrix, negative; ic0 or chebyshev
+/// for a general matrix
 template <class T>
 PreparedPreconditioner<T> prepare(const Runtime& runtime, const Partition& blocks, const Csr<T>& mine,
-                                  const PreconditionerChoice& choice, DiagonalShift shift);
+                                  const PreconditionerChoice& choice, DiagonalShift shift,
+                                  MatrixClass matrix_class);
 
 }  // namespace asterism::sparse
