@@ -30,8 +30,8 @@ class KrylovSolver {
   [[nodiscard]] const LinearFacts& facts() const { return facts_; }
 
   /// @param b, x this rank's rows; x is the first guess, then the result
-  /// @return reason: solved, iteration_limit, stagnation, divergence, not_finite; what the method says of matrices that it
-  /// cannot go on with; zero_pivot: there is no preconditioner, as its factorisation broke down
+  /// @return reason: solved, iteration_limit, stagnation, divergence, not_finite; what the method says of matrices that
+  /// it cannot go on with; zero_pivot: there is no preconditioner, as its factorisation broke down
   /// (facts().preconditioner.breakdown), and x is as it was; inaccurate: the true residual misses the tolerance after
   /// all. With several ranks: collective. @throw Error: b or x is not finite; as iterate()
   LinearReport solve(const T* b, T* x);
@@ -40,8 +40,8 @@ class KrylovSolver {
   std::vector<LinearReport> solve(const T* b, T* x, Index columns);
 
  protected:
-  /// @param mine this rank's rows: whole grains (rows_of_rank), in the order of ranks @param matrix_class what the method
-  /// takes the matrix to be
+  /// @param mine this rank's rows: whole grains (rows_of_rank), in the order of ranks
+  /// @param matrix_class what the method takes the matrix to be
   /// With several ranks: collective. @throw Error: a matrix that is not square, entries outside of it, ranks whose
   /// rows do not follow each other; settings that make no sense; as prepare()
   KrylovSolver(Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings,

@@ -260,7 +260,7 @@ std::string explanation_of(const LinearOptions& o, const LinearOutcome& outcome)
       return outcome.chosen.method == LinearMethod::bicgstab
                  ? "BiCGStab has nothing to divide by; --solver gmres cannot break down so, or choose another "
                    "--preconditioner"
-                 : "what A makes of the residual does not reach b: A is singular, or nearly";
+                 : "what A makes of the residual does not reach b: A, or A M^-1, is singular or nearly so";
     case Reason::stagnation:
       return "the residual no longer falls: rounding does not allow the tolerance, or the preconditioner is too weak";
     case Reason::inaccurate:

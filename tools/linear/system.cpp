@@ -112,8 +112,8 @@ void require_good_rows(const StatedLinear& stated, const StatedMatrix& m) {
   }
 }
 
-/// Whether conjugate gradients may have it, as far as symmetry goes; a matrix of a file that was not to be trusted is here
-/// as a whole.
+/// Whether conjugate gradients may have it, as far as symmetry goes; of a file that is not to be trusted all rows are
+/// here.
 bool is_symmetric(const LinearOptions& o, const StatedMatrix& m) {
   if (o.model) return o.model->is_symmetric();
   return o.symmetry == SymmetryTrust::assumed ||

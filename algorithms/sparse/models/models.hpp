@@ -1,6 +1,6 @@
 /// \file
-/// Model matrices of any size, every row by itself, so that ranks make their own. All but convection2d are symmetric and
-/// positive definite.
+/// Model matrices of any size, every row by itself, so that ranks make their own. All but convection2d are
+/// symmetric and positive definite.
 #pragma once
 
 #include <string>

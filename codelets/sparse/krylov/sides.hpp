@@ -1,5 +1,5 @@
 /// \file
-/// Where the state of an iteration has what a step reads, while others of a GPU's threads write what the next one reads.
+/// Where the state of an iteration has what a step reads, while other threads of a GPU write what the next one reads.
 #pragma once
 
 #include "../../../runtime/codelet.hpp"
