@@ -1,12 +1,13 @@
 #include "pattern.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <iterator>
 
 #include <fmt/format.h>
 
 #include "../../../runtime/error.hpp"
-#include "team.hpp"
+#include "rows.hpp"
 
 namespace asterism::sparse {
 namespace {
@@ -37,6 +38,18 @@ void PatternView::refuse_unless_square(Index first_row, Index rows, Index total_
         "the matrix is {} x {}: give a square one, its rows and columns are the same unknowns", rows, cols));
 }
 
+Pattern copied(PatternView pattern, int threads) {
+  Pattern copy;
+  copy.row_begin = row_begins(pattern.rows(), threads,
+                              [&](Index i) { return pattern.begin(i + 1) - pattern.begin(i); });
+  copy.columns.resize(at(pattern.entries()));
+  in_parts(pattern.entries(), threads, [&](Index first, Index end) {
+    std::copy(pattern.columns().begin() + first, pattern.columns().begin() + end,
+              copy.columns.begin() + first);
+  });
+  return copy;
+}
+
 Pattern transposed(PatternView pattern) {
   Pattern result;
   result.row_begin.assign(at(pattern.rows() + 1), 0);
@@ -48,6 +61,26 @@ Pattern transposed(PatternView pattern) {
   for (Index i = 0; i < pattern.rows(); ++i)
     for (const Index j : pattern.row(i)) result.columns[at(next[at(j)]++)] = i;
   return result;
+}
+
+/// As many entries are below the diagonal as above it, and those above have their mirror images.
+bool is_symmetric(PatternView pattern, int threads) {
+  std::atomic<Index> surplus = 0;  // of entries above the diagonal
+  std::atomic<bool> lacks = false;
+  in_parts(pattern.rows(), threads, [&](Index first, Index end) {
+    Index above = 0, below = 0;
+    for (Index i = first; i < end && !lacks; ++i) {
+      const std::span<const Index> row = pattern.row(i);
+      for (const Index j : row) {
+        below += j < i;
+        if (j <= i) continue;
+        ++above;
+        if (!std::ranges::binary_search(pattern.row(j), i)) lacks = true;
+      }
+    }
+    surplus += above - below;
+  });
+  return !lacks && surplus == 0;
 }
 
 Pattern neighbours(PatternView pattern, int threads) {
