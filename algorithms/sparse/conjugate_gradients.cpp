@@ -15,6 +15,7 @@
 #include "../common/set.hpp"
 #include "../common/statement.hpp"
 #include "../common/stopwatch.hpp"
+#include "graph/pattern.hpp"
 #include "spectrum.hpp"
 
 namespace asterism::sparse {
@@ -126,16 +127,47 @@ ConjugateGradients<T, V>::ConjugateGradients(Runtime& runtime, const Csr<T>& min
   const PreparedPreconditioner<T> prepared =
       prepare(runtime, blocks_, mine, settings.preconditioner, settings.shift);
   facts_.preconditioner = prepared.facts;
-  facts_.seconds["factorise"] = watch.lap();
+  facts_.seconds.merge(std::map(prepared.seconds));
+  watch.lap();
+  if (settings.values == Values::refreshed) {
+    plan_ = prepared.plan;
+    pattern_ = fingerprint(mine.row_begin, mine.columns);
+  }
   if (prepared.facts.breakdown) return;
   system_ = LinearSystem<T>(runtime, blocks_, prepared, settings.format);
   preconditioner_ = AppliedPreconditioner<T, V>(system_, prepared);
   make_tiles();
+  describe_matrix();
+  facts_.seconds["arrange"] = watch.lap();
+}
+
+template <class T, class V>
+void ConjugateGradients<T, V>::refresh(const Csr<T>& mine) {
+  agree(*runtime_, [&] {
+    if (settings_.values == Values::fixed)
+      throw Error("the matrix has other values, which were said to be fixed: set LinearSettings::values");
+    if (tiles_.empty())
+      throw Error("the matrix has other values, and broke down with those before: set up a solver anew");
+    if (fingerprint(mine.row_begin, mine.columns) != pattern_)
+      throw Error(fmt::format("the {} entries of rows {} to {} are not where they were: set up a solver anew",
+                              mine.entries(), mine.first_row, mine.first_row + mine.rows()));
+  });
+  const PreparedPreconditioner<T> prepared =
+      prepare(*runtime_, blocks_, mine, settings_.preconditioner, settings_.shift, plan_);
+  facts_.preconditioner = prepared.facts;
+  if (prepared.facts.breakdown) return;
+  system_.refresh(prepared);
+  preconditioner_.refresh(prepared);
+  describe_matrix();
+}
+
+template <class T, class V>
+void ConjugateGradients<T, V>::describe_matrix() {
   facts_.entries = system_.structure().entries;
+  facts_.formats.clear();
   for (Index b = 0; b < count(); ++b) facts_.formats.push_back(system_.matrix().shape(b).format);
   facts_.bytes_per_row = static_cast<double>(system_.matrix().bytes()) / static_cast<double>(system_.rows());
   facts_.bytes_exchanged = system_.exchange().bytes();
-  facts_.seconds["arrange"] = watch.lap();
 }
 
 /// With zeros in them: tasks that a state lets do nothing leave what they would write as it is, and so it has to be

@@ -2,6 +2,8 @@
 /// Preconditioned conjugate gradients, [Czapinski 2014] algorithm 6.2, for symmetric positive definite matrices.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "../../codelets/sparse/krylov/conjugate_gradients.hpp"
@@ -32,6 +34,12 @@ class ConjugateGradients {
   [[nodiscard]] Index row_count() const { return range_.count(); }
   [[nodiscard]] const LinearFacts& facts() const { return facts_; }
 
+  /// Other values in the same places, with LinearSettings::values refreshed: rows keep their colours and numbers, factors
+  /// their fill. All that is solved after it has the same bits as with a solver that is set up anew.
+  /// With several ranks: collective. @throw Error: entries in other places; values that were said to be fixed; a
+  /// factorisation that broke down when all was set up; as prepare()
+  void refresh(const Csr<T>& mine);
+
   /// @param b, x this rank's rows; x is the first guess, then the result
   /// @return reason: solved, iteration_limit, stagnation, divergence, not_finite; indefinite: the matrix, or the
   /// preconditioner, is not positive definite; zero_pivot: there is no preconditioner, as its factorisation broke down
@@ -48,6 +56,7 @@ class ConjugateGradients {
   };
 
   void make_tiles();
+  void describe_matrix();
   [[nodiscard]] Index count() const { return blocks_.count(); }
   [[nodiscard]] CgArgs args(Index block) const;
 
@@ -76,6 +85,8 @@ class ConjugateGradients {
   LinearFacts facts_;
   LinearSystem<T> system_;
   AppliedPreconditioner<T, V> preconditioner_;
+  std::shared_ptr<TriangularPlan> plan_;
+  std::uint64_t pattern_ = 0;  // its fingerprint
   std::vector<BlockTiles> tiles_;
   TileList<double> all_pq_, all_rr_, all_rz_;
   std::vector<std::vector<Tile<CgState>>> looks_;  // one per rank, in turns

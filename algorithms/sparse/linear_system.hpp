@@ -23,6 +23,9 @@ class LinearSystem {
   LinearSystem(Runtime& runtime, const Partition& blocks, const PreparedPreconditioner<T>& prepared,
                std::optional<Format> format);
 
+  /// Other values in the same places. With several ranks: collective. @throw Error: a format that they have not
+  void refresh(const PreparedPreconditioner<T>& prepared);
+
   [[nodiscard]] Runtime& runtime() const { return *runtime_; }
   [[nodiscard]] Index rows() const { return blocks_->extent(); }
   [[nodiscard]] Index unit() const { return unit_rows(rows()); }

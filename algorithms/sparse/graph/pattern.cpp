@@ -38,6 +38,26 @@ void PatternView::refuse_unless_square(Index first_row, Index rows, Index total_
         "the matrix is {} x {}: give a square one, its rows and columns are the same unknowns", rows, cols));
 }
 
+std::uint64_t fingerprint(const std::vector<Index>& row_begin, const std::vector<Index>& columns) {
+  const auto mixed = [](std::uint64_t a) {
+    a = (a ^ (a >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    a = (a ^ (a >> 27)) * 0x94d049bb133111ebULL;
+    return a ^ (a >> 31);
+  };
+  std::atomic<std::uint64_t> sum = 0;
+  const auto add = [&](const std::vector<Index>& numbers, std::uint64_t seed) {
+    in_parts(static_cast<Index>(numbers.size()), 0, [&](Index first, Index end) {
+      std::uint64_t part = 0;
+      for (Index n = first; n < end; ++n)
+        part += mixed(mixed(static_cast<std::uint64_t>(n) + seed) + static_cast<std::uint64_t>(numbers[at(n)]));
+      sum += part;
+    });
+  };
+  add(row_begin, 0);
+  add(columns, 0x9e3779b97f4a7c15ULL);
+  return sum;
+}
+
 Pattern copied(PatternView pattern, int threads) {
   Pattern copy;
   copy.row_begin = row_begins(pattern.rows(), threads,

@@ -2,6 +2,7 @@
 /// Where a matrix has entries, without their values.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -45,6 +46,9 @@ class PatternView {
 
   std::span<const Index> row_begin_, columns_;
 };
+
+/// A number that all patterns of rows but one in 2^64 have not: whether rows are those of before.
+std::uint64_t fingerprint(const std::vector<Index>& row_begin, const std::vector<Index>& columns);
 
 Pattern copied(PatternView pattern, int threads);
 

@@ -60,11 +60,11 @@ Elimination::Elimination(PatternView whole, const StageOrder& order, Partition::
   matrix_.values.resize(matrix_.columns.size());
   seconds["permute"] += watch.lap();
   if (choice_.p > 0) fill_ = fill_pattern(matrix_, choice.p, by_stage.segments, threads);
-  seconds["fill"] += watch.lap();
+  seconds["symbolic"] += watch.lap();
   if (coloured) numbering_ = by_stage;
   mark_needed(mine, whole);
   make_turns(by_stage);
-  seconds["order"] += watch.lap();
+  seconds["colour"] += watch.lap();
 }
 
 /// The rows of this rank, for Cholesky those that have entries in its columns, and all that they need before them.

@@ -156,6 +156,7 @@ PreparedPreconditioner<T> prepare(const Runtime& runtime, const Partition& block
                                   const PreconditionerChoice& choice, DiagonalShift shift,
                                   std::shared_ptr<TriangularPlan> plan) {
   using enum PreconditionerMethod;
+  Stopwatch watch;
   PreparedPreconditioner<T> prepared;
   prepared.plan = std::move(plan);
   prepared.facts.choice = choose(choice);
@@ -176,7 +177,9 @@ PreparedPreconditioner<T> prepare(const Runtime& runtime, const Partition& block
       break;
     default:
       prepare_triangular(runtime, blocks, mine, shift, prepared);
+      return prepared;
   }
+  prepared.seconds["factorise"] = watch.lap();
   return prepared;
 }
 

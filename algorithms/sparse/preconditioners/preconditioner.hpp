@@ -76,7 +76,7 @@ struct PreparedPreconditioner {
   /// (Q3): whether the rows have their natural order, and blocks follow each other, each as a whole.
   bool sequential = false;
   PreconditionerFacts facts;
-  std::map<std::string, double> seconds;  ///< "gather", "order", "permute", "fill", "factorise", "split"
+  std::map<std::string, double> seconds;  ///< parts, as LinearFacts::seconds
   /// What the matrix' pattern has decided of a triangular one.
   std::shared_ptr<TriangularPlan> plan;
 };

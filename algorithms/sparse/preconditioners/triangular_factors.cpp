@@ -42,14 +42,14 @@ TriangularPlan::TriangularPlan(const Runtime& runtime, const Partition& blocks, 
   const WholePattern whole(runtime, mine);
   seconds["gather"] += watch.lap();
   order_ = stage_order(whole.view(), choice, blocks, threads);
-  seconds["order"] += watch.lap();
+  seconds["colour"] += watch.lap();
   if (choice.method == PreconditionerMethod::mc_ssor) return;
   elimination_.emplace(whole.view(), order_, mine_, choice, threads, seconds);
   watch.lap();
   const Partition::Range all{0, whole.view().rows()};
   eliminated_of_mine_ = from_to(order_.numbering, elimination_->numbering(), mine_, threads);
   final_of_eliminated_ = from_to(elimination_->numbering(), order_.numbering, all, threads);
-  seconds["order"] += watch.lap();
+  seconds["colour"] += watch.lap();
 }
 
 template <class T>
