@@ -39,7 +39,8 @@ void in_team(int threads, const Work& work) {
     if (failure) std::rethrow_exception(failure);
 }
 
-/// Calls work(step, thread) for each of the steps in so many threads; all of them end a step before one begins the next.
+/// Calls work(step, thread) for each of the steps in so many threads; all of them end a step before one begins the
+/// next.
 /// @throw as in_team(); no step follows one that has failed
 template <class Work>
 void in_steps(int threads, Index steps, const Work& work) {

@@ -34,8 +34,8 @@ class ConjugateGradients {
   [[nodiscard]] Index row_count() const { return range_.count(); }
   [[nodiscard]] const LinearFacts& facts() const { return facts_; }
 
-  /// Other values in the same places, with LinearSettings::values refreshed: rows keep their colours and numbers, factors
-  /// their fill. All that is solved after it has the same bits as with a solver that is set up anew.
+  /// Other values in the same places, with LinearSettings::values refreshed: rows keep their colours and numbers,
+  /// factors their fill. All that is solved after it has the same bits as with a solver that is set up anew.
   /// With several ranks: collective. @throw Error: entries in other places; values that were said to be fixed; a
   /// factorisation that broke down when all was set up; as prepare()
   void refresh(const Csr<T>& mine);

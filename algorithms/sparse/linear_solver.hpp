@@ -46,9 +46,9 @@ struct LinearFacts {
   double bytes_per_row = 0;     ///< of the matrix as it is stored
   Index entries = 0;
   PreconditionerFacts preconditioner;
-  Index bytes_exchanged = 0;                   ///< between blocks, for each product with A
-  /// Of the parts of the set-up, those that there were: "divide", "gather" from other ranks, "colour" (or levels, and the
-  /// rows' numbers by them), "permute", "symbolic" (fill), "factorise", "split" into L and U, "arrange" in formats.
+  Index bytes_exchanged = 0;  ///< between blocks, for each product with A
+  /// Of the parts of the set-up, those that there were: "divide", "gather" from other ranks, "colour" (or levels, and
+  /// the rows' numbers by them), "permute", "symbolic" (fill), "factorise", "split" into L and U, "arrange" in formats.
   std::map<std::string, double> seconds = {};
 };
 

@@ -49,7 +49,8 @@ std::uint64_t fingerprint(const std::vector<Index>& row_begin, const std::vector
     in_parts(static_cast<Index>(numbers.size()), 0, [&](Index first, Index end) {
       std::uint64_t part = 0;
       for (Index n = first; n < end; ++n)
-        part += mixed(mixed(static_cast<std::uint64_t>(n) + seed) + static_cast<std::uint64_t>(numbers[at(n)]));
+        part +=
+            mixed(mixed(static_cast<std::uint64_t>(n) + seed) + static_cast<std::uint64_t>(numbers[at(n)]));
       sum += part;
     });
   };
@@ -60,8 +61,8 @@ std::uint64_t fingerprint(const std::vector<Index>& row_begin, const std::vector
 
 Pattern copied(PatternView pattern, int threads) {
   Pattern copy;
-  copy.row_begin = row_begins(pattern.rows(), threads,
-                              [&](Index i) { return pattern.begin(i + 1) - pattern.begin(i); });
+  copy.row_begin =
+      row_begins(pattern.rows(), threads, [&](Index i) { return pattern.begin(i + 1) - pattern.begin(i); });
   copy.columns.resize(at(pattern.entries()));
   in_parts(pattern.entries(), threads, [&](Index first, Index end) {
     std::copy(pattern.columns().begin() + first, pattern.columns().begin() + end,

@@ -16,8 +16,7 @@ std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 template <class Number>
 std::vector<Index> gathered_columns(const Runtime& runtime, const std::vector<Index>& columns) {
-  const std::vector<Number> all =
-      gather_lists(runtime, std::vector<Number>(columns.begin(), columns.end()));
+  const std::vector<Number> all = gather_lists(runtime, std::vector<Number>(columns.begin(), columns.end()));
   return {all.begin(), all.end()};
 }
 

@@ -16,7 +16,8 @@ class WholePattern {
   /// With several ranks: collective. @param mine has to live as long, with a single rank
   template <class T>
   WholePattern(const Runtime& runtime, const Csr<T>& mine)
-      : gathered_(runtime.ranks() > 1 ? gathered(runtime, mine.row_begin, mine.columns, mine.cols) : Pattern{}),
+      : gathered_(runtime.ranks() > 1 ? gathered(runtime, mine.row_begin, mine.columns, mine.cols)
+                                      : Pattern{}),
         view_(runtime.ranks() > 1 ? PatternView(gathered_) : PatternView(mine)) {}
   WholePattern(const WholePattern&) = delete;  // the view is of what was gathered
   WholePattern& operator=(const WholePattern&) = delete;
@@ -49,7 +50,9 @@ class Elimination {
   /// The order of the factors' rows: by stage alone; empty where it is the natural one.
   [[nodiscard]] const Numbering& numbering() const { return numbering_; }
   /// Of a factor; it has all rows, of which those that this rank does not need are not factorised.
-  [[nodiscard]] PatternView pattern() const { return choice_.p > 0 ? PatternView(fill_) : PatternView(matrix_); }
+  [[nodiscard]] PatternView pattern() const {
+    return choice_.p > 0 ? PatternView(fill_) : PatternView(matrix_);
+  }
 
  private:
   void make_turns(const Numbering& by_stage);

@@ -61,8 +61,7 @@ Csr<double> room_for(PatternView pattern, const std::vector<Index>& diagonals, P
   result.values.resize(at(result.entries()));
   in_parts(pattern.rows(), threads, [&](Index first, Index end) {
     for (Index i = first; i < end; ++i)
-      std::ranges::copy(pattern.row(i).first(at(count(i))),
-                        result.columns.begin() + result.row_begin[at(i)]);
+      std::ranges::copy(pattern.row(i).first(at(count(i))), result.columns.begin() + result.row_begin[at(i)]);
   });
   return result;
 }
@@ -236,19 +235,20 @@ Factorisation incomplete_lu(const Csr<double>& matrix, PatternView pattern, cons
   return result;
 }
 
-Factorisation incomplete_cholesky(const Csr<double>& matrix, PatternView pattern, const Turns& turns, double shift,
-                                  int threads) {
+Factorisation incomplete_cholesky(const Csr<double>& matrix, PatternView pattern, const Turns& turns,
+                                  double shift, int threads) {
   check(matrix, pattern, shift);
   Factorisation result{room_for(pattern, diagonals_of(pattern, threads), Part::lower, threads), shift,
                        std::nullopt};
   Csr<double>& lower = result.factor;
-  result.breakdown = factorise_in_turns(
-      matrix, shift, turns, threads, lower, [&](Row& row, Index i) -> std::optional<Breakdown> {
-        const double pivot = row.reduce();
-        if (!(pivot > 0) || !std::isfinite(pivot)) return Breakdown{i, pivot};
-        lower.values[at(lower.row_begin[at(i + 1)] - 1)] = std::sqrt(pivot);
-        return {};
-      });
+  result.breakdown = factorise_in_turns(matrix, shift, turns, threads, lower,
+                                        [&](Row& row, Index i) -> std::optional<Breakdown> {
+                                          const double pivot = row.reduce();
+                                          if (!(pivot > 0) || !std::isfinite(pivot))
+                                            return Breakdown{i, pivot};
+                                          lower.values[at(lower.row_begin[at(i + 1)] - 1)] = std::sqrt(pivot);
+                                          return {};
+                                        });
   return result;
 }
 

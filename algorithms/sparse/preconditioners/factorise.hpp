@@ -31,8 +31,8 @@ Turns one_by_one(Index rows);
 
 /// An incomplete factorisation of A + shift diag(A), on the pattern that it was given.
 struct Factorisation {
-  Csr<double> factor;  ///< rows before a breakdown are factorised, others may not be
-  double shift = 0;    ///< times the diagonal
+  Csr<double> factor;                  ///< rows before a breakdown are factorised, others may not be
+  double shift = 0;                    ///< times the diagonal
   std::optional<Breakdown> breakdown;  ///< nothing: it is done
 };
 
@@ -44,8 +44,8 @@ struct Factorisation {
 ///   square, not whole, or of another size than the pattern
 /// @param threads at most so many; 0: as many as there are cores. Turns and threads change no bit of the factors of
 ///   their rows, and no breakdown: it is that of the lowest row.
-Factorisation incomplete_lu(const Csr<double>& matrix, PatternView pattern, const Turns& turns, double shift = 0,
-                            int threads = 0);
+Factorisation incomplete_lu(const Csr<double>& matrix, PatternView pattern, const Turns& turns,
+                            double shift = 0, int threads = 0);
 
 /// Incomplete Cholesky: the factor is L, lower triangular with its diagonal last in each row, so that
 /// (L L^T)_ij = a_ij wherever the pattern has (i, j), i >= j. Entries above the diagonal, of the pattern and of A, are

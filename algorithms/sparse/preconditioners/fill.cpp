@@ -50,7 +50,8 @@ struct Step {
 /// Rows that are done.
 struct Rows {
   std::vector<std::span<const Index>> columns;
-  std::vector<std::span<const Step>> steps;  ///< least level first; only those of levels below p lead to others
+  std::vector<std::span<const Step>>
+      steps;  ///< least level first; only those of levels below p lead to others
 };
 
 /// Finds the levels of one row after the other, from the rows of the segments before. Every thread has its own.
@@ -115,9 +116,10 @@ class RowLevels {
   Rows* rows_;
   Index row_ = 0;
   Segment segment_;
-  std::vector<int> level_;                 // of the row's entries, by column
-  std::vector<Index> columns_;             // of the row's entries so far
-  std::vector<std::vector<Index>> lower_;  // those before the diagonal by the level that they were reached with
+  std::vector<int> level_;      // of the row's entries, by column
+  std::vector<Index> columns_;  // of the row's entries so far
+  std::vector<std::vector<Index>>
+      lower_;  // those before the diagonal by the level that they were reached with
   std::vector<Step> steps_;
   Lists<Index> kept_columns_;
   Lists<Step> kept_steps_;

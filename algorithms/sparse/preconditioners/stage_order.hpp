@@ -14,7 +14,7 @@ struct StageOrder {
   Colouring stages;  ///< of all rows, by their natural numbers: each has its turn with those of its stage
   bool sequential =
       false;  ///< whether rows are worked on in their natural order, and blocks follow each other as a whole
-  Numbering numbering;  ///< within grains by stage; empty where it is sequential
+  Numbering numbering;            ///< within grains by stage; empty where it is sequential
   std::vector<int> stage_of_row;  ///< by the new numbers; all 0 where it is sequential
 };
 

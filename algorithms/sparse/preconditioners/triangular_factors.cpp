@@ -176,17 +176,16 @@ void TriangularPlan::split_cholesky(const Csr<double>& c, TriangularFactors<T>& 
   const auto begin = [&](Index i) { return c.row_begin[at(eliminated_of_mine_[at(i)])]; };
   const auto end = [&](Index i) { return c.row_begin[at(eliminated_of_mine_[at(i)] + 1)] - 1; };
   factors.diagonal.resize(at(mine_.count()));
-  factors.lower =
-      rows_of_rank<T>([&](Index i) { return end(i) - begin(i); },
-                      [&](Index i, Index* columns, T* values) {
-                        const double own = diagonal(eliminated_of_mine_[at(i)]);
-                        factors.diagonal[at(i)] = own * own;
-                        for (Index n = begin(i); n < end(i); ++n) {
-                          const Index k = c.columns[at(n)];
-                          *columns++ = final_of_eliminated_[at(k)];
-                          *values++ = static_cast<T>(c.values[at(n)] / diagonal(k));
-                        }
-                      });
+  factors.lower = rows_of_rank<T>([&](Index i) { return end(i) - begin(i); },
+                                  [&](Index i, Index* columns, T* values) {
+                                    const double own = diagonal(eliminated_of_mine_[at(i)]);
+                                    factors.diagonal[at(i)] = own * own;
+                                    for (Index n = begin(i); n < end(i); ++n) {
+                                      const Index k = c.columns[at(n)];
+                                      *columns++ = final_of_eliminated_[at(k)];
+                                      *values++ = static_cast<T>(c.values[at(n)] / diagonal(k));
+                                    }
+                                  });
   // The entries of a column are put in its row as threads come to them, and sorted afterwards.
   const auto for_columns = [&](const auto& body) {
     in_parts(c.rows(), threads_, [&](Index first, Index last) {
@@ -214,10 +213,10 @@ void TriangularPlan::split_cholesky(const Csr<double>& c, TriangularFactors<T>& 
   });
 }
 
-#define ASTERISM_INSTANTIATE(T)                                                                           \
-  template TriangularPlan::TriangularPlan(const Runtime&, const Partition&, const Csr<T>&,                \
+#define ASTERISM_INSTANTIATE(T)                                                                              \
+  template TriangularPlan::TriangularPlan(const Runtime&, const Partition&, const Csr<T>&,                   \
                                           const PreconditionerChoice&, int, std::map<std::string, double>&); \
-  template TriangularFactors<T> TriangularPlan::factors(const Runtime&, const Csr<T>&, DiagonalShift,     \
+  template TriangularFactors<T> TriangularPlan::factors(const Runtime&, const Csr<T>&, DiagonalShift,        \
                                                         std::map<std::string, double>&)
 ASTERISM_INSTANTIATE(float);
 ASTERISM_INSTANTIATE(double);
