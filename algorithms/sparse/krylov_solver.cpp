@@ -12,6 +12,7 @@
 #include "../../runtime/error.hpp"
 #include "../common/iteration.hpp"
 #include "../common/stopwatch.hpp"
+#include "graph/pattern.hpp"
 
 namespace asterism::sparse {
 namespace {
@@ -60,7 +61,7 @@ Index chosen_check_every(double bytes_of_iteration, bool on_gpu) {
 template <class T, class V>
 KrylovSolver<T, V>::KrylovSolver(Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings,
                                  MatrixClass matrix_class)
-    : runtime_(&runtime), settings_(settings) {
+    : runtime_(&runtime), settings_(settings), matrix_class_(matrix_class) {
   require_sound(runtime, mine, settings);
   Stopwatch watch;
   blocks_ = divide(runtime, mine.total_rows, mine.first_row, entries_of_rows(mine), settings.workers,
@@ -70,15 +71,17 @@ KrylovSolver<T, V>::KrylovSolver(Runtime& runtime, const Csr<T>& mine, const Lin
   const PreparedPreconditioner<T> prepared =
       prepare(runtime, blocks_, mine, settings.preconditioner, settings.shift, matrix_class);
   facts_.preconditioner = prepared.facts;
-  facts_.seconds["factorise"] = watch.lap();
+  facts_.seconds.merge(std::map(prepared.seconds));
+  watch.lap();
+  if (settings.values == Values::refreshed) {
+    plan_ = prepared.plan;
+    pattern_ = fingerprint(mine.row_begin, mine.columns);
+  }
   if (prepared.facts.breakdown) return;
   system_ = LinearSystem<T>(runtime, blocks_, prepared, settings.format);
   preconditioner_ = AppliedPreconditioner<T, V>(system_, prepared);
   make_tiles();
-  facts_.entries = system_.structure().entries;
-  for (Index k = 0; k < count(); ++k) facts_.formats.push_back(system_.matrix().shape(k).format);
-  facts_.bytes_per_row = static_cast<double>(system_.matrix().bytes()) / static_cast<double>(system_.rows());
-  facts_.bytes_exchanged = system_.exchange().bytes();
+  describe_matrix();
   facts_.seconds["arrange"] = watch.lap();
 }
 
@@ -97,6 +100,42 @@ KrylovSolver<T, V>::KrylovSolver(Runtime& runtime, LinearOperator<T> a, const Li
   make_tiles();
   for (Index k = 0; k < count(); ++k) products_.push_back(system_.own_vector(k));
   facts_.seconds["arrange"] = watch.lap();
+}
+
+/// @throw Error, on all ranks
+template <class T, class V>
+void KrylovSolver<T, V>::require_refreshable(const Csr<T>& mine) const {
+  agree(*runtime_, [&] {
+    if (has_operator()) throw Error("an operator has no values to refresh: its own tasks know them");
+    if (settings_.values == Values::fixed)
+      throw Error("the matrix has other values, which were said to be fixed: set LinearSettings::values");
+    if (tiles_.empty())
+      throw Error("the matrix has other values, and broke down with those before: set up a solver anew");
+    if (fingerprint(mine.row_begin, mine.columns) != pattern_)
+      throw Error(fmt::format("the {} entries of rows {} to {} are not where they were: set up a solver anew",
+                              mine.entries(), mine.first_row, mine.first_row + mine.rows()));
+  });
+}
+
+template <class T, class V>
+void KrylovSolver<T, V>::refresh(const Csr<T>& mine) {
+  require_refreshable(mine);
+  const PreparedPreconditioner<T> prepared =
+      prepare(*runtime_, blocks_, mine, settings_.preconditioner, settings_.shift, matrix_class_, plan_);
+  facts_.preconditioner = prepared.facts;
+  if (prepared.facts.breakdown) return;
+  system_.refresh(prepared);
+  preconditioner_.refresh(prepared);
+  describe_matrix();
+}
+
+template <class T, class V>
+void KrylovSolver<T, V>::describe_matrix() {
+  facts_.entries = system_.structure().entries;
+  facts_.formats.clear();
+  for (Index k = 0; k < count(); ++k) facts_.formats.push_back(system_.matrix().shape(k).format);
+  facts_.bytes_per_row = static_cast<double>(system_.matrix().bytes()) / static_cast<double>(system_.rows());
+  facts_.bytes_exchanged = system_.exchange().bytes();
 }
 
 template <class T, class V>

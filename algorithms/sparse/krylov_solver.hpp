@@ -3,6 +3,8 @@
 /// iteration's own residual has drifted from it.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -28,6 +30,12 @@ class KrylovSolver {
   [[nodiscard]] Index first_row() const { return range_.first; }
   [[nodiscard]] Index row_count() const { return range_.count(); }
   [[nodiscard]] const LinearFacts& facts() const { return facts_; }
+
+  /// Other values in the same places, with LinearSettings::values refreshed: rows keep their colours and numbers,
+  /// factors their fill. All that is solved after it has the same bits as with a solver that is set up anew.
+  /// With several ranks: collective. @throw Error: entries in other places; values that were said to be fixed; a
+  /// factorisation that broke down when all was set up; an operator; as prepare()
+  void refresh(const Csr<T>& mine);
 
   /// @param b, x this rank's rows; x is the first guess, then the result
   /// @return reason: solved, iteration_limit, stagnation, divergence, not_finite; what the method says of matrices that
@@ -118,6 +126,8 @@ class KrylovSolver {
 
   void set_rows();
   void make_tiles();
+  void require_refreshable(const Csr<T>& mine) const;
+  void describe_matrix();
   [[nodiscard]] double largest_of(const T* b, const T* x) const;
   [[nodiscard]] Index check_every() const;
   Seen iterate_from_x(LinearReport& report);
@@ -126,12 +136,15 @@ class KrylovSolver {
 
   Runtime* runtime_;
   LinearSettings settings_;
+  MatrixClass matrix_class_ = MatrixClass::general;
   std::optional<LinearOperator<T>> operator_;
   Partition blocks_;
   Partition::Range range_;
   LinearFacts facts_;
   LinearSystem<T> system_;
   AppliedPreconditioner<T, V> preconditioner_;
+  std::shared_ptr<TriangularPlan> plan_;
+  std::uint64_t pattern_ = 0;  // its fingerprint
   std::vector<BlockTiles> tiles_;
   std::vector<Tile<T>> products_;  // of each block, with an operator: A x on its way into r
   TileList<double> all_rr_;

@@ -19,6 +19,12 @@ namespace asterism::sparse {
 /// Vectors of a basis of GMRES, at most.
 inline constexpr Index most_restart = 256;
 
+/// Whether the matrix gets other values, in the same places, once it is set up.
+enum class Values {
+  fixed,
+  refreshed,  ///< what the pattern decides of a preconditioner is kept in main memory
+};
+
 struct LinearSettings {
   PreconditionerChoice preconditioner = {};
   DiagonalShift shift = DiagonalShift::automatic;
@@ -29,6 +35,7 @@ struct LinearSettings {
   std::optional<Format> format = {};  ///< of the matrix; none: chosen for each block
   Workers workers = Workers::fastest;
   Index blocks = 0;  ///< of each rank; 0: chosen
+  Values values = Values::fixed;
   Observer observer = {};
 };
 
@@ -44,8 +51,10 @@ struct LinearFacts {
   double bytes_per_row = 0;     ///< of the matrix as it is stored
   Index entries = 0;
   PreconditionerFacts preconditioner;
-  Index bytes_exchanged = 0;                   ///< between blocks, for each product with A
-  std::map<std::string, double> seconds = {};  ///< "divide", "factorise", "arrange"
+  Index bytes_exchanged = 0;  ///< between blocks, for each product with A
+  /// Of the parts of the set-up, those that there were: "divide", "gather" from other ranks, "colour" (or levels, and
+  /// the rows' numbers by them), "permute", "symbolic" (fill), "factorise", "split" into L and U, "arrange" in formats.
+  std::map<std::string, double> seconds = {};
 };
 
 struct LinearReport : Report {

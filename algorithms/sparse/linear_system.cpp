@@ -67,6 +67,15 @@ LinearSystem<T>::LinearSystem(Runtime& runtime, const Partition& blocks)
   exchange_ = another_exchange();
 }
 
+/// The blocks' vectors stay as they are: they have what a stencil reads only if there was one.
+template <class T>
+void LinearSystem<T>::refresh(const PreparedPreconditioner<T>& prepared) {
+  DiagonalStructure structure = diagonal_structure(*runtime_, prepared.matrix);
+  if (!structure_.stencil) structure.stencil.reset();
+  matrix_ = BlockMatrix<T>(*runtime_, layout_, structure, prepared.matrix, format_);
+  structure_ = std::move(structure);
+}
+
 template <class T>
 Tile<T> LinearSystem<T>::own_vector(Index block) const {
   return zeros<T>(*runtime_, (*blocks_)[block].size, blocks_->owner(block));

@@ -25,6 +25,8 @@ class LinearSystem {
 
   /// Without a matrix: matrix() is I, and nothing is exchanged. With several ranks: collective.
   LinearSystem(Runtime& runtime, const Partition& blocks);
+  /// Other values in the same places. With several ranks: collective. @throw Error: a format that they have not
+  void refresh(const PreparedPreconditioner<T>& prepared);
 
   [[nodiscard]] Runtime& runtime() const { return *runtime_; }
   [[nodiscard]] Index rows() const { return blocks_->extent(); }

@@ -116,7 +116,8 @@ class LinearRun {
       const WhileWorking shown(progress_, fmt::format("solving for {} unknowns", outcome_.rows));
       Solver solver(runtime_, mine, settings);
       outcome_.facts = solver.facts();
-      for (const char* part : {"divide", "factorise", "arrange"})
+      for (const char* part :
+           {"divide", "gather", "colour", "permute", "symbolic", "factorise", "split", "arrange"})
         if (const auto at = outcome_.facts.seconds.find(part); at != outcome_.facts.seconds.end())
           stopwatch().add(part, at->second);
       outcome_.columns = solver.solve(b.data(), x.data(), b_.columns);

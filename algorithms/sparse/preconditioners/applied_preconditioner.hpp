@@ -20,6 +20,8 @@ class AppliedPreconditioner {
 
   /// Its user's tasks. @param system, apply have to live as long
   AppliedPreconditioner(const LinearSystem<T>& system, const typename LinearOperator<T>::Apply& apply);
+  /// The same for other values, once the system has them. With several ranks: collective.
+  void refresh(const PreparedPreconditioner<T>& prepared);
 
   [[nodiscard]] PreconditionerKind kind() const { return kind_; }
   /// Whether apply() makes a z; a diagonal is applied by those who have r in hand.
@@ -45,7 +47,8 @@ class AppliedPreconditioner {
   };
 
   void make_tiles(const PreparedPreconditioner<T>& prepared);
-  void make_factors(const PreparedPreconditioner<T>& prepared);
+  void make_matrices(const PreparedPreconditioner<T>& prepared);
+  void load_diagonal(const PreparedPreconditioner<T>& prepared);
   [[nodiscard]] std::vector<Exchange<T>> exchanges_by_stage(const Csr<T>& factor,
                                                             const PreparedPreconditioner<T>& prepared) const;
   [[nodiscard]] BlockPorts<AsTiles, V> left(Index block) const;

@@ -7,37 +7,13 @@
 #include <optional>
 #include <string>
 
-#include "../../../codelets/sparse/units.hpp"
 #include "../../../runtime/collectives.hpp"
 #include "../../../runtime/error.hpp"
-#include "../blocks/block_matrix.hpp"
-#include "../graph/numbering.hpp"
+#include "../../common/stopwatch.hpp"
 #include "triangular_factors.hpp"
 
 namespace asterism::sparse {
 namespace {
-
-template <class To, class From>
-Csr<To> converted(const Csr<From>& matrix) {
-  return {matrix.first_row, matrix.total_rows, matrix.cols,
-          matrix.row_begin, matrix.columns,    {matrix.values.begin(), matrix.values.end()}};
-}
-
-/// The rows of all ranks, on every rank.
-template <class T>
-Csr<T> whole(const Runtime& runtime, const Csr<T>& mine) {
-  if (runtime.ranks() == 1) return mine;
-  Csr<T> all;
-  all.total_rows = mine.total_rows;
-  all.cols = mine.cols;
-  std::vector<Index> counts;
-  for (Index i = 0; i < mine.rows(); ++i) counts.push_back(mine.row_begin[i + 1] - mine.row_begin[i]);
-  for (const Index count : gather_lists(runtime, counts))
-    all.row_begin.push_back(all.row_begin.back() + count);
-  all.columns = gather_lists(runtime, mine.columns);
-  all.values = gather_lists(runtime, mine.values);
-  return all;
-}
 
 /// Why a preconditioner cannot be had with this diagonal entry; empty: it can.
 std::string complaint(MatrixClass matrix_class, std::optional<double> value) {
@@ -151,55 +127,45 @@ void prepare_polynomial(const Runtime& runtime, const Csr<T>& mine, MatrixClass 
   }
 }
 
-/// Whether blocks had better follow each other: many stages, of which each takes a task, on cores alone.
-bool is_sequential(const Partition& blocks, Index stages, PreconditionerMethod method) {
-  constexpr Index few_stages = 32;
-  return (method == PreconditionerMethod::ic0 || method == PreconditionerMethod::ilu0) &&
-         stages > few_stages &&
-         std::ranges::none_of(blocks.parts(), [](const Part& part) { return part.where == Where::cuda; });
+std::vector<Index> rows_of_colours(const StageOrder& order) {
+  std::vector<Index> rows(static_cast<std::size_t>(order.stages.count));
+  for (const Numbering::Segment& segment : order.numbering.segments)
+    rows[static_cast<std::size_t>(segment.colour)] += segment.end - segment.first;
+  return rows;
 }
 
 template <class T>
 void prepare_triangular(const Runtime& runtime, const Partition& blocks, const Csr<T>& mine,
                         DiagonalShift shift, MatrixClass matrix_class, PreparedPreconditioner<T>& prepared) {
   PreconditionerFacts& facts = prepared.facts;
+  const PreconditionerMethod method = facts.choice.method;
   usable_diagonal(runtime, mine, facts.choice, matrix_class);
-  const Csr<double> all = converted<double>(whole(runtime, mine));
-  TriangularFactors factors = triangular_factors(all, facts.choice, shift);
+  if (prepared.plan == nullptr)
+    prepared.plan =
+        std::make_shared<TriangularPlan>(runtime, blocks, mine, facts.choice, 0, prepared.seconds);
+  const StageOrder& order = prepared.plan->order();
   prepared.kind = PreconditionerKind::triangular;
-  facts.stages = factors.stages.count;
+  facts.stages = order.stages.count;
+  if (method == PreconditionerMethod::mc_ilu || method == PreconditionerMethod::mc_ssor)
+    facts.rows_of_colours = rows_of_colours(order);
+  Stopwatch watch;
+  prepared.sequential = order.sequential;
+  prepared.matrix = order.sequential ? mine : permuted_rows(mine, order.numbering);
+  prepared.seconds["permute"] += watch.lap();
+  const bool in_order = method == PreconditionerMethod::mc_ssor;
+  TriangularFactors<T> factors =
+      prepared.plan->factors(runtime, in_order ? prepared.matrix : mine, shift, prepared.seconds);
   facts.shift = factors.shift;
   facts.breakdown = factors.breakdown;
-  if (facts.choice.method == PreconditionerMethod::mc_ilu ||
-      facts.choice.method == PreconditionerMethod::mc_ssor) {
-    facts.rows_of_colours.assign(static_cast<std::size_t>(facts.stages), 0);
-    for (const int stage : factors.stages.of_rows) ++facts.rows_of_colours[stage];
-  }
   if (facts.breakdown) return;
-  facts.entries = factors.lower.entries() + factors.upper.entries() + all.total_rows;
-  prepared.sequential = is_sequential(blocks, facts.stages, facts.choice.method);
-  if (prepared.sequential) factors.stages = {1, std::vector<int>(factors.stages.of_rows.size(), 0)};
-
-  const Partition::Range range = blocks.elements_of(runtime.rank());
-  const Part rows{.first = range.first, .size = range.count()};
-  const auto rows_of_mine = [&](const Csr<double>& matrix) { return converted<T>(rows_of(matrix, rows)); };
-  prepared.inverse_diagonal.resize(static_cast<std::size_t>(range.count()));
-  if (prepared.sequential) {
-    prepared.matrix = mine;
-    prepared.lower = rows_of_mine(factors.lower);
-    prepared.upper = rows_of_mine(factors.upper);
-  } else {
-    Numbering numbering = number_by_colour(factors.stages, grain_rows(all.total_rows));
-    prepared.matrix = rows_of_mine(permuted(all, numbering));
-    prepared.lower = rows_of_mine(permuted(factors.lower, numbering));
-    prepared.upper = rows_of_mine(permuted(factors.upper, numbering));
-    prepared.new_of_old = std::move(numbering.new_of_old);
-    prepared.old_of_new = std::move(numbering.old_of_new);
-  }
-  const auto old = [&](Index row) { return prepared.sequential ? row : prepared.old_of_new[row]; };
-  for (Index i = 0; i < range.count(); ++i)
-    prepared.inverse_diagonal[i] = 1 / factors.diagonal[old(range.first + i)];
-  for (Index i = 0; i < all.total_rows; ++i) prepared.stage_of_row.push_back(factors.stages.of_rows[old(i)]);
+  for (const Index entries : gather(runtime, factors.lower.entries() + factors.upper.entries() + mine.rows()))
+    facts.entries += entries;
+  prepared.lower = std::move(factors.lower);
+  prepared.upper = std::move(factors.upper);
+  prepared.inverse_diagonal = inverted(std::move(factors.diagonal));
+  prepared.new_of_old = order.numbering.new_of_old;
+  prepared.old_of_new = order.numbering.old_of_new;
+  prepared.stage_of_row = order.stage_of_row;
 }
 
 /// By what was measured: a diagonal costs next to nothing, and where all of its entries are equal it does nothing.
@@ -213,9 +179,11 @@ PreconditionerChoice choose(const PreconditionerChoice& choice) {
 template <class T>
 PreparedPreconditioner<T> prepare(const Runtime& runtime, const Partition& blocks, const Csr<T>& mine,
                                   const PreconditionerChoice& choice, DiagonalShift shift,
-                                  MatrixClass matrix_class) {
+                                  MatrixClass matrix_class, std::shared_ptr<TriangularPlan> plan) {
   using enum PreconditionerMethod;
+  Stopwatch watch;
   PreparedPreconditioner<T> prepared;
+  prepared.plan = std::move(plan);
   prepared.facts.choice = choose(choice);
   require_class(prepared.facts.choice, matrix_class);
   switch (prepared.facts.choice.method) {
@@ -236,13 +204,17 @@ PreparedPreconditioner<T> prepare(const Runtime& runtime, const Partition& block
       break;
     default:
       prepare_triangular(runtime, blocks, mine, shift, matrix_class, prepared);
+      return prepared;
   }
+  prepared.seconds["factorise"] = watch.lap();
   return prepared;
 }
 
 template PreparedPreconditioner<float> prepare(const Runtime&, const Partition&, const Csr<float>&,
-                                               const PreconditionerChoice&, DiagonalShift, MatrixClass);
+                                               const PreconditionerChoice&, DiagonalShift, MatrixClass,
+                                               std::shared_ptr<TriangularPlan>);
 template PreparedPreconditioner<double> prepare(const Runtime&, const Partition&, const Csr<double>&,
-                                                const PreconditionerChoice&, DiagonalShift, MatrixClass);
+                                                const PreconditionerChoice&, DiagonalShift, MatrixClass,
+                                                std::shared_ptr<TriangularPlan>);
 
 }  // namespace asterism::sparse

@@ -3,6 +3,8 @@
 /// of a rank.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -64,6 +66,8 @@ struct PreconditionerFacts {
   std::optional<Breakdown> breakdown = {};  ///< without which there is a factorisation
 };
 
+class TriangularPlan;
+
 /// A preconditioner in main memory. Its rows and columns, and those of the matrix that it is for, may have new numbers.
 template <class T>
 struct PreparedPreconditioner {
@@ -78,15 +82,21 @@ struct PreparedPreconditioner {
   /// (Q3): whether the rows have their natural order, and blocks follow each other, each as a whole.
   bool sequential = false;
   PreconditionerFacts facts;
+  std::map<std::string, double> seconds;  ///< parts, as LinearFacts::seconds
+  /// What the matrix' pattern has decided of a triangular one.
+  std::shared_ptr<TriangularPlan> plan;
 };
 
 /// @param mine this rank's rows of the matrix @param blocks whole grains
-/// With several ranks: collective; of what is triangular every rank has the whole matrix for a while.
+/// @param plan of a matrix with the same pattern in the same blocks, for the same choice; none: it is made
+/// With several ranks: collective. Of what is triangular every rank gets the pattern of the whole matrix, and of its
+/// values those that its factors need.
 /// @throw Error: a diagonal entry that is missing, zero, or, of a positive definite matrix, negative; ic0 or chebyshev
 /// for a general matrix
 template <class T>
 PreparedPreconditioner<T> prepare(const Runtime& runtime, const Partition& blocks, const Csr<T>& mine,
                                   const PreconditionerChoice& choice, DiagonalShift shift,
-                                  MatrixClass matrix_class);
+                                  MatrixClass matrix_class,
+                                  std::shared_ptr<TriangularPlan> plan = nullptr);
 
 }  // namespace asterism::sparse
