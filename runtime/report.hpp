@@ -19,6 +19,7 @@ enum class Reason {
   divergence,       ///< the residual grows
   indefinite,       ///< a matrix that has to be positive definite is not
   zero_pivot,       ///< an elimination met a zero pivot
+  breakdown,        ///< there is nothing to divide by: the method cannot go on with this matrix
   not_finite,       ///< NaN or infinity appeared
   inaccurate,       ///< the residual is more than rounding can explain
 };

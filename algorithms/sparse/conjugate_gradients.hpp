@@ -2,85 +2,62 @@
 /// Preconditioned conjugate gradients, [Czapinski 2014] algorithm 6.2, for symmetric positive definite matrices.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "../../codelets/sparse/krylov/conjugate_gradients.hpp"
-#include "../../runtime/runtime.hpp"
-#include "../../runtime/tile.hpp"
-#include "../common/convergence.hpp"
-#include "linear_solver.hpp"
-#include "linear_system.hpp"
-#include "preconditioners/applied_preconditioner.hpp"
+#include "krylov_looks.hpp"
+#include "krylov_solver.hpp"
 
 namespace asterism::sparse {
 
-/// Sets up once, solves any number of right-hand sides. A matrix that is a single block is iterated on by one task
-/// for many iterations; one of several blocks by three tasks for each block and iteration, and those of the
-/// preconditioner.
-/// @tparam V the type of the preconditioner's numbers: T, or float in an iteration in double
+/// A matrix that is a single block is iterated on by one task for many iterations; one of several blocks by three tasks
+/// for each block and iteration, and those of the preconditioner. solve() also ends with Reason::indefinite: the
+/// matrix, or the preconditioner, is not positive definite.
 template <class T, class V = T>
-class ConjugateGradients {
+class ConjugateGradients : public KrylovSolver<T, V> {
  public:
-  /// @param mine this rank's rows: whole grains (rows_of_rank), in the order of ranks; taken to be symmetric
-  /// With several ranks: collective. @throw Error: a matrix that is not square, entries outside of it, ranks whose
-  /// rows do not follow each other; settings that make no sense; as prepare()
+  /// @param mine taken to be symmetric @throw Error: as KrylovSolver. With several ranks: collective.
   ConjugateGradients(Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings);
-  ConjugateGradients(const ConjugateGradients&) = delete;  // its parts know where it is
-  ConjugateGradients& operator=(const ConjugateGradients&) = delete;
-
-  [[nodiscard]] Index first_row() const { return range_.first; }
-  [[nodiscard]] Index row_count() const { return range_.count(); }
-  [[nodiscard]] const LinearFacts& facts() const { return facts_; }
-
-  /// @param b, x this rank's rows; x is the first guess, then the result
-  /// @return reason: solved, iteration_limit, stagnation, divergence, not_finite; indefinite: the matrix, or the
-  /// preconditioner, is not positive definite; zero_pivot: there is no preconditioner, as its factorisation broke down
-  /// (facts().preconditioner.breakdown), and x is as it was; inaccurate: the true residual misses the tolerance after
-  /// all. With several ranks: collective. @throw Error: b or x is not finite; as iterate()
-  LinearReport solve(const T* b, T* x);
+  /// Of an operator, symmetric and positive definite as its preconditioner is; products and preconditioner are its own
+  /// tasks, all else is the same. @throw Error: as KrylovSolver. With several ranks: collective.
+  ConjugateGradients(Runtime& runtime, LinearOperator<T> a, const LinearSettings& settings);
 
  private:
-  /// The tiles of a block.
-  struct BlockTiles {
-    Tile<T> x, r, b, p, q;
-    Tile<double> pq, rr, rz;
+  using Base = KrylovSolver<T, V>;
+  using Base::all_rr, Base::blocks, Base::count, Base::has_operator, Base::is_ready, Base::limit,
+      Base::preconditioner, Base::system, Base::tiles;
+  using typename Base::BlockTiles;
+  using typename Base::Seen;
+
+  /// The tiles of a block; p is BlockTiles::v.
+  struct CgTiles {
+    Tile<T> q;
+    Tile<double> pq, rz;
     Tile<CgState> state;
   };
 
-  void make_tiles();
-  [[nodiscard]] Index count() const { return blocks_.count(); }
-  [[nodiscard]] CgArgs args(Index block) const;
+  void begin(Index attempt) override;
+  void iterate(Index iterations) override;
+  void submit_look(Index number) override;
+  [[nodiscard]] std::optional<Seen> look(Index number) override;
+  [[nodiscard]] std::optional<SpectrumEstimate> spectrum() const override;
 
-  /// The largest magnitude in b, on all ranks. @throw Error: b or x is not finite
-  [[nodiscard]] double largest_of(const T* b, const T* x) const;
-  CgState iterate_from_x(LinearReport& report);
-  void submit_true_residual();
-  [[nodiscard]] double true_residual() const;
-  [[nodiscard]] bool has_drifted(const CgState& last, LinearReport& report) const;
-  void begin();
+  void make_tiles();
+  [[nodiscard]] CgArgs args(Index block) const;
   void iterate_one_block(Index iterations);
   void iterate_blocks(Index iterations);
   void multiply();
+  void multiply_by_operator();
   void descend();
-  void precondition();
+  void apply_preconditioner();
   void scale_by_diagonal();
   void turn(Index iteration);
-  void submit_look(Index number);
-  [[nodiscard]] std::optional<CgState> look(Index number) const;
-  [[nodiscard]] Norms norms(const CgState& state, Index number) const;
 
-  Runtime* runtime_;
-  LinearSettings settings_;
-  Partition blocks_;
-  Partition::Range range_;
-  LinearFacts facts_;
-  LinearSystem<T> system_;
-  AppliedPreconditioner<T, V> preconditioner_;
-  std::vector<BlockTiles> tiles_;
-  TileList<double> all_pq_, all_rr_, all_rz_;
-  std::vector<std::vector<Tile<CgState>>> looks_;  // one per rank, in turns
-  std::vector<Index> look_iterations_;             // after which they were submitted
-  double norm_b_ = 0, scale_ = 1;
+  std::vector<CgTiles> cg_;
+  TileList<double> all_pq_, all_rz_;
+  KrylovLooks<CgState> looks_;
+  CgState last_ = {};
   Index iteration_ = 0;
 };
 

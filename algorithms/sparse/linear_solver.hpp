@@ -11,9 +11,19 @@
 #include "../common/observer.hpp"
 #include "../common/partition.hpp"
 #include "blocks/division.hpp"
+#include "linear_operator.hpp"
 #include "preconditioners/preconditioner.hpp"
 
 namespace asterism::sparse {
+
+/// Vectors of a basis of GMRES, at most.
+inline constexpr Index most_restart = 256;
+
+/// Whether the matrix gets other values, in the same places, once it is set up.
+enum class Values {
+  fixed,
+  refreshed,  ///< what the pattern decides of a preconditioner is kept in main memory
+};
 
 struct LinearSettings {
   PreconditionerChoice preconditioner = {};
@@ -21,9 +31,11 @@ struct LinearSettings {
   double tolerance = 1e-8;            ///< of ||b - A x|| / ||b||
   Index max_iterations = 0;           ///< 0: as many as it takes, while the residual falls
   Index check_every = 0;              ///< iterations between two looks at the residual; 0: chosen
+  Index restart = 30;                 ///< of GMRES: vectors after which the basis begins anew
   std::optional<Format> format = {};  ///< of the matrix; none: chosen for each block
   Workers workers = Workers::fastest;
   Index blocks = 0;  ///< of each rank; 0: chosen
+  Values values = Values::fixed;
   Observer observer = {};
 };
 
@@ -39,8 +51,10 @@ struct LinearFacts {
   double bytes_per_row = 0;     ///< of the matrix as it is stored
   Index entries = 0;
   PreconditionerFacts preconditioner;
-  Index bytes_exchanged = 0;                   ///< between blocks, for each product with A
-  std::map<std::string, double> seconds = {};  ///< "divide", "factorise", "arrange"
+  Index bytes_exchanged = 0;  ///< between blocks, for each product with A
+  /// Of the parts of the set-up, those that there were: "divide", "gather" from other ranks, "colour" (or levels, and
+  /// the rows' numbers by them), "permute", "symbolic" (fill), "factorise", "split" into L and U, "arrange" in formats.
+  std::map<std::string, double> seconds = {};
 };
 
 struct LinearReport : Report {
@@ -49,5 +63,17 @@ struct LinearReport : Report {
       0;  ///< times that the iteration began anew as its own residual had drifted from the true one
   std::optional<SpectrumEstimate> spectrum = {};
 };
+
+/// With several ranks: collective. @throw Error: a matrix that is not square, entries outside of it; settings that make
+/// no sense, or differ between ranks
+template <class T>
+void require_sound(const Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings);
+/// The same of an operator. @throw Error: no rows, no whole lines, nothing to multiply with; a preconditioner or a format
+/// that it would need entries for
+template <class T>
+void require_sound(const Runtime& runtime, const LinearOperator<T>& a, const LinearSettings& settings);
+
+/// Puts what a part of an iteration says, of which `iterations` were made after `before` others, behind what is there.
+void append(const Report& part, Index iterations, Index before, LinearReport& report);
 
 }  // namespace asterism::sparse

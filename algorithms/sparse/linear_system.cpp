@@ -37,6 +37,7 @@ LinearSystem<T>::LinearSystem(Runtime& runtime, const Partition& blocks,
       format_(format) {
   const Partition::Range mine = blocks.elements_of(runtime.rank());
   first_mine_ = mine.first;
+  unit_ = unit_rows(rows());
   for (Index i = mine.first; i < mine.end && !prepared.new_of_old.empty(); ++i)
     new_of_old_.push_back(prepared.new_of_old[i] - mine.first);
   wanted_ = reads_diagonals(structure_, rows(), format) && !structure_.diagonals.empty()
@@ -50,6 +51,29 @@ LinearSystem<T>::LinearSystem(Runtime& runtime, const Partition& blocks,
   layout_ = VectorLayout(runtime, blocks, std::move(all));
   matrix_ = BlockMatrix<T>(runtime, layout_, structure_, prepared.matrix, format);
   exchange_ = another_exchange();
+}
+
+/// Blocks of an operator have no whole units. Of longer ones there are still no more than most_units.
+template <class T>
+LinearSystem<T>::LinearSystem(Runtime& runtime, const Partition& blocks)
+    : runtime_(&runtime),
+      blocks_(&blocks),
+      first_mine_(blocks.elements_of(runtime.rank()).first),
+      unit_(unit_rows(2 * blocks.extent())),
+      wanted_(static_cast<std::size_t>(blocks.parts_of(runtime.rank()).count())),
+      layout_(runtime, blocks, wanted_),
+      matrix_(blocks) {
+  static_assert(most_units / 2 + most_blocks <= most_units);
+  exchange_ = another_exchange();
+}
+
+/// The blocks' vectors stay as they are: they have what a stencil reads only if there was one.
+template <class T>
+void LinearSystem<T>::refresh(const PreparedPreconditioner<T>& prepared) {
+  DiagonalStructure structure = diagonal_structure(*runtime_, prepared.matrix);
+  if (!structure_.stencil) structure.stencil.reset();
+  matrix_ = BlockMatrix<T>(*runtime_, layout_, structure, prepared.matrix, format_);
+  structure_ = std::move(structure);
 }
 
 template <class T>

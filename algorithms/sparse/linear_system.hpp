@@ -23,9 +23,14 @@ class LinearSystem {
   LinearSystem(Runtime& runtime, const Partition& blocks, const PreparedPreconditioner<T>& prepared,
                std::optional<Format> format);
 
+  /// Without a matrix: matrix() is I, and nothing is exchanged. With several ranks: collective.
+  LinearSystem(Runtime& runtime, const Partition& blocks);
+  /// Other values in the same places. With several ranks: collective. @throw Error: a format that they have not
+  void refresh(const PreparedPreconditioner<T>& prepared);
+
   [[nodiscard]] Runtime& runtime() const { return *runtime_; }
   [[nodiscard]] Index rows() const { return blocks_->extent(); }
-  [[nodiscard]] Index unit() const { return unit_rows(rows()); }
+  [[nodiscard]] Index unit() const { return unit_; }
   [[nodiscard]] Index count() const { return blocks_->count(); }
   [[nodiscard]] const Partition& blocks() const { return *blocks_; }
   [[nodiscard]] const VectorLayout& layout() const { return layout_; }
@@ -58,7 +63,7 @@ class LinearSystem {
 
   Runtime* runtime_ = nullptr;
   const Partition* blocks_ = nullptr;
-  Index first_mine_ = 0;
+  Index first_mine_ = 0, unit_ = 0;
   std::vector<Index> new_of_old_;  // of this rank's rows, from 0; empty: as they are
   DiagonalStructure structure_;
   std::optional<Format> format_;

@@ -2,16 +2,11 @@
 /// The codelets of conjugate gradients and preconditioners. V: the type of a preconditioner's numbers.
 #pragma once
 
+#include "codelet_names.hpp"
 #include "krylov/conjugate_gradients.hpp"
 #include "preconditioner.hpp"
 
 namespace asterism::sparse::codelets {
-
-/// "solve_f64_f32"
-template <class T, class V>
-std::string name_for(const std::string& verb) {
-  return typed_name<V>(typed_name<T>(verb));
-}
 
 template <class T>
 inline const Codelet<CgArgs, MultiplyPorts<AsPorts, T>> multiply{

@@ -25,7 +25,13 @@
 
 namespace asterism::sparse {
 
-enum class PreconditionerKind { none, diagonal, polynomial, triangular };
+enum class PreconditionerKind {
+  none,
+  diagonal,
+  polynomial,
+  triangular,
+  users,  ///< tasks of the library's user
+};
 
 /// gamma and delta of a step of (Q2).
 struct PolynomialStep {

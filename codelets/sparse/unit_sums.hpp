@@ -45,10 +45,12 @@ double dot(const T* a, const T* b, Index first, Index end) {
 
 /// What the units of all blocks add up to: by halves, as GPUs do it, so that all blocks decide alike whatever they
 /// run on.
-inline double total(const Many<In<double>>& blocks) {
+/// @param list which of the lists of sums that every block has, one after the other, `lists` in all
+inline double total(const Many<In<double>>& blocks, Index list = 0, Index lists = 1) {
   std::array<double, static_cast<std::size_t>(most_units)> all{};
   double* next = all.data();
-  for (const In<double>& block : blocks) next = std::copy_n(block.data, block.cols, next);
+  for (const In<double>& block : blocks)
+    next = std::copy_n(block.data + list * (block.cols / lists), block.cols / lists, next);
   for (std::size_t half = all.size() / 2; half > 0; half /= 2)
     for (std::size_t u = 0; u < half; ++u) all[u] += all[u + half];
   return all.front();

@@ -141,6 +141,8 @@ std::string to_string(Reason reason) {
       return "divergence";
     case Reason::indefinite:
       return "not positive definite";
+    case Reason::breakdown:
+      return "breakdown";
     case Reason::zero_pivot:
       return "zero pivot";
     case Reason::not_finite:

@@ -35,19 +35,26 @@ inline std::vector<double> row_sums(const sparse::Csr<double>& a) {
 }
 
 /// @param a, b the whole matrix and right-hand side, on every rank
-template <class T, class V = T>
-LinearSolution<T> solve(Runtime& runtime, const sparse::Csr<double>& a, const std::vector<double>& b,
-                        const sparse::LinearSettings& settings, Rows rows = Rows::shared) {
+template <template <class, class> class Solver, class T, class V = T>
+LinearSolution<T> solve_by(Runtime& runtime, const sparse::Csr<double>& a, const std::vector<double>& b,
+                           const sparse::LinearSettings& settings, Rows rows = Rows::shared) {
   const Index n = a.total_rows;
   const auto [first, end] = rows == Rows::shared ? sparse::rows_of_rank(n, runtime.rank(), runtime.ranks())
                                                  : std::pair<Index, Index>(runtime.rank() == 0 ? 0 : n, n);
   const sparse::Csr<T> mine = in_type<T>(sparse::rows_of(a, Part{.first = first, .size = end - first}));
-  sparse::ConjugateGradients<T, V> solver(runtime, mine, settings);
+  Solver<T, V> solver(runtime, mine, settings);
   const std::vector<T> my_b(b.begin() + first, b.begin() + end);
   std::vector<T> x(my_b.size(), T{});
   LinearSolution<T> solution{{}, solver.solve(my_b.data(), x.data()), solver.facts()};
   solution.x = gather_lists(runtime, x);
   return solution;
+}
+
+/// By conjugate gradients.
+template <class T, class V = T>
+LinearSolution<T> solve(Runtime& runtime, const sparse::Csr<double>& a, const std::vector<double>& b,
+                        const sparse::LinearSettings& settings, Rows rows = Rows::shared) {
+  return solve_by<sparse::ConjugateGradients, T, V>(runtime, a, b, settings, rows);
 }
 
 }  // namespace asterism::test

@@ -207,6 +207,45 @@ TEST_CASE("a matrix that is not definite is told, and a first guess is used") {
     CHECK(solve<double>(runtime, a, ones, with("none", blocks)).report.reason == Reason::indefinite);
 }
 
+TEST_CASE("other values in the same places: the bits of a solver that is set up anew") {
+  Runtime runtime;
+  const Csr<double> before = model("poisson2d:23x17");
+  Csr<double> after = before;
+  for (Index i = 0; i < after.rows(); ++i)
+    for (Index k = after.row_begin[at(i)]; k < after.row_begin[at(i + 1)]; ++k)
+      if (after.columns[at(k)] == i) after.values[at(k)] += 1 + static_cast<double>(i % 7) / 8;
+  const auto [first, end] = sparse::rows_of_rank(before.total_rows, runtime.rank(), runtime.ranks());
+  const Part part{.first = first, .size = end - first};
+  const std::vector<double> b(static_cast<std::size_t>(end - first), 1);
+  for (const char* preconditioner : preconditioners()) {
+    CAPTURE(preconditioner);
+    LinearSettings settings = with(preconditioner, 2);
+    settings.values = sparse::Values::refreshed;
+    settings.max_iterations = 8;
+    const auto solved = [&](auto& solver) {
+      std::vector<double> x(b.size());
+      solver.solve(b.data(), x.data());
+      return x;
+    };
+    sparse::ConjugateGradients<double> refreshed(runtime, sparse::rows_of(before, part), settings);
+    const std::vector<double> old = solved(refreshed);
+    refreshed.refresh(sparse::rows_of(after, part));
+    sparse::ConjugateGradients<double> anew(runtime, sparse::rows_of(after, part), settings);
+    CHECK(solved(refreshed) == solved(anew));
+    refreshed.refresh(sparse::rows_of(before, part));
+    CHECK(solved(refreshed) == old);
+  }
+  sparse::ConjugateGradients<double> fixed(runtime, sparse::rows_of(before, part), with("ic0"));
+  CHECK_THROWS_WITH_AS(fixed.refresh(sparse::rows_of(before, part)), doctest::Contains("said to be fixed"),
+                       Error);
+  LinearSettings settings = with("ic0");
+  settings.values = sparse::Values::refreshed;
+  sparse::ConjugateGradients<double> other(runtime, sparse::rows_of(before, part), settings);
+  const Csr<double> elsewhere = model("poisson2d:17x23");
+  CHECK_THROWS_WITH_AS(other.refresh(sparse::rows_of(elsewhere, part)),
+                       doctest::Contains("not where they were"), Error);
+}
+
 TEST_CASE("a factorisation that breaks down is told by its row, or gets a larger diagonal") {
   Runtime runtime;
   Csr<double> a = model("poisson2d:12x12");

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "../../algorithms/sparse/graph/levels.hpp"
 #include "../../algorithms/sparse/models/models.hpp"
 #include "../../algorithms/sparse/preconditioners/fill.hpp"
 #include "../../runtime/error.hpp"
@@ -148,6 +149,33 @@ TEST_CASE("fill is the same for any number of threads") {
     CHECK(several.row_begin == one.row_begin);
     CHECK(several.columns == one.columns);
   }
+}
+
+TEST_CASE("factors in turns by several threads have the bits of one row after the other") {
+  const auto same = [](const Factorisation& a, const Factorisation& b) {
+    CHECK(a.factor.columns == b.factor.columns);
+    CHECK(a.factor.values == b.factor.values);
+  };
+  const Csr<double> a = model("ecology-like:60x70");
+  const Numbering numbering = number_by_colour(colour(a, 2), a.rows());
+  const Csr<double> sorted = permuted(a, numbering);
+  const Pattern pattern = fill_pattern(sorted, 1, numbering.segments);
+  Turns colours = one_by_one(a.rows());
+  colours.begins = {0};
+  for (const Numbering::Segment& segment : numbering.segments) colours.begins.push_back(segment.end);
+  const Levels levels = levels_of(a, Triangle::lower);
+  for (const int threads : {1, 2, 5}) {
+    same(incomplete_lu(sorted, pattern, colours, 0, threads), incomplete_lu(sorted, pattern));
+    same(incomplete_cholesky(a, a, {levels.rows, levels.level_begin}, 0, threads), incomplete_cholesky(a, a));
+  }
+  // Rows 9 and 4000 break down: 9 is told, whoever comes first.
+  Csr<double> broken = a;
+  for (const Index row : {Index{9}, Index{4000}})
+    for (Index n = broken.row_begin[at(row)]; n < broken.row_begin[at(row + 1)]; ++n)
+      if (broken.columns[at(n)] == row) broken.values[at(n)] = -1;
+  for (const int threads : {1, 3})
+    CHECK(incomplete_cholesky(broken, broken, {levels.rows, levels.level_begin}, 0, threads).breakdown->row ==
+          9);
 }
 
 TEST_CASE("fill that cannot be found is refused") {

@@ -65,8 +65,25 @@ TEST_CASE("poisson: differences on grids, x first") {
     }
 }
 
+TEST_CASE("convection: the flow comes from the left and from below, and ranks make their own rows") {
+  Dense expected(6, 6);
+  expected << 7, -1, 0, -1, 0, 0,  //
+      -3, 7, -1, 0, -1, 0,         //
+      0, -3, 7, 0, 0, -1,          //
+      -2, 0, 0, 7, -1, 0,          //
+      0, -2, 0, -3, 7, -1,         //
+      0, 0, -2, 0, -3, 7;
+  CHECK(dense(model("convection2d:3x2")) == expected);
+  const MatrixModel flow = parse_matrix_model("convection2d:3x2");
+  CHECK(!flow.is_symmetric());
+  CHECK(parse_matrix_model("poisson2d:3x2").is_symmetric());
+  const Csr<double> last = model_rows(flow, 4, 6);
+  CHECK(last.first_row == 4);
+  CHECK(last.columns == std::vector<Index>{1, 3, 4, 5, 2, 4, 5});
+}
+
 TEST_CASE(
-    "all models: any rows are those of the whole, in ascending order, symmetric to the bit, positive definite") {
+    "symmetric models: any rows are those of the whole, in ascending order, symmetric to the bit, definite") {
   for (const char* const text : small_models) {
     CAPTURE(text);
     const MatrixModel m = parse_matrix_model(text);

@@ -1,7 +1,6 @@
 #include "model_rows.hpp"
 
-#include <algorithm>
-#include <thread>
+#include "../../algorithms/common/team.hpp"
 
 namespace asterism::tools {
 namespace {
@@ -9,18 +8,6 @@ namespace {
 grid::Axis dirichlet(Index n, double length) {
   using enum grid::Condition;
   return {n, length, dirichlet, dirichlet, grid::Centering::node};
-}
-
-/// Calls body(part, first, count) for parts of the rows 0 ... rows - 1, each from a thread of its own.
-/// @return how many parts there were
-template <class Body>
-std::size_t in_parts(Index rows, const Body& body) {
-  const Index threads = std::max(1U, std::thread::hardware_concurrency());
-  const Index share = std::max<Index>(1, (rows + threads - 1) / threads);
-  std::vector<std::jthread> team;
-  for (Index first = 0; first < rows; first += share)
-    team.emplace_back(body, team.size(), first, std::min(share, rows - first));
-  return team.size();
 }
 
 }  // namespace
@@ -42,10 +29,12 @@ In<double> ModelRows::axis(Index first_row, Index rows) const {
 template <class T>
 void ModelRows::fill(Index first_row, Index rows, T* f) const {
   const Index plane = problem_.a.plane();
-  in_parts(rows, [&](std::size_t, Index begin, Index count) {
+  const auto of_part = [&](Index begin, Index end) {
+    const Index count = end - begin;
     grid::cpu::model_rhs(problem_, first_row + begin, axis(first_row + begin, count),
                          Out<T>{f + begin * plane, count, plane, plane});
-  });
+  };
+  in_parts(rows, 0, of_part, 1);
 }
 
 template <class T>
@@ -53,10 +42,11 @@ ModelRows::Squares ModelRows::compare(Index first_row, Index rows, const T* u) c
   const Index plane = problem_.a.plane();
   const std::vector<T> zeros(static_cast<std::size_t>(plane));
   const In<T> beside{zeros.data(), 1, plane, plane};
-  std::vector<sums::SquareSum> sums(static_cast<std::size_t>(grid::residual_sums) *
-                                    std::max(1U, std::thread::hardware_concurrency()));
+  const int parts = threads_for(rows, 0, 1);
+  std::vector<sums::SquareSum> sums(static_cast<std::size_t>(grid::residual_sums * parts));
   // Of the residual's sums only those of the error are wanted: any f will do.
-  const std::size_t parts = in_parts(rows, [&](std::size_t part, Index begin, Index count) {
+  in_team(parts, [&](int part) {
+    const Index begin = rows * part / parts, count = rows * (part + 1) / parts - begin;
     const In<T> mine{u + begin * plane, count, plane, plane};
     grid::cpu::residual({problem_, first_row + begin, true}, mine, beside, beside, mine,
                         axis(first_row + begin, count),
@@ -64,7 +54,7 @@ ModelRows::Squares ModelRows::compare(Index first_row, Index rows, const T* u) c
                                              grid::residual_sums});
   });
   Squares total{};
-  for (std::size_t part = 0; part < parts; ++part) {
+  for (std::size_t part = 0; part < static_cast<std::size_t>(parts); ++part) {
     total.error += sums[part * grid::residual_sums + grid::error2];
     total.known += sums[part * grid::residual_sums + grid::known2];
   }

@@ -5,13 +5,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <exception>
 #include <filesystem>
-#include <thread>
-#include <vector>
 
 #include <fmt/format.h>
 
+#include "../../algorithms/common/team.hpp"
 #include "../../runtime/error.hpp"
 #include "npy_header.hpp"
 
@@ -23,33 +21,17 @@ static_assert(std::endian::native == std::endian::little,
 constexpr Index piece_bytes = Index{1} << 20;  // read or written at a time: fits a core's second-level cache
 
 /// As many as there are cores, at most 8, where none are asked for.
-inline int default_threads(int threads) {
-  return threads > 0 ? threads : std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, 8);
-}
+inline int default_threads(int threads) { return threads > 0 ? threads : std::min(team_size(0), 8); }
 
 /// Calls body(begin, end) for pieces of [0, size), pieces of about `piece` each, on several threads.
 /// @throw the failure of the lowest piece that failed, whatever the number of threads.
 template <class Body>
 void for_pieces(Index size, Index piece, int threads, const Body& body) {
-  const Index pieces = (size + piece - 1) / piece;
-  // Another thread pays from a few pieces on.
-  const Index workers = std::clamp<Index>(pieces / 4, 1, threads);
-  std::vector<std::exception_ptr> failures(static_cast<std::size_t>(workers));
-  const auto work = [&](Index worker) noexcept {
-    try {
-      for (Index i = pieces * worker / workers; i < pieces * (worker + 1) / workers; ++i)
-        body(i * piece, std::min(size, (i + 1) * piece));
-    } catch (...) {
-      failures[static_cast<std::size_t>(worker)] = std::current_exception();
-    }
+  constexpr Index least_pieces = 4;  // for which another thread pays
+  const auto each = [&](Index first, Index end) {
+    for (Index i = first; i < end; ++i) body(i * piece, std::min(size, (i + 1) * piece));
   };
-  {
-    std::vector<std::jthread> others;
-    for (Index worker = 1; worker < workers; ++worker) others.emplace_back(work, worker);
-    work(0);
-  }
-  for (const auto& failure : failures)
-    if (failure) std::rethrow_exception(failure);
+  in_parts((size + piece - 1) / piece, threads, each, least_pieces);
 }
 
 /// Calls run(element, data, count) for the runs of consecutive numbers [begin, end) of a matrix with rows ld

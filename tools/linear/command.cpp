@@ -11,6 +11,7 @@ namespace {
 
 void warn_of_unused(const CLI::App& app, const LinearOptions& o, const StatedLinear& stated) {
   if (!uses_seed(o, stated)) warn_without_effect(app, "--seed", "it is of --rhs random");
+  if (o.method != LinearMethod::gmres) warn_without_effect(app, "--restart", "it is of --solver gmres");
   if (o.task != LinearTask::analyse) return;
   for (const char* option : {"--solver", "--tolerance", "--max-iterations", "--check-every",
                              "--preconditioner", "--preconditioner-precision", "--shift", "--format"})
@@ -40,14 +41,17 @@ std::string footer() {
       "  asterism linear A.mtx -o X.npy --preconditioner mc-ilu0\n"
       "  asterism linear A.npz B.npy -o X.npy --tolerance 1e-10 --json\n"
       "  asterism linear A.mtx --analyse\n"
+      "  asterism linear --model convection2d:500x500 --solver gmres --restart 50 --preconditioner ilu0\n"
       "  asterism linear --model ecology-like --preconditioner chebyshev:4 --preconditioner-precision f32\n"
       "  mpirun -np 4 asterism linear A.mtx B.mtx -o X.npy\n\n"
       "Which preconditioner? --analyse recommends one. diagonal costs next to nothing and is what auto takes;\n"
       "mc-ilu0 takes fewer iterations, each of about twice the work, and one step for each colour; ic0 fewer\n"
       "still, but row by row in A's order, which suits a core better than a GPU; chebyshev:K makes K products\n"
       "with A of each iteration, without any sum over all workers.\n\n"
-      "Exit status 1: the tolerance was not reached, the matrix is not positive definite, or a factorisation\n"
-      "broke down; the report says which, and where.",
+      "ic0 and chebyshev are for symmetric positive definite matrices and --solver cg; the others have ilu0, and\n"
+      "mc-ilu0, mc-ilu:P,Q, mc-sgs, mc-ssor, whose colours are those of A + A^T.\n\n"
+      "Exit status 1: the tolerance was not reached, the matrix is not positive definite as --solver cg needs it,\n"
+      "the solver or a factorisation broke down; the report says which, and where.",
       sparse::list_of_preconditioners(), sparse::list_of_matrix_models());
 }
 
@@ -56,7 +60,7 @@ std::string footer() {
 Command add_linear(CLI::App& program) {
   auto options = std::make_shared<LinearOptions>();
   CLI::App* app =
-      program.add_subcommand("linear", "solve A x = b, A sparse and positive definite: conjugate gradients");
+      program.add_subcommand("linear", "solve A x = b, A sparse: conjugate gradients, BiCGStab, GMRES");
   add_linear_options(*app, *options);
   app->footer(footer());
   return {app, [app, options] { return run(*app, *options); }};

@@ -6,7 +6,10 @@
 namespace asterism::tools {
 namespace {
 
-const Words<LinearMethod> methods{{"cg", LinearMethod::cg}};
+const Words<std::optional<LinearMethod>> methods{{"auto", {}},
+                                                 {"cg", LinearMethod::cg},
+                                                 {"bicgstab", LinearMethod::bicgstab},
+                                                 {"gmres", LinearMethod::gmres}};
 const Words<RightHandSide> right_hand_sides{{"ones", RightHandSide::ones},
                                             {"random", RightHandSide::random},
                                             {"ones-solution", RightHandSide::ones_solution}};
@@ -53,15 +56,27 @@ void add_system(CLI::App& app, LinearOptions& o) {
       "values for a file that has none: -1 off the diagonal, on it the row's number of other entries, plus 1");
   problem.flag(
       "--assume-symmetric", [&o] { o.symmetry = SymmetryTrust::assumed; },
-      "do not check that A is symmetric; of several ranks each then keeps only its rows while it reads");
+      "take A to be symmetric, unchecked; of several ranks each then keeps only its rows while it reads");
   add_precision_option(app, o.common, "of the arithmetic and the output; default: f64");
   add_seed_option(app, o.common);
 }
 
 void add_iteration(CLI::App& app, LinearOptions& o) {
   OptionGroup method(app, "Method");
-  method.choice("--solver", o.method, methods,
-                "cg: conjugate gradients, for symmetric positive definite matrices; default: cg");
+  method.choice(
+      "--solver", o.method, methods,
+      "cg: conjugate gradients, for symmetric positive definite matrices; bicgstab and gmres: for all others, "
+      "gmres with a residual that never grows and the memory of --restart vectors; default: auto, cg for a "
+      "symmetric matrix with a positive diagonal, else bicgstab");
+  const auto parse_restart = [](const std::string& text) {
+    const Index restart = parse_count<>(text);
+    if (restart > sparse::most_restart)
+      throw Error(fmt::format("'{}' vectors are too many; give at most {}", text, sparse::most_restart));
+    return restart;
+  };
+  method.add("--restart", o.restart, parse_restart, "M",
+             fmt::format("vectors after which gmres begins a new basis; default: {}",
+                         sparse::LinearSettings{}.restart));
   method.add(
       "--tolerance", o.tolerance, parse_tolerance, "T",
       fmt::format("end at ||b - A x|| <= T ||b||; default: {:g} in f64, {:g} in f32",
@@ -99,7 +114,7 @@ void add_arrangement(CLI::App& app, LinearOptions& o) {
 
 double default_tolerance_of_linear(Precision precision) { return precision == Precision::f32 ? 1e-5 : 1e-8; }
 
-const char* name(LinearMethod method) { return word_of(methods, method); }
+const char* name(LinearMethod method) { return word_of(methods, std::optional(method)); }
 const char* name(RightHandSide rhs) { return word_of(right_hand_sides, rhs); }
 const char* name(sparse::Format format) { return word_of(formats, std::optional(format)); }
 const char* name(sparse::DiagonalShift shift) { return word_of(shifts, shift); }

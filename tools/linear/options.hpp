@@ -12,7 +12,9 @@
 namespace asterism::tools {
 
 enum class LinearMethod {
-  cg,  ///< preconditioned conjugate gradients
+  cg,        ///< preconditioned conjugate gradients
+  bicgstab,  ///< for matrices that need not be symmetric, with the memory of some vectors
+  gmres,     ///< likewise, with the memory of --restart vectors and more
 };
 
 /// Right-hand sides that are not read from a file.
@@ -39,7 +41,8 @@ struct LinearOptions {
   PatternValues pattern_values = PatternValues::refused;
   SymmetryTrust symmetry = SymmetryTrust::checked;
 
-  LinearMethod method = LinearMethod::cg;
+  std::optional<LinearMethod> method;  ///< none: chosen by the matrix
+  std::optional<Index> restart;
   sparse::PreconditionerChoice preconditioner;
   std::optional<Precision> preconditioner_precision;  ///< none: that of the arithmetic
   sparse::DiagonalShift shift = sparse::DiagonalShift::automatic;

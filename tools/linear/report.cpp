@@ -17,6 +17,10 @@ const char* solver_name(LinearMethod method) {
   switch (method) {
     case LinearMethod::cg:
       return "conjugate gradients";
+    case LinearMethod::bicgstab:
+      return "BiCGStab";
+    case LinearMethod::gmres:
+      return "GMRES";
   }
   return "";
 }
@@ -117,6 +121,12 @@ void say_storage(Section& section, const sparse::LinearFacts& facts) {
 
 Section choices_section(const LinearOptions& o, const StatedLinear& stated, const LinearOutcome& outcome) {
   Section section;
+  if (outcome.chosen.method == LinearMethod::gmres) {
+    const Index restart = o.restart.value_or(sparse::LinearSettings{}.restart);
+    section.add("restart", restart, fmt::format(" of {}", counted(restart, "vector")));
+  }
+  if (!outcome.chosen.because.empty())
+    section.add("solver_because", outcome.chosen.because, fmt::format(", as {}", outcome.chosen.because));
   section.say("tolerance", stated.tolerance, ", tolerance {:g}");
   if (o.max_iterations)
     section.add("max_iterations", *o.max_iterations,
@@ -246,6 +256,11 @@ std::string explanation_of(const LinearOptions& o, const LinearOutcome& outcome)
       return breakdown_text(o, outcome);
     case Reason::indefinite:
       return indefinite_text(outcome);
+    case Reason::breakdown:
+      return outcome.chosen.method == LinearMethod::bicgstab
+                 ? "BiCGStab has nothing to divide by; --solver gmres cannot break down so, or choose another "
+                   "--preconditioner"
+                 : "what A makes of the residual does not reach b: A, or A M^-1, is singular or nearly so";
     case Reason::stagnation:
       return "the residual no longer falls: rounding does not allow the tolerance, or the preconditioner is too weak";
     case Reason::inaccurate:
@@ -274,8 +289,8 @@ std::vector<std::string> warnings_of(const LinearOutcome& outcome) {
 
 SolverReport report_of(const LinearOptions& o, const StatedLinear& stated, const LinearOutcome& outcome) {
   const std::string words = explanation_of(o, outcome);
-  return {.solver = solver_name(o.method),
-          .method = name(o.method),
+  return {.solver = solver_name(outcome.chosen.method),
+          .method = name(outcome.chosen.method),
           .run = outcome.run,
           .problem = problem_section(o, stated, outcome),
           .choices = choices_section(o, stated, outcome),

@@ -17,6 +17,7 @@ struct LinearOutcome {
   Index rows = 0, entries = 0;
   Numbering number = {};  ///< of rows, in messages
   Index duplicates = 0;   ///< in the file
+  ChosenMethod chosen = {};
   sparse::LinearFacts facts = {};
   std::vector<sparse::LinearReport> columns = {};  ///< of each right-hand side
   std::optional<double> error = {};                ///< ||x - known||_2 / ||known||_2

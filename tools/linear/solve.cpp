@@ -3,14 +3,15 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <optional>
 #include <vector>
 
 #include "../../algorithms/sparse/conjugate_gradients.hpp"
+#include "../../algorithms/sparse/unsymmetric/bicgstab.hpp"
+#include "../../algorithms/sparse/unsymmetric/gmres.hpp"
 #include "../../runtime/collectives.hpp"
 #include "../../runtime/pause.hpp"
 #include "../cli/progress.hpp"
-#include "../files/npy.hpp"
+#include "solution_file.hpp"
 
 namespace asterism::tools {
 namespace {
@@ -37,22 +38,6 @@ double error_against_ones(const Runtime& runtime, const std::vector<T>& x, Index
   return std::sqrt(square[0] / static_cast<double>(n));
 }
 
-/// Solves for all columns. @param x as many numbers as b, row-major
-template <class T, class Solver>
-std::vector<sparse::LinearReport> solve_columns(Solver& solver, const RightHandSides& b, std::vector<T>& x) {
-  const auto rows = static_cast<std::size_t>(solver.row_count()),
-             columns = static_cast<std::size_t>(b.columns);
-  std::vector<sparse::LinearReport> reports;
-  std::vector<T> its_b(rows), its_x(rows);
-  for (std::size_t k = 0; k < columns; ++k) {
-    for (std::size_t i = 0; i < rows; ++i) its_b[i] = static_cast<T>(b.values[i * columns + k]);
-    its_x.assign(rows, T{});
-    reports.push_back(solver.solve(its_b.data(), its_x.data()));
-    for (std::size_t i = 0; i < rows; ++i) x[i * columns + k] = its_x[i];
-  }
-  return reports;
-}
-
 /// One solve, from what was read to what is written.
 class LinearRun {
  public:
@@ -66,9 +51,15 @@ class LinearRun {
 
   LinearOutcome run() && {
     read();
-    switch (options_.method) {
+    switch (outcome_.chosen.method) {
       case LinearMethod::cg:
         solve_in_precisions<sparse::ConjugateGradients>();
+        break;
+      case LinearMethod::bicgstab:
+        solve_in_precisions<sparse::BiCgStab>();
+        break;
+      case LinearMethod::gmres:
+        solve_in_precisions<sparse::Gmres>();
         break;
     }
     outcome_.run.sum_up(runtime_, row_count_);
@@ -83,7 +74,7 @@ class LinearRun {
     progress_.update("reading " + stated_.matrix);
     matrix_ = read_matrix_to_solve(runtime_, options_, stated_);
     stopwatch().lap("read");
-    require_solvable(runtime_, options_, stated_, matrix_);
+    outcome_.chosen = require_solvable(runtime_, options_, stated_, matrix_);
     stopwatch().lap("analyse");
     b_ = right_hand_sides(runtime_, options_, stated_, matrix_);
     stopwatch().lap("fill");
@@ -115,38 +106,39 @@ class LinearRun {
 
   template <class Solver, class T>
   void solve_by() {
-    std::optional<NpyWriter> writer = open_output(runtime_, options_.common.output, shape(), precision_of<T>);
+    SolutionFile file(runtime_, options_.common.output, shape(), precision_of<T>);
     const sparse::Csr<T> mine = in_precision_of<T>(std::move(matrix_.matrix));
     sparse::LinearSettings settings = settings_of(options_, stated_);
     settings.observer = told_to(progress_, "iteration");
-    std::vector<T> x(b_.values.size());
+    const std::vector<T> b(b_.values.begin(), b_.values.end());
+    std::vector<T> x(b.size());
     {
       const WhileWorking shown(progress_, fmt::format("solving for {} unknowns", outcome_.rows));
       Solver solver(runtime_, mine, settings);
       outcome_.facts = solver.facts();
-      for (const char* part : {"divide", "factorise", "arrange"})
+      for (const char* part :
+           {"divide", "gather", "colour", "permute", "symbolic", "factorise", "split", "arrange"})
         if (const auto at = outcome_.facts.seconds.find(part); at != outcome_.facts.seconds.end())
           stopwatch().add(part, at->second);
-      outcome_.columns = solve_columns<T>(solver, b_, x);
+      outcome_.columns = solver.solve(b.data(), x.data(), b_.columns);
     }
     progress_.note("");
     outcome_.run.report = summary_of(outcome_.columns);
     stopwatch().lap("solve");
-    finish(x, writer);
+    finish(x, file);
   }
 
   template <class T>
-  void finish(const std::vector<T>& x, std::optional<NpyWriter>& writer) {
+  void finish(const std::vector<T>& x, SolutionFile& file) {
     const Pause pause;
     const bool known = options_.right_hand_side.empty() && stated_.rhs == RightHandSide::ones_solution;
     if (known && outcome_.run.has_result()) {
       outcome_.error = error_against_ones(runtime_, x, outcome_.rows);
       stopwatch().lap("check");
     }
-    if (!writer || !outcome_.run.has_result()) return;
+    if (!file.is_wanted() || !outcome_.run.has_result()) return;
     progress_.update("writing x");
-    writer->write_rows(first_row_, row_count_, x.data(), b_.columns);
-    commit_output(runtime_, writer);
+    file.write(first_row_, x);
     stopwatch().lap("write");
   }
 

@@ -21,13 +21,6 @@ void require_one_right_hand_side(const LinearOptions& o) {
                             o.right_hand_side, name(*o.rhs)));
 }
 
-/// Other solvers take any name; here files of vectors that are read may end in .mtx.
-void require_numpy_output(const LinearOptions& o) {
-  if (o.common.output.extension() == ".mtx")
-    throw Error(fmt::format("-o {}: solutions are NumPy files; give a name that ends in .npy",
-                            o.common.output.string()));
-}
-
 void require_analysis_alone(const LinearOptions& o) {
   if (o.task != LinearTask::analyse) return;
   if (!o.right_hand_side.empty() || o.rhs)
@@ -47,7 +40,6 @@ StatedLinear state_linear(const LinearOptions& o) {
   require_one_matrix(o);
   require_one_right_hand_side(o);
   require_analysis_alone(o);
-  require_numpy_output(o);
   StatedLinear stated;
   stated.matrix = o.model ? o.model_text : o.matrix;
   stated.rhs = o.rhs.value_or(RightHandSide::ones_solution);
@@ -67,6 +59,7 @@ sparse::LinearSettings settings_of(const LinearOptions& o, const StatedLinear& s
   settings.tolerance = stated.tolerance;
   settings.max_iterations = o.max_iterations.value_or(0);
   settings.check_every = o.check_every.value_or(0);
+  if (o.restart) settings.restart = *o.restart;
   settings.format = o.format;
   settings.workers = o.workers;
   return settings;

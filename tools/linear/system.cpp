@@ -54,13 +54,37 @@ bool needs_diagonal(const sparse::PreconditionerChoice& choice) {
   return choice.method != sparse::PreconditionerMethod::none;
 }
 
-void require_diagonal(const StatedMatrix& m, Index row, std::optional<double> value) {
-  if (value && *value > 0) return;
-  throw Error(fmt::format(
-      "{}: row {} has {} on its diagonal{}: a positive definite matrix has positive numbers there, and "
-      "the preconditioner divides by them; --preconditioner none looks how far conjugate gradients "
-      "get without",
-      m.name, m.number(row), value ? fmt::format("{:g}", *value) : "no entry", m.number.words()));
+/// The diagonal entry of row i of those that are here.
+std::optional<double> diagonal_of(const sparse::Csr<double>& a, Index i) {
+  const auto begin = a.columns.begin() + a.row_begin[i], end = a.columns.begin() + a.row_begin[i + 1];
+  const auto at = std::lower_bound(begin, end, a.first_row + i);
+  if (at == end || *at != a.first_row + i) return {};
+  return a.values[at - a.columns.begin()];
+}
+
+bool has_positive_diagonal(const sparse::Csr<double>& a) {
+  for (Index i = 0; i < a.rows(); ++i)
+    if (!(diagonal_of(a, i).value_or(0) > 0)) return false;
+  return true;
+}
+
+/// Of all rows that are here.
+void require_diagonal(const StatedMatrix& m, LinearMethod method) {
+  const bool definite = method == LinearMethod::cg;
+  for (Index i = 0; i < m.matrix.rows(); ++i) {
+    const std::optional<double> value = diagonal_of(m.matrix, i);
+    if (definite ? value.value_or(0) > 0 : value.value_or(0) != 0) continue;
+    throw Error(fmt::format(
+        "{}: row {} has {} on its diagonal{}: {}; {}", m.name, m.number(m.matrix.first_row + i),
+        value ? fmt::format("{:g}", *value) : "no entry", m.number.words(),
+        definite
+            ? "a positive definite matrix has positive numbers there, and the preconditioner divides by them"
+            : "the preconditioner divides by it",
+        definite
+            ? "--preconditioner none looks how far conjugate gradients get without, --solver bicgstab and gmres "
+              "are for other matrices"
+            : "--preconditioner none needs no diagonal"));
+  }
 }
 
 /// @param i of the rows that are here
@@ -78,32 +102,41 @@ void require_numbers(const StatedLinear& stated, const StatedMatrix& m, Index i)
 }
 
 /// Looks at the rows that are here.
-void require_good_rows(const LinearOptions& o, const StatedLinear& stated, const StatedMatrix& m) {
+void require_good_rows(const StatedLinear& stated, const StatedMatrix& m) {
   const sparse::Csr<double>& a = m.matrix;
   for (Index i = 0; i < a.rows(); ++i) {
-    const Index row = a.first_row + i;
     if (a.row_begin[i] == a.row_begin[i + 1])
-      throw Error(fmt::format("{}: row {} is empty{}: the matrix is singular", m.name, m.number(row),
-                              m.number.words()));
+      throw Error(fmt::format("{}: row {} is empty{}: the matrix is singular", m.name,
+                              m.number(a.first_row + i), m.number.words()));
     require_numbers(stated, m, i);
-    const auto begin = a.columns.begin() + a.row_begin[i], end = a.columns.begin() + a.row_begin[i + 1];
-    const auto at = std::lower_bound(begin, end, row);
-    if (needs_diagonal(o.preconditioner))
-      require_diagonal(
-          m, row, at != end && *at == row ? std::optional(a.values[at - a.columns.begin()]) : std::nullopt);
   }
 }
 
-/// @param m all of its rows
-void require_symmetric(const StatedMatrix& m) {
-  const sparse::SymmetryCheck<double> check = sparse::check_symmetry(m.matrix, symmetry_tolerance);
-  if (check.numerical()) return;
-  const sparse::MirroredPair<double>& pair = *check.first_unequal;
+/// Whether conjugate gradients may have it, as far as symmetry goes; of a file that is not to be trusted all rows are
+/// here.
+bool is_symmetric(const LinearOptions& o, const StatedMatrix& m) {
+  if (o.model) return o.model->is_symmetric();
+  return o.symmetry == SymmetryTrust::assumed ||
+         sparse::check_symmetry(m.matrix, symmetry_tolerance).numerical();
+}
+
+[[noreturn]] void refuse_unsymmetric(const LinearOptions& o, const StatedMatrix& m) {
+  const std::string others = "--solver bicgstab and --solver gmres are for such matrices";
+  if (o.model)
+    throw Error(fmt::format("{}: not symmetric, as conjugate gradients need it; {}", m.name, others));
+  const auto pair = *sparse::check_symmetry(m.matrix, symmetry_tolerance).first_unequal;
   throw Error(fmt::format(
-      "{}: not symmetric, as conjugate gradients need it: the entry ({}, {}) is {:g}, ({}, {}) is {:g}{}; "
+      "{}: not symmetric, as conjugate gradients need it: the entry ({}, {}) is {:g}, ({}, {}) is {:g}{}; {}, "
       "--assume-symmetric skips this check",
       m.name, m.number(pair.row), m.number(pair.col), pair.upper, m.number(pair.col), m.number(pair.row),
-      pair.lower, m.number.words()));
+      pair.lower, m.number.words(), others));
+}
+
+ChosenMethod method_for(const LinearOptions& o, bool symmetric, bool positive_diagonal) {
+  if (o.method) return {*o.method};
+  if (!symmetric) return {LinearMethod::bicgstab, "A is not symmetric"};
+  if (!positive_diagonal) return {LinearMethod::bicgstab, "A is not positive definite"};
+  return {LinearMethod::cg};
 }
 
 RightHandSides generated(const LinearOptions& o, const StatedLinear& stated, const sparse::Csr<double>& a) {
@@ -172,15 +205,23 @@ StatedMatrix read_matrix_to_solve(const Runtime& runtime, const LinearOptions& o
   return m;
 }
 
-void require_solvable(const Runtime& runtime, const LinearOptions& o, const StatedLinear& stated,
-                      StatedMatrix& m) {
+ChosenMethod require_solvable(const Runtime& runtime, const LinearOptions& o, const StatedLinear& stated,
+                              StatedMatrix& m) {
+  bool symmetric = true, positive = true;
   agree(runtime, [&] {
     require_square(m);
-    require_good_rows(o, stated, m);
+    require_good_rows(stated, m);
+    if (o.method.value_or(LinearMethod::cg) == LinearMethod::cg) symmetric = is_symmetric(o, m);
+    if (o.method == LinearMethod::cg && !symmetric) refuse_unsymmetric(o, m);
+    positive = has_positive_diagonal(m.matrix);
+  });
+  const ChosenMethod chosen = method_for(o, symmetric, !any(runtime, !positive));
+  agree(runtime, [&] {
+    if (needs_diagonal(o.preconditioner)) require_diagonal(m, chosen.method);
     const bool whole = m.matrix.rows() == m.matrix.total_rows;
-    if (!o.model && o.symmetry == SymmetryTrust::checked) require_symmetric(m);
     if (whole && runtime.ranks() > 1 && !o.model) m.matrix = rows_of_this_rank(runtime, m.matrix);
   });
+  return chosen;
 }
 
 RightHandSides right_hand_sides(const Runtime& runtime, const LinearOptions& o, const StatedLinear& stated,

@@ -47,11 +47,18 @@ sparse::Csr<double> rows_of_this_rank(const Runtime& runtime, const sparse::Csr<
 StatedMatrix read_matrix_to_solve(const Runtime& runtime, const LinearOptions& options,
                                   const StatedLinear& stated);
 
+/// How a matrix is solved with.
+struct ChosenMethod {
+  LinearMethod method = LinearMethod::cg;
+  std::string because = {};  ///< what the matrix is, where that and no option says so
+};
+
 /// Checks a matrix that was read to be solved with, and keeps this rank's rows of it. With several ranks: collective.
 /// @throw Error: not square; an empty row; a number that is not finite, or not in `stated.precision`; a diagonal entry
-/// that is missing or not positive where the preconditioner needs it; not symmetric, where that is to be checked
-void require_solvable(const Runtime& runtime, const LinearOptions& options, const StatedLinear& stated,
-                      StatedMatrix& matrix);
+/// that is missing, zero or, for conjugate gradients, negative where the preconditioner needs it; not symmetric, where
+/// conjugate gradients are asked for
+ChosenMethod require_solvable(const Runtime& runtime, const LinearOptions& options,
+                              const StatedLinear& stated, StatedMatrix& matrix);
 
 /// This rank's rows of right-hand sides.
 struct RightHandSides {

@@ -56,6 +56,7 @@ endif()
 pkg_check_modules(FFTW REQUIRED IMPORTED_TARGET fftw3 fftw3f)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
 pkg_check_modules(ZIP IMPORTED_TARGET libzip)  # the program's alone, for SciPy's .npz, which it can do without
+pkg_check_modules(PETSC QUIET IMPORTED_TARGET PETSc)  # a benchmark's alone: Debian's libpetsc-real-dev
 set(MPI_CXX_SKIP_MPICXX ON)  # the C interface alone
 find_package(MPI REQUIRED COMPONENTS CXX)
 find_package(Threads REQUIRED)

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
 
 #include "../../../runtime/collectives.hpp"
 #include "../../../runtime/error.hpp"
 #include "../../../runtime/hardware/machine.hpp"
+#include "../../common/team.hpp"
 
 namespace asterism::sparse {
 namespace {
@@ -68,9 +70,15 @@ std::vector<std::vector<Index>> foreign_columns(const Runtime& runtime, const Pa
     std::vector<Index> columns;
     const Index begin = mine.row_begin[part.first - mine.first_row];
     const Index end = mine.row_begin[part.first + part.size - mine.first_row];
-    for (Index k = begin; k < end; ++k)
-      if (const Index column = mine.columns[k]; column < part.first || column >= part.first + part.size)
-        columns.push_back(column);
+    std::mutex mutex;
+    in_parts(end - begin, 0, [&](Index from, Index to) {
+      std::vector<Index> found;
+      for (Index k = begin + from; k < begin + to; ++k)
+        if (const Index column = mine.columns[k]; column < part.first || column >= part.first + part.size)
+          found.push_back(column);
+      const std::lock_guard lock(mutex);
+      columns.insert(columns.end(), found.begin(), found.end());
+    });
     std::ranges::sort(columns);
     columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
     foreign.push_back(std::move(columns));
@@ -114,8 +122,9 @@ BlockMatrix<V>::BlockMatrix(Runtime& runtime, const VectorLayout& layout, const 
   for (Index b = range.first; b < range.end; ++b) {
     const Csr<T> block = rows_of(mine, blocks[b]);
     std::vector<std::int32_t> places(block.columns.size());
-    std::ranges::transform(block.columns, places.begin(),
-                           [&](Index column) { return layout.place(b, column); });
+    in_parts(block.entries(), 0, [&](Index first, Index end) {
+      for (Index k = first; k < end; ++k) places[k] = layout.place(b, block.columns[k]);
+    });
     const bool on_gpu = blocks[b].where == Where::cuda;
     const BlockArrays<V>& a = arrays.emplace_back(
         arranged<V>(structure, format.value_or(choose_format(structure, blocks.extent(), on_gpu)), block,
@@ -135,6 +144,15 @@ BlockMatrix<V>::BlockMatrix(Runtime& runtime, const VectorLayout& layout, const 
                        tile_of(runtime, from.columns, its.columns, owner),
                        tile_of(runtime, from.differences, its.differences, owner)});
     bytes_ += its.bytes;
+  }
+}
+
+template <class V>
+BlockMatrix<V>::BlockMatrix(const Partition& blocks) {
+  for (const Part& part : blocks.parts()) {
+    BlockShape shape{.format = Format::stencil, .rows = part.size, .cols = part.size};
+    shape.stencil = {.coefficients = {0, 0, 0, 1, 0, 0, 0}, .nx = part.size, .ny = 1, .nz = 1};
+    blocks_.emplace_back().shape = shape;
   }
 }
 

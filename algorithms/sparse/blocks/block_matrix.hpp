@@ -35,6 +35,9 @@ class BlockMatrix {
   BlockMatrix(Runtime& runtime, const VectorLayout& layout, const DiagonalStructure& structure,
               const Csr<T>& mine, std::optional<Format> format);
 
+  /// I, of which nothing is stored: for residuals where the product with A is there already.
+  explicit BlockMatrix(const Partition& blocks);
+
   [[nodiscard]] const BlockShape& shape(Index block) const {
     return blocks_[static_cast<std::size_t>(block)].shape;
   }

@@ -105,4 +105,16 @@ Partition divide(const Runtime& runtime, Index n, Index first, const std::vector
   return Partition(std::move(parts));
 }
 
+Partition divide_lines(const Runtime& runtime, Index rows, Index line, Workers workers, Index blocks) {
+  constexpr Index entries_of_row = 5;  // as far as it is worth a task
+  const auto [first, end] = rows_of_rank(rows / line, runtime.rank(), runtime.ranks());
+  const std::vector<Index> entries(static_cast<std::size_t>(end - first), line * entries_of_row);
+  std::vector<Part> parts = divide(runtime, rows / line, first, entries, workers, blocks).parts();
+  for (Part& part : parts) {
+    part.first *= line;
+    part.size *= line;
+  }
+  return Partition(std::move(parts));
+}
+
 }  // namespace asterism::sparse

@@ -31,4 +31,8 @@ std::pair<Index, Index> rows_of_rank(Index n, int rank, int ranks);
 Partition divide(const Runtime& runtime, Index n, Index first, const std::vector<Index>& entries,
                  Workers workers, Index blocks = 0);
 
+/// The same for rows of which nobody has entries, in whole lines, of which every rank has as many as the others.
+/// @param rows a multiple of `line`
+Partition divide_lines(const Runtime& runtime, Index rows, Index line, Workers workers, Index blocks);
+
 }  // namespace asterism::sparse

@@ -1,10 +1,13 @@
 #include "formats.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <map>
+#include <mutex>
 
 #include "../../../runtime/collectives.hpp"
+#include "../../common/team.hpp"
 
 namespace asterism::sparse {
 namespace {
@@ -16,24 +19,7 @@ struct Diagonal {
   bool constant;
 };
 
-/// Of the rows of this rank: those that they have, none where there are too many.
-template <class T>
-std::vector<Diagonal> diagonals_of(const Csr<T>& rows) {
-  std::map<Index, Diagonal> found;
-  for (Index i = 0; i < rows.rows(); ++i)
-    for (Index k = rows.row_begin[i]; k < rows.row_begin[i + 1]; ++k) {
-      const Index offset = rows.columns[k] - (rows.first_row + i);
-      const double value = static_cast<double>(rows.values[k]);
-      const auto [at, is_new] = found.try_emplace(offset, Diagonal{offset, value, true});
-      if (at->second.value != value) at->second.constant = false;
-      if (is_new && found.size() > most_diagonals) return {};
-    }
-  std::vector<Diagonal> diagonals;
-  for (const auto& [offset, diagonal] : found) diagonals.push_back(diagonal);
-  return diagonals;
-}
-
-/// Those of all ranks.
+/// Those of several parts of the rows.
 std::vector<Diagonal> together(const std::vector<Diagonal>& of_ranks) {
   std::map<Index, Diagonal> all;
   for (const Diagonal& d : of_ranks) {
@@ -43,6 +29,37 @@ std::vector<Diagonal> together(const std::vector<Diagonal>& of_ranks) {
   std::vector<Diagonal> diagonals;
   for (const auto& [offset, diagonal] : all) diagonals.push_back(diagonal);
   return diagonals;
+}
+
+/// Of rows [first, end) of those that are here: those that they have, or more than there may be.
+template <class T>
+std::vector<Diagonal> diagonals_of(const Csr<T>& rows, Index first, Index end) {
+  std::map<Index, Diagonal> found;
+  for (Index i = first; i < end && found.size() <= most_diagonals; ++i)
+    for (Index k = rows.row_begin[i]; k < rows.row_begin[i + 1]; ++k) {
+      const Index offset = rows.columns[k] - (rows.first_row + i);
+      const double value = static_cast<double>(rows.values[k]);
+      Diagonal& diagonal = found.try_emplace(offset, Diagonal{offset, value, true}).first->second;
+      if (diagonal.value != value) diagonal.constant = false;
+    }
+  std::vector<Diagonal> diagonals;
+  for (const auto& [offset, diagonal] : found) diagonals.push_back(diagonal);
+  return diagonals;
+}
+
+/// Of the rows of this rank; none where there are too many.
+template <class T>
+std::vector<Diagonal> diagonals_of(const Csr<T>& rows) {
+  std::vector<Diagonal> of_parts;
+  std::mutex mutex;
+  in_parts(rows.rows(), 0, [&](Index first, Index end) {
+    const std::vector<Diagonal> part = diagonals_of(rows, first, end);
+    const std::lock_guard lock(mutex);
+    of_parts.insert(of_parts.end(), part.begin(), part.end());
+  });
+  std::vector<Diagonal> all = together(of_parts);
+  if (all.size() > most_diagonals) all.clear();
+  return all;
 }
 
 /// The grid whose stencil the diagonals may be: their offsets are 0, +-1, +-nx, +-nx ny.
@@ -108,41 +125,67 @@ void arrange_csr(const Csr<T>& block, const std::vector<std::int32_t>& places, B
   to.values.assign(block.values.begin(), block.values.end());
 }
 
-template <class V, class T>
-void arrange_slices(const Csr<T>& block, const std::vector<std::int32_t>& places, BlockArrays<V>& to) {
-  const Index rows = block.rows(), own = to.shape.own;
-  const auto padded = static_cast<std::size_t>(padded_entries(block.row_begin));
-  to.values.assign(padded, V{});
-  to.columns.resize(padded);
-  to.begins = {0};
-  bool fits = true;
+/// Where each slice begins, and the last one ends.
+std::vector<std::int32_t> slice_begins(const std::vector<Index>& row_begin) {
+  const Index rows = static_cast<Index>(row_begin.size()) - 1;
+  std::vector<std::int32_t> begins{0};
   for (Index first = 0; first < rows; first += slice_rows) {
-    const Index begin = to.begins.back();
     Index longest = 0;
     for (Index i = first; i < std::min(rows, first + slice_rows); ++i)
-      longest = std::max(longest, block.row_begin[i + 1] - block.row_begin[i]);
-    for (Index lane = 0; lane < slice_rows; ++lane) {
-      const Index i = first + lane, row = std::min(i, rows - 1);
-      const Index entry = block.row_begin[row], count = i < rows ? block.row_begin[row + 1] - entry : 0;
-      for (Index k = 0; k < longest; ++k) {
-        const auto at = static_cast<std::size_t>(begin + k * slice_rows + lane);
-        const std::int32_t column = k < count ? places[entry + k] : static_cast<std::int32_t>(own + row);
-        to.columns[at] = column;
-        if (k < count) to.values[at] = static_cast<V>(block.values[entry + k]);
-        const Index difference = column - own - i;
-        fits = fits && difference >= std::numeric_limits<std::int16_t>::min() &&
-               difference <= std::numeric_limits<std::int16_t>::max();
-      }
-    }
-    to.begins.push_back(static_cast<std::int32_t>(begin + longest * slice_rows));
+      longest = std::max(longest, row_begin[i + 1] - row_begin[i]);
+    begins.push_back(static_cast<std::int32_t>(begins.back() + longest * slice_rows));
   }
+  return begins;
+}
+
+/// @return whether all differences of columns and rows fit in 16 bits
+template <class V, class T>
+bool fill_slice(const Csr<T>& block, const std::vector<std::int32_t>& places, Index slice,
+                BlockArrays<V>& to) {
+  const Index rows = block.rows(), own = to.shape.own, begin = to.begins[slice];
+  const Index longest = (to.begins[slice + 1] - begin) / slice_rows;
+  bool fits = true;
+  for (Index lane = 0; lane < slice_rows; ++lane) {
+    const Index i = slice * slice_rows + lane, row = std::min(i, rows - 1);
+    const Index entry = block.row_begin[row], count = i < rows ? block.row_begin[row + 1] - entry : 0;
+    for (Index k = 0; k < longest; ++k) {
+      const auto at = static_cast<std::size_t>(begin + k * slice_rows + lane);
+      const std::int32_t column = k < count ? places[entry + k] : static_cast<std::int32_t>(own + row);
+      to.columns[at] = column;
+      if (k < count) to.values[at] = static_cast<V>(block.values[entry + k]);
+      const Index difference = column - own - i;
+      fits = fits && difference >= std::numeric_limits<std::int16_t>::min() &&
+             difference <= std::numeric_limits<std::int16_t>::max();
+    }
+  }
+  return fits;
+}
+
+template <class V, class T>
+void arrange_slices(const Csr<T>& block, const std::vector<std::int32_t>& places, BlockArrays<V>& to) {
+  constexpr Index least_slices = 32;  // for which another thread pays
+  to.begins = slice_begins(block.row_begin);
+  const auto padded = static_cast<std::size_t>(to.begins.back());
+  const Index slices = static_cast<Index>(to.begins.size()) - 1;
+  to.values.assign(padded, V{});
+  to.columns.resize(padded);
+  std::atomic<bool> fits = true;
+  const auto fill = [&](Index first, Index end) {
+    bool all_fit = true;
+    for (Index s = first; s < end; ++s) all_fit = fill_slice(block, places, s, to) && all_fit;
+    if (!all_fit) fits = false;
+  };
+  in_parts(slices, 0, fill, least_slices);
   if (!fits) return;
   to.differences.resize(padded);
-  for (std::size_t s = 0; s + 1 < to.begins.size(); ++s)
-    for (std::int32_t at = to.begins[s]; at < to.begins[s + 1]; ++at) {
-      const Index i = static_cast<Index>(s) * slice_rows + (at - to.begins[s]) % slice_rows;
-      to.differences[at] = static_cast<std::int16_t>(to.columns[at] - own - i);
-    }
+  const auto subtract = [&](Index first, Index end) {
+    for (Index s = first; s < end; ++s)
+      for (std::int32_t at = to.begins[s]; at < to.begins[s + 1]; ++at) {
+        const Index i = s * slice_rows + (at - to.begins[s]) % slice_rows;
+        to.differences[at] = static_cast<std::int16_t>(to.columns[at] - to.shape.own - i);
+      }
+  };
+  in_parts(slices, 0, subtract, least_slices);
   to.columns.clear();
 }
 
@@ -152,12 +195,14 @@ void arrange_diagonals(const DiagonalStructure& structure, const Csr<T>& block, 
   const Index rows = block.rows();
   to.columns.assign(offsets.begin(), offsets.end());
   to.values.assign(offsets.size() * static_cast<std::size_t>(rows), V{});
-  for (Index i = 0; i < rows; ++i)
-    for (Index k = block.row_begin[i]; k < block.row_begin[i + 1]; ++k) {
-      const Index d =
-          std::ranges::lower_bound(offsets, block.columns[k] - (block.first_row + i)) - offsets.begin();
-      to.values[d * rows + i] = static_cast<V>(block.values[k]);
-    }
+  in_parts(rows, 0, [&](Index first, Index end) {
+    for (Index i = first; i < end; ++i)
+      for (Index k = block.row_begin[i]; k < block.row_begin[i + 1]; ++k) {
+        const Index d =
+            std::ranges::lower_bound(offsets, block.columns[k] - (block.first_row + i)) - offsets.begin();
+        to.values[d * rows + i] = static_cast<V>(block.values[k]);
+      }
+  });
 }
 
 }  // namespace

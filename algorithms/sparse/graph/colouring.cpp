@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <compare>
+#include <mutex>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "../../../runtime/error.hpp"
-#include "team.hpp"
+#include "../../common/team.hpp"
 
 namespace asterism::sparse {
 namespace {
@@ -16,28 +19,115 @@ constexpr int none = -1;
 
 std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
-/// Two colours by breadth-first searches, one for each part of the graph that hangs together; nothing where a cycle
-/// has an odd number of rows.
-std::optional<Colouring> two_colours(PatternView graph) {
-  Colouring colours{graph.rows() > 0 ? 1 : 0, std::vector<int>(at(graph.rows()), none)};
-  std::vector<Index> queue;
-  for (Index start = 0; start < graph.rows(); ++start) {
-    if (colours.of_rows[at(start)] != none) continue;
-    colours.of_rows[at(start)] = 0;
-    queue.assign(1, start);
-    for (std::size_t head = 0; head < queue.size(); ++head) {
-      const int mine = colours.of_rows[at(queue[head])];
-      for (const Index j : graph.row(queue[head])) {
-        if (colours.of_rows[at(j)] == mine) return std::nullopt;
-        if (colours.of_rows[at(j)] != none) continue;
-        colours.of_rows[at(j)] = 1 - mine;
-        colours.count = 2;
-        queue.push_back(j);
+/// Two colours wherever they are enough. A row gets the other colour than its first neighbour before it; rows without
+/// one begin trees anew, of which those that hang together are brought into line by whole trees.
+class TwoColours {
+ public:
+  TwoColours(PatternView graph, int threads)
+      : graph_(graph), threads_(threads), tree_(at(graph.rows())), side_(at(graph.rows())) {}
+
+  /// Nothing where a cycle has an odd number of rows.
+  std::optional<Colouring> colours() && {
+    grow_trees();
+    if (!find_bonds() || !join_trees()) return std::nullopt;
+    Colouring colours{graph_.rows() > 0 ? 1 : 0, std::vector<int>(at(graph_.rows()))};
+    std::atomic<bool> second = false;
+    in_parts(graph_.rows(), threads_, [&](Index first, Index end) {
+      int any = 0;
+      for (Index i = first; i < end; ++i)
+        any |= colours.of_rows[at(i)] = side_[at(i)] ^ roots_[at(tree_[at(i)])].side;
+      if (any != 0) second = true;
+    });
+    colours.count += second;
+    return colours;
+  }
+
+ private:
+  /// Where a tree hangs: in the lowest of those that it has a bond with, once they are joined.
+  struct Root {
+    Index parent = 0;
+    int side = 0;  ///< 1: its rows change their side for that of the parent
+  };
+  /// Two trees, and whether the rows by which they meet are on the same side.
+  struct Bond {
+    Index a = 0, b = 0;
+    int same = 0;
+    auto operator<=>(const Bond&) const = default;
+  };
+
+  void grow_trees() {
+    for (Index i = 0; i < graph_.rows(); ++i) {
+      const std::span<const Index> row = graph_.row(i);
+      if (row.empty() || row.front() >= i) {
+        tree_[at(i)] = static_cast<Index>(roots_.size());
+        side_[at(i)] = 0;
+        roots_.push_back({static_cast<Index>(roots_.size()), 0});
+      } else {
+        tree_[at(i)] = tree_[at(row.front())];
+        side_[at(i)] = static_cast<signed char>(1 - side_[at(row.front())]);
       }
     }
   }
-  return colours;
-}
+
+  /// @return false: two neighbours of a tree are on the same side of it
+  bool find_bonds() {
+    std::atomic<bool> odd = false;
+    std::mutex mutex;
+    in_parts(graph_.rows(), threads_, [&](Index first, Index end) {
+      std::vector<Bond> found;
+      for (Index i = first; i < end && !odd; ++i)
+        for (const Index j : graph_.row(i)) {
+          if (j >= i) break;
+          const Index mine = tree_[at(i)], other = tree_[at(j)];
+          const bool same = side_[at(i)] == side_[at(j)];
+          if (mine == other && same) odd = true;
+          if (mine != other) found.push_back({std::min(mine, other), std::max(mine, other), same});
+        }
+      std::ranges::sort(found);
+      found.erase(std::unique(found.begin(), found.end()), found.end());
+      const std::lock_guard lock(mutex);
+      bonds_.insert(bonds_.end(), found.begin(), found.end());
+    });
+    return !odd;
+  }
+
+  /// @return false: bonds contradict each other
+  bool join_trees() {
+    for (const Bond& bond : bonds_) {
+      const Root a = top(bond.a), b = top(bond.b);
+      const int change = a.side ^ b.side ^ bond.same;
+      if (a.parent == b.parent) {
+        if (change != 0) return false;
+        continue;
+      }
+      roots_[at(std::max(a.parent, b.parent))] = {std::min(a.parent, b.parent), change};
+    }
+    for (Index tree = 0; tree < static_cast<Index>(roots_.size()); ++tree) top(tree);
+    return true;
+  }
+
+  /// The tree in which a tree hangs in the end, and whether its rows change their side for that. Shortens the way.
+  Root top(Index tree) {
+    Root way{tree, 0};
+    while (roots_[at(way.parent)].parent != way.parent) {
+      const Root next = roots_[at(way.parent)];
+      way = {next.parent, way.side ^ next.side};
+    }
+    for (int side = way.side; roots_[at(tree)].parent != tree && tree != way.parent;) {
+      const Root next = std::exchange(roots_[at(tree)], {way.parent, side});
+      tree = next.parent;
+      side ^= next.side;
+    }
+    return way;
+  }
+
+  PatternView graph_;
+  int threads_;
+  std::vector<Index> tree_;        // of each row
+  std::vector<signed char> side_;  // of each row in its tree
+  std::vector<Root> roots_;        // of each tree, by their lowest rows
+  std::vector<Bond> bonds_;
+};
 
 /// Finds the rows within q steps of a row. Every thread has its own.
 class Neighbourhood {
@@ -153,10 +243,10 @@ class Greedy {
 
 Colouring colour(PatternView pattern, int q, int threads) {
   if (q < 1) throw Error(fmt::format("a colouring for |A|^q with q = {} is asked for: q is at least 1", q));
-  const Pattern graph = neighbours(pattern, threads);
+  const Graph graph(pattern, threads);
   if (q == 1)
-    if (std::optional<Colouring> two = two_colours(graph)) return std::move(*two);
-  return Greedy(graph, q).by(threads);
+    if (std::optional<Colouring> two = TwoColours(graph.view(), threads).colours()) return std::move(*two);
+  return Greedy(graph.view(), q).by(threads);
 }
 
 }  // namespace asterism::sparse

@@ -1,13 +1,11 @@
 #include "numbering.hpp"
 
 #include <algorithm>
-#include <numeric>
-#include <span>
 
 #include <fmt/format.h>
 
 #include "../../../runtime/error.hpp"
-#include "team.hpp"
+#include "rows.hpp"
 
 namespace asterism::sparse {
 namespace {
@@ -31,38 +29,10 @@ void append_unit(Numbering& numbering, const Colouring& colours, Index first, In
   }
 }
 
-std::vector<Index> row_begins(PatternView pattern, const Numbering& numbering) {
-  std::vector<Index> begins{0};
-  begins.reserve(at(pattern.rows()) + 1);
-  for (const Index old : numbering.old_of_new)
-    begins.push_back(begins.back() + pattern.begin(old + 1) - pattern.begin(old));
-  return begins;
-}
-
-/// The entries' old places, in their new order.
-std::vector<Index> entries_in_new_order(PatternView pattern, const Numbering& numbering, int threads) {
+void refuse_unless_of(PatternView pattern, const Numbering& numbering) {
   if (pattern.rows() != numbering.rows())
     throw Error(fmt::format("the matrix has {} rows, the numbering {}: give the one of this matrix",
                             pattern.rows(), numbering.rows()));
-  const std::vector<Index> begins = row_begins(pattern, numbering);
-  std::vector<Index> order(at(pattern.entries()));
-  in_parts(pattern.rows(), threads, [&](Index first, Index end) {
-    for (Index i = first; i < end; ++i) {
-      const std::span<Index> row(order.data() + begins[at(i)], order.data() + begins[at(i + 1)]);
-      std::iota(row.begin(), row.end(), pattern.begin(numbering.old_of_new[at(i)]));
-      std::ranges::sort(row, {},
-                        [&](Index entry) { return numbering.new_of_old[at(pattern.columns()[at(entry)])]; });
-    }
-  });
-  return order;
-}
-
-std::vector<Index> new_columns(std::span<const Index> columns, const Numbering& numbering,
-                               const std::vector<Index>& order) {
-  std::vector<Index> result;
-  result.reserve(order.size());
-  for (const Index entry : order) result.push_back(numbering.new_of_old[at(columns[at(entry)])]);
-  return result;
 }
 
 }  // namespace
@@ -95,22 +65,58 @@ Numbering renumbering(const Numbering& from, const Numbering& to) {
 }
 
 Pattern permuted(PatternView pattern, const Numbering& numbering, int threads) {
-  const std::vector<Index> order = entries_in_new_order(pattern, numbering, threads);
-  return {row_begins(pattern, numbering), new_columns(pattern.columns(), numbering, order)};
+  refuse_unless_of(pattern, numbering);
+  Pattern result;
+  result.row_begin = row_begins(pattern.rows(), threads, [&](Index i) {
+    return static_cast<Index>(pattern.row(numbering.old_of_new[at(i)]).size());
+  });
+  result.columns.resize(at(pattern.entries()));
+  in_parts(pattern.rows(), threads, [&](Index first, Index end) {
+    for (Index i = first; i < end; ++i) {
+      Index* const to = result.columns.data() + result.row_begin[at(i)];
+      Index* end_of_row = to;
+      for (const Index j : pattern.row(numbering.old_of_new[at(i)]))
+        *end_of_row++ = numbering.new_of_old[at(j)];
+      std::sort(to, end_of_row);
+    }
+  });
+  return result;
 }
 
 template <class T>
 Csr<T> permuted(const Csr<T>& matrix, const Numbering& numbering, int threads) {
-  const std::vector<Index> order = entries_in_new_order(matrix, numbering, threads);
+  refuse_unless_of(matrix, numbering);
+  return permuted_rows(matrix, numbering, threads);
+}
+
+template <class T>
+Csr<T> permuted_rows(const Csr<T>& mine, const Numbering& numbering, int threads) {
+  const auto old_row = [&](Index i) { return numbering.old_of_new[at(mine.first_row + i)] - mine.first_row; };
   Csr<T> result;
-  result.total_rows = result.cols = matrix.rows();
-  result.row_begin = row_begins(matrix, numbering);
-  result.columns = new_columns(matrix.columns, numbering, order);
-  result.values.reserve(order.size());
-  for (const Index entry : order) result.values.push_back(matrix.values[at(entry)]);
+  result.first_row = mine.first_row;
+  result.total_rows = mine.total_rows;
+  result.cols = mine.cols;
+  result.row_begin = row_begins(mine.rows(), threads, [&](Index i) {
+    return mine.row_begin[at(old_row(i) + 1)] - mine.row_begin[at(old_row(i))];
+  });
+  result.columns.resize(mine.columns.size());
+  result.values.resize(mine.values.size());
+  in_parts(mine.rows(), threads, [&](Index first, Index end) {
+    for (Index i = first; i < end; ++i) {
+      const Index old = old_row(i), count = mine.row_begin[at(old + 1)] - mine.row_begin[at(old)];
+      const Index from = mine.row_begin[at(old)], to = result.row_begin[at(i)];
+      for (Index n = 0; n < count; ++n) {
+        result.columns[at(to + n)] = numbering.new_of_old[at(mine.columns[at(from + n)])];
+        result.values[at(to + n)] = mine.values[at(from + n)];
+      }
+      sort_row(result.columns.data() + to, result.values.data() + to, count);
+    }
+  });
   return result;
 }
 
+template Csr<float> permuted_rows(const Csr<float>&, const Numbering&, int);
+template Csr<double> permuted_rows(const Csr<double>&, const Numbering&, int);
 template Csr<float> permuted(const Csr<float>&, const Numbering&, int);
 template Csr<double> permuted(const Csr<double>&, const Numbering&, int);
 

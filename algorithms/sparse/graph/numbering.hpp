@@ -39,10 +39,16 @@ Numbering renumbering(const Numbering& from, const Numbering& to);
 template <class T>
 Csr<T> permuted(const Csr<T>& matrix, const Numbering& numbering, int threads = 0);
 
+/// The same for the rows of a rank, which the numbering leaves among themselves; all others' numbers are known.
+template <class T>
+Csr<T> permuted_rows(const Csr<T>& mine, const Numbering& numbering, int threads = 0);
+
 /// Its pattern alone. @throw Error as above
 Pattern permuted(PatternView pattern, const Numbering& numbering, int threads = 0);
 
 extern template Csr<float> permuted(const Csr<float>&, const Numbering&, int);
 extern template Csr<double> permuted(const Csr<double>&, const Numbering&, int);
+extern template Csr<float> permuted_rows(const Csr<float>&, const Numbering&, int);
+extern template Csr<double> permuted_rows(const Csr<double>&, const Numbering&, int);
 
 }  // namespace asterism::sparse

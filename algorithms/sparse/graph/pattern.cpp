@@ -1,12 +1,13 @@
 #include "pattern.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <iterator>
 
 #include <fmt/format.h>
 
 #include "../../../runtime/error.hpp"
-#include "team.hpp"
+#include "rows.hpp"
 
 namespace asterism::sparse {
 namespace {
@@ -37,6 +38,39 @@ void PatternView::refuse_unless_square(Index first_row, Index rows, Index total_
         "the matrix is {} x {}: give a square one, its rows and columns are the same unknowns", rows, cols));
 }
 
+std::uint64_t fingerprint(const std::vector<Index>& row_begin, const std::vector<Index>& columns) {
+  const auto mixed = [](std::uint64_t a) {
+    a = (a ^ (a >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    a = (a ^ (a >> 27)) * 0x94d049bb133111ebULL;
+    return a ^ (a >> 31);
+  };
+  std::atomic<std::uint64_t> sum = 0;
+  const auto add = [&](const std::vector<Index>& numbers, std::uint64_t seed) {
+    in_parts(static_cast<Index>(numbers.size()), 0, [&](Index first, Index end) {
+      std::uint64_t part = 0;
+      for (Index n = first; n < end; ++n)
+        part +=
+            mixed(mixed(static_cast<std::uint64_t>(n) + seed) + static_cast<std::uint64_t>(numbers[at(n)]));
+      sum += part;
+    });
+  };
+  add(row_begin, 0);
+  add(columns, 0x9e3779b97f4a7c15ULL);
+  return sum;
+}
+
+Pattern copied(PatternView pattern, int threads) {
+  Pattern copy;
+  copy.row_begin =
+      row_begins(pattern.rows(), threads, [&](Index i) { return pattern.begin(i + 1) - pattern.begin(i); });
+  copy.columns.resize(at(pattern.entries()));
+  in_parts(pattern.entries(), threads, [&](Index first, Index end) {
+    std::copy(pattern.columns().begin() + first, pattern.columns().begin() + end,
+              copy.columns.begin() + first);
+  });
+  return copy;
+}
+
 Pattern transposed(PatternView pattern) {
   Pattern result;
   result.row_begin.assign(at(pattern.rows() + 1), 0);
@@ -48,6 +82,26 @@ Pattern transposed(PatternView pattern) {
   for (Index i = 0; i < pattern.rows(); ++i)
     for (const Index j : pattern.row(i)) result.columns[at(next[at(j)]++)] = i;
   return result;
+}
+
+/// As many entries are below the diagonal as above it, and those above have their mirror images.
+bool is_symmetric(PatternView pattern, int threads) {
+  std::atomic<Index> surplus = 0;  // of entries above the diagonal
+  std::atomic<bool> lacks = false;
+  in_parts(pattern.rows(), threads, [&](Index first, Index end) {
+    Index above = 0, below = 0;
+    for (Index i = first; i < end && !lacks; ++i) {
+      const std::span<const Index> row = pattern.row(i);
+      for (const Index j : row) {
+        below += j < i;
+        if (j <= i) continue;
+        ++above;
+        if (!std::ranges::binary_search(pattern.row(j), i)) lacks = true;
+      }
+    }
+    surplus += above - below;
+  });
+  return !lacks && surplus == 0;
 }
 
 Pattern neighbours(PatternView pattern, int threads) {

@@ -2,6 +2,7 @@
 /// Where a matrix has entries, without their values.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -46,10 +47,35 @@ class PatternView {
   std::span<const Index> row_begin_, columns_;
 };
 
+/// A number that all patterns of rows but one in 2^64 have not: whether rows are those of before.
+std::uint64_t fingerprint(const std::vector<Index>& row_begin, const std::vector<Index>& columns);
+
+Pattern copied(PatternView pattern, int threads);
+
 /// The pattern with rows and columns exchanged.
 Pattern transposed(PatternView pattern);
 
+/// Whether there is an entry (j, i) for every entry (i, j).
+bool is_symmetric(PatternView pattern, int threads);
+
 /// Neighbours in the graph of A + A^T: row i has the columns j != i with an entry (i, j) or (j, i).
 Pattern neighbours(PatternView pattern, int threads);
+
+/// The graph of A + A^T for those who walk in it: A itself where its pattern is symmetric. A row may be its own
+/// neighbour. The pattern has to live as long.
+class Graph {
+ public:
+  Graph(PatternView pattern, int threads)
+      : made_(is_symmetric(pattern, threads) ? Pattern{} : neighbours(pattern, threads)),
+        view_(made_.rows() == pattern.rows() ? PatternView(made_) : pattern) {}
+  Graph(const Graph&) = delete;  // the view is of what was made
+  Graph& operator=(const Graph&) = delete;
+
+  [[nodiscard]] PatternView view() const { return view_; }
+
+ private:
+  Pattern made_;
+  PatternView view_;
+};
 
 }  // namespace asterism::sparse

@@ -67,6 +67,16 @@ void poisson_row(const MatrixModel& m, Index i, Row& row) {
   if (z + 1 < m.nz) row.add(i + plane, -1);
 }
 
+/// - lap u + (2, 1) . grad u, with a mesh width of 1 and differences against the flow.
+void convection_row(const MatrixModel& m, Index i, Row& row) {
+  const Index x = i % m.nx, y = i / m.nx;
+  if (y > 0) row.add(i - m.nx, -2);
+  if (x > 0) row.add(i - 1, -3);
+  row.add(i, 7);
+  if (x + 1 < m.nx) row.add(i + 1, -1);
+  if (y + 1 < m.ny) row.add(i + m.nx, -1);
+}
+
 // Mass matrix plus time step times stiffness matrix of linear elements, over the square of the mesh width. A square of
 // the mesh is cut by the diagonal from its lower left to its upper right node; the squares around the grid belong to
 // it, with zeros on their outer nodes. The triangle below that diagonal has its right angle at the lower right, that
@@ -181,6 +191,8 @@ Csr<double> model_rows(const MatrixModel& model, Index first, Index end) {
     return rows_by(model, first, end, [&](Index i, Row& row) { row_of(model, i, row); });
   };
   switch (model.family) {
+    case ModelFamily::convection2d:
+      return of_model(convection_row);
     case ModelFamily::triangulation_like:
       return of_model(triangulation_row);
     case ModelFamily::ecology_like:

@@ -21,9 +21,10 @@ struct ModelName {
   [[nodiscard]] std::size_t axes() const { return sizes.size() == 1 ? 1 : sizes.size() / 3 + 1; }
 };
 
-constexpr std::array<ModelName, 5> names{{
+constexpr std::array<ModelName, 6> names{{
     {"poisson2d", "NXxNY", ModelFamily::poisson2d, {}, "five-point differences, 4 and -1"},
     {"poisson3d", "NXxNYxNZ", ModelFamily::poisson3d, {}, "seven-point differences, 6 and -1"},
+    {"convection2d", "NXxNY", ModelFamily::convection2d, {}, "diffusion and a flow, upwind; not symmetric"},
     {"triangulation-like",
      "NXxNY",
      ModelFamily::triangulation_like,

@@ -1,5 +1,6 @@
 /// \file
-/// Model matrices: symmetric positive definite, of any size, and every row by itself, so that ranks make their own.
+/// Model matrices of any size, every row by itself, so that ranks make their own. All but convection2d are
+/// symmetric and positive definite.
 #pragma once
 
 #include <string>
@@ -11,8 +12,9 @@ namespace asterism::sparse {
 
 /// What a model matrix is like. Their nodes are numbered along x first, then y, then z.
 enum class ModelFamily {
-  poisson2d,           ///< five-point differences on a grid: 4 and -1
-  poisson3d,           ///< seven-point differences on a grid: 6 and -1
+  poisson2d,     ///< five-point differences on a grid: 4 and -1
+  poisson3d,     ///< seven-point differences on a grid: 6 and -1
+  convection2d,  ///< five-point differences and a flow along both axes, upwind: 7, -3 and -2 upstream, -1
   triangulation_like,  ///< a step of a diffusion, P1 elements on a grid of triangles (SuiteSparse's parabolic_fem)
   ecology_like,        ///< conductances of a random landscape, five points (SuiteSparse's ecology2)
   circuit_like,        ///< an irregular circuit with a few nodes tied to ground (SuiteSparse's G3_circuit)
@@ -24,6 +26,7 @@ struct MatrixModel {
   Index nx = 1, ny = 1, nz = 1;  ///< nodes along each axis; a circuit has its nodes in nx
 
   [[nodiscard]] Index rows() const { return nx * ny * nz; }
+  [[nodiscard]] bool is_symmetric() const { return family != ModelFamily::convection2d; }
 };
 
 /// Reads "NAME:SIZES": "poisson2d:1000x1000", "circuit-like:5000". The sizes of the likes of a SuiteSparse matrix may

@@ -35,20 +35,38 @@ template <class T, class V>
 AppliedPreconditioner<T, V>::AppliedPreconditioner(const LinearSystem<T>& system,
                                                    const PreparedPreconditioner<T>& prepared)
     : system_(&system), kind_(prepared.kind), sequential_(prepared.sequential), polynomial_(prepared.steps) {
-  if (kind_ == PreconditionerKind::polynomial) {
-    if (sizeof(V) != sizeof(T))
-      left_ = BlockMatrix<V>(system.runtime(), system.layout(), system.structure(), prepared.matrix,
-                             system.format());
+  make_matrices(prepared);
+  if (kind_ == PreconditionerKind::polynomial)
     for (Exchange<T>& turn : exchange_z_) turn = system.another_exchange();
+  if (kind_ == PreconditionerKind::triangular) {
+    forward_ = exchanges_by_stage(prepared.lower, prepared);
+    backward_ = exchanges_by_stage(prepared.upper, prepared);
   }
-  if (kind_ == PreconditionerKind::triangular) make_factors(prepared);
   make_tiles(prepared);
+  load_diagonal(prepared);
 }
 
 template <class T, class V>
-void AppliedPreconditioner<T, V>::make_factors(const PreparedPreconditioner<T>& prepared) {
+AppliedPreconditioner<T, V>::AppliedPreconditioner(const LinearSystem<T>& system,
+                                                   const typename LinearOperator<T>::Apply& apply)
+    : system_(&system), kind_(PreconditionerKind::users), users_(&apply) {
+  for (Index b = 0; b < system.count(); ++b) tiles_.emplace_back().z = system.own_vector(b);
+}
+
+template <class T, class V>
+void AppliedPreconditioner<T, V>::refresh(const PreparedPreconditioner<T>& prepared) {
+  polynomial_ = prepared.steps;
+  make_matrices(prepared);
+  load_diagonal(prepared);
+}
+
+template <class T, class V>
+void AppliedPreconditioner<T, V>::make_matrices(const PreparedPreconditioner<T>& prepared) {
   Runtime& runtime = system_->runtime();
   const VectorLayout& layout = system_->layout();
+  if (kind_ == PreconditionerKind::polynomial && sizeof(V) != sizeof(T))
+    left_ = BlockMatrix<V>(runtime, layout, system_->structure(), prepared.matrix, system_->format());
+  if (kind_ != PreconditionerKind::triangular) return;
   const auto in_blocks = [&](const Csr<T>& factor) {
     DiagonalStructure structure = diagonal_structure(runtime, factor);
     structure.diagonals
@@ -58,8 +76,6 @@ void AppliedPreconditioner<T, V>::make_factors(const PreparedPreconditioner<T>& 
   };
   left_ = in_blocks(prepared.lower);
   right_ = in_blocks(prepared.upper);
-  forward_ = exchanges_by_stage(prepared.lower, prepared);
-  backward_ = exchanges_by_stage(prepared.upper, prepared);
 }
 
 /// For each stage of a factor its own, as blocks go on with the next one only when they have what others found in
@@ -85,7 +101,6 @@ template <class T, class V>
 void AppliedPreconditioner<T, V>::make_tiles(const PreparedPreconditioner<T>& prepared) {
   Runtime& runtime = system_->runtime();
   const Partition& blocks = system_->blocks();
-  const Index first_mine = blocks.elements_of(runtime.rank()).first;
   const bool has_diagonal =
       kind_ != PreconditionerKind::none && prepared.facts.choice.method != PreconditionerMethod::polynomial;
   const bool has_terms =
@@ -96,11 +111,7 @@ void AppliedPreconditioner<T, V>::make_tiles(const PreparedPreconditioner<T>& pr
     if (has_z()) t.z = system_->whole_vector(b);
     if (kind_ == PreconditionerKind::polynomial) t.next = system_->whole_vector(b);
     if (has_terms) t.s = system_->own_vector(b);
-    if (has_diagonal) {
-      t.inverse_diagonal = Tile<V>(runtime, 1, part.size, part.rank);
-      set(runtime, t.inverse_diagonal,
-          [&](Index, Index j) { return prepared.inverse_diagonal[part.first - first_mine + j]; });
-    }
+    if (has_diagonal) t.inverse_diagonal = Tile<V>(runtime, 1, part.size, part.rank);
     if (kind_ == PreconditionerKind::triangular) {
       const Index grain = sequential_ ? part.size : grain_rows(system_->rows());
       const Stages& stages = stages_.emplace_back(
@@ -108,6 +119,18 @@ void AppliedPreconditioner<T, V>::make_tiles(const PreparedPreconditioner<T>& pr
       t.stages = Tile<std::int32_t>(runtime, 1, static_cast<Index>(stages.begins.size()), part.rank);
       set(runtime, t.stages, [&](Index, Index j) { return stages.begins[j]; });
     }
+  }
+}
+
+template <class T, class V>
+void AppliedPreconditioner<T, V>::load_diagonal(const PreparedPreconditioner<T>& prepared) {
+  const Partition& blocks = system_->blocks();
+  const Index first_mine = blocks.elements_of(system_->runtime().rank()).first;
+  for (Index b = 0; b < blocks.count(); ++b) {
+    const Tile<V>& tile = tiles_[b].inverse_diagonal;
+    if (tile.state() == nullptr) continue;
+    const Index first = blocks[b].first - first_mine;
+    set(system_->runtime(), tile, [&](Index, Index j) { return prepared.inverse_diagonal[first + j]; });
   }
 }
 
@@ -134,6 +157,9 @@ template <class T, class V>
 void AppliedPreconditioner<T, V>::apply(const typename LinearSystem<T>::VectorOf& r) {
   if (kind_ == PreconditionerKind::polynomial) apply_polynomial(r);
   if (kind_ == PreconditionerKind::triangular) apply_triangular(r);
+  if (kind_ == PreconditionerKind::users)
+    (*users_)({system_->blocks(), r},
+              {system_->blocks(), [this](Index k) -> const Tile<T>& { return tiles_[k].z; }});
 }
 
 /// (Q2); z and next change their roles with every step, and so do the tiles between blocks: a block is sent what is

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "../../../codelets/sparse/preconditioner.hpp"
+#include "../linear_operator.hpp"
 #include "../linear_system.hpp"
 
 namespace asterism::sparse {
@@ -17,10 +18,15 @@ class AppliedPreconditioner {
   /// @param system has to live as long. With several ranks: collective.
   AppliedPreconditioner(const LinearSystem<T>& system, const PreparedPreconditioner<T>& prepared);
 
+  /// Its user's tasks. @param system, apply have to live as long
+  AppliedPreconditioner(const LinearSystem<T>& system, const typename LinearOperator<T>::Apply& apply);
+  /// The same for other values, once the system has them. With several ranks: collective.
+  void refresh(const PreparedPreconditioner<T>& prepared);
+
   [[nodiscard]] PreconditionerKind kind() const { return kind_; }
   /// Whether apply() makes a z; a diagonal is applied by those who have r in hand.
   [[nodiscard]] bool has_z() const {
-    return kind_ == PreconditionerKind::polynomial || kind_ == PreconditionerKind::triangular;
+    return kind_ != PreconditionerKind::none && kind_ != PreconditionerKind::diagonal;
   }
   /// D^-1 on a block; nullptr: there is none.
   [[nodiscard]] const Tile<V>* inverse_diagonal(Index block) const;
@@ -41,7 +47,8 @@ class AppliedPreconditioner {
   };
 
   void make_tiles(const PreparedPreconditioner<T>& prepared);
-  void make_factors(const PreparedPreconditioner<T>& prepared);
+  void make_matrices(const PreparedPreconditioner<T>& prepared);
+  void load_diagonal(const PreparedPreconditioner<T>& prepared);
   [[nodiscard]] std::vector<Exchange<T>> exchanges_by_stage(const Csr<T>& factor,
                                                             const PreparedPreconditioner<T>& prepared) const;
   [[nodiscard]] BlockPorts<AsTiles, V> left(Index block) const;
@@ -54,6 +61,7 @@ class AppliedPreconditioner {
   const LinearSystem<T>* system_ = nullptr;
   PreconditionerKind kind_ = PreconditionerKind::none;
   bool sequential_ = false;
+  const typename LinearOperator<T>::Apply* users_ = nullptr;
   std::vector<PolynomialStep> polynomial_;
   std::vector<Stages> stages_;  // of each block
   BlockMatrix<V> left_, right_;

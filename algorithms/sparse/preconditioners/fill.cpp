@@ -1,12 +1,15 @@
 #include "fill.hpp"
 
 #include <algorithm>
-#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "../../../runtime/error.hpp"
-#include "../graph/team.hpp"
+#include "../graph/rows.hpp"
 
 namespace asterism::sparse {
 namespace {
@@ -17,76 +20,109 @@ constexpr int unseen = -1;
 
 std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
-/// Rows of a pattern with the levels of their entries.
-struct Levelled {
-  Pattern pattern;
-  std::vector<int> levels;
-
-  void append(const Levelled& rows) {
-    const Index before = pattern.entries();
-    for (std::size_t i = 1; i < rows.pattern.row_begin.size(); ++i)
-      pattern.row_begin.push_back(before + rows.pattern.row_begin[i]);
-    pattern.columns.insert(pattern.columns.end(), rows.pattern.columns.begin(), rows.pattern.columns.end());
-    levels.insert(levels.end(), rows.levels.begin(), rows.levels.end());
+/// Keeps lists where they are put, while others are added. Every thread has its own.
+template <class T>
+class Lists {
+ public:
+  std::span<const T> keep(const std::vector<T>& list) {
+    if (block_size < used_ + list.size() || blocks_.empty()) {
+      blocks_.push_back(std::make_unique_for_overwrite<T[]>(std::max(block_size, list.size())));
+      used_ = 0;
+    }
+    T* const to = blocks_.back().get() + used_;
+    std::ranges::copy(list, to);
+    used_ += list.size();
+    return {to, list.size()};
   }
+
+ private:
+  static constexpr std::size_t block_size = 1 << 16;
+  std::vector<std::unique_ptr<T[]>> blocks_;
+  std::size_t used_ = 0;  // of the last block
+};
+
+/// An entry above the diagonal, by which rows that have one in its row's column get theirs.
+struct Step {
+  Index column;
+  Index level;
+};
+
+/// Rows that are done.
+struct Rows {
+  std::vector<std::span<const Index>> columns;
+  std::vector<std::span<const Step>>
+      steps;  ///< least level first; only those of levels below p lead to others
 };
 
 /// Finds the levels of one row after the other, from the rows of the segments before. Every thread has its own.
 class RowLevels {
  public:
-  RowLevels(PatternView matrix, int p) : matrix_(matrix), p_(p), level_(at(matrix.rows()), unseen) {}
+  RowLevels(PatternView matrix, int p, Rows& rows)
+      : matrix_(matrix), p_(p), rows_(&rows), level_(at(matrix.rows()), unseen) {}
 
-  /// Appends a row of the segment to `to`.
-  void append_row(Index i, const Segment& segment, const Levelled& finished, Levelled& to) {
-    columns_.clear();
-    lower_.clear();
-    reach(i, 0, i, segment);
-    for (const Index j : matrix_.row(i)) reach(j, 0, i, segment);
-    while (!lower_.empty()) {
-      std::ranges::pop_heap(lower_, std::greater{});
-      const Index k = lower_.back();
-      lower_.pop_back();
-      eliminate(i, k, segment, finished);
+  /// (I1) for a row of the segment. Entries are gone through level by level: what they lead to has a higher level than
+  /// they, so that theirs are known when their turn is.
+  void find(Index row, const Segment& segment) {
+    row_ = row;
+    segment_ = segment;
+    reach(row, 0);
+    for (const Index j : matrix_.row(row)) reach(j, 0);
+    for (std::size_t level = 0; level < lower_.size(); ++level) {
+      for (std::size_t n = 0; n < lower_[level].size(); ++n)
+        if (const Index k = lower_[level][n]; level_[at(k)] == static_cast<int>(level))
+          go_on(k, static_cast<Index>(level));
+      lower_[level].clear();
     }
     std::ranges::sort(columns_);
-    for (const Index j : columns_) {
-      to.pattern.columns.push_back(j);
-      to.levels.push_back(level_[at(j)]);
-      level_[at(j)] = unseen;
-    }
-    to.pattern.row_begin.push_back(static_cast<Index>(to.pattern.columns.size()));
+    keep();
   }
 
  private:
-  /// (I1) with k, for all j: the level of (i, k) is known, as those before k are done with.
-  void eliminate(Index i, Index k, const Segment& segment, const Levelled& finished) {
-    const Index end = finished.pattern.row_begin[at(k + 1)];
-    for (Index n = end - 1; finished.pattern.columns[at(n)] > k; --n) {
-      const Index level = Index{level_[at(k)]} + finished.levels[at(n)] + 1;
-      if (level <= p_) reach(finished.pattern.columns[at(n)], static_cast<int>(level), i, segment);
+  void go_on(Index k, Index level) {
+    for (const Step& step : rows_->steps[at(k)]) {
+      const Index reached = level + step.level + 1;
+      if (reached > p_) return;
+      reach(step.column, static_cast<int>(reached));
     }
   }
 
-  void reach(Index j, int level, Index i, const Segment& segment) {
-    if (j != i && segment.first <= j && j < segment.end) return;
+  void reach(Index j, int level) {
+    if (j != row_ && segment_.first <= j && j < segment_.end) return;
     int& known = level_[at(j)];
-    if (known != unseen) {
-      known = std::min(known, level);
+    if (known == unseen)
+      columns_.push_back(j);
+    else if (known <= level)
       return;
-    }
     known = level;
-    columns_.push_back(j);
-    if (j >= i) return;
-    lower_.push_back(j);
-    std::ranges::push_heap(lower_, std::greater{});
+    if (j >= row_ || level >= p_) return;
+    if (lower_.size() <= at(level)) lower_.resize(at(level) + 1);
+    lower_[at(level)].push_back(j);
+  }
+
+  void keep() {
+    for (const Index j : columns_) {
+      const int level = std::exchange(level_[at(j)], unseen);
+      if (j > row_ && level < p_) steps_.push_back({j, level});
+    }
+    std::ranges::sort(steps_, {}, &Step::level);
+    rows_->columns[at(row_)] = kept_columns_.keep(columns_);
+    rows_->steps[at(row_)] = kept_steps_.keep(steps_);
+    columns_.clear();
+    steps_.clear();
   }
 
   PatternView matrix_;
-  int p_;
-  std::vector<int> level_;      ///< of the row's entries, by column
-  std::vector<Index> columns_;  ///< of the row's entries so far
-  std::vector<Index>
-      lower_;  ///< those of them before the diagonal that are still to be eliminated, as a heap
+  Index p_;
+  Rows* rows_;
+  Index row_ = 0;
+  Segment segment_;
+  std::vector<int> level_;      // of the row's entries, by column
+  std::vector<Index> columns_;  // of the row's entries so far
+  std::vector<std::vector<Index>>
+      lower_;  // those before the diagonal by the level that they were reached with
+  std::vector<Step> steps_;
+  Lists<Index> kept_columns_;
+  Lists<Step> kept_steps_;
 };
 
 /// A segment for each row: every row depends on those before it.
@@ -110,6 +146,19 @@ void check_segments(std::span<const Segment> segments, Index rows) {
         fmt::format("the segments have {} rows, the matrix {}: give those of its numbering", end, rows));
 }
 
+/// One after the other.
+Pattern together(const std::vector<std::span<const Index>>& rows, int threads) {
+  Pattern pattern;
+  pattern.row_begin = row_begins(static_cast<Index>(rows.size()), threads,
+                                 [&](Index i) { return static_cast<Index>(rows[at(i)].size()); });
+  pattern.columns.resize(at(pattern.entries()));
+  in_parts(pattern.rows(), threads, [&](Index first, Index end) {
+    for (Index i = first; i < end; ++i)
+      std::ranges::copy(rows[at(i)], pattern.columns.begin() + pattern.row_begin[at(i)]);
+  });
+  return pattern;
+}
+
 }  // namespace
 
 Pattern fill_pattern(PatternView matrix, int p, std::span<const Segment> segments, int threads) {
@@ -118,22 +167,21 @@ Pattern fill_pattern(PatternView matrix, int p, std::span<const Segment> segment
   if (segments.empty()) segments = singles = single_rows(matrix.rows());
   check_segments(segments, matrix.rows());
 
-  threads = team_size(threads);  // asking for the cores takes longer than many a segment
-  std::vector<RowLevels> rows(1, RowLevels(matrix, p));
-  std::vector<Levelled> parts;
-  Levelled finished;
-  for (const Segment& segment : segments) {
+  Index longest = 0;
+  for (const Segment& segment : segments) longest = std::max(longest, segment.end - segment.first);
+  const int team = threads_for(longest, threads);
+  Rows rows{std::vector<std::span<const Index>>(at(matrix.rows())),
+            std::vector<std::span<const Step>>(at(matrix.rows()))};
+  std::vector<std::optional<RowLevels>> finders(at(team));
+  in_steps(team, static_cast<Index>(segments.size()), [&](Index number, int thread) {
+    const Segment& segment = segments[at(number)];
+    std::optional<RowLevels>& its = finders[at(thread)];
+    if (!its) its.emplace(matrix, p, rows);
     const Index size = segment.end - segment.first;
-    const int team = threads_for(size, threads);
-    while (rows.size() < at(team)) rows.emplace_back(matrix, p);
-    parts.assign(at(team), {});
-    in_team(team, [&](int part) {
-      for (Index i = segment.first + size * part / team; i < segment.first + size * (part + 1) / team; ++i)
-        rows[at(part)].append_row(i, segment, finished, parts[at(part)]);
-    });
-    for (const Levelled& part : parts) finished.append(part);
-  }
-  return std::move(finished.pattern);
+    for (Index i = size * thread / team; i < size * (thread + 1) / team; ++i)
+      its->find(segment.first + i, segment);
+  });
+  return together(rows.columns, threads);
 }
 
 }  // namespace asterism::sparse

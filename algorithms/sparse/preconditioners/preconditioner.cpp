@@ -4,43 +4,31 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <string>
 
-#include "../../../codelets/sparse/units.hpp"
 #include "../../../runtime/collectives.hpp"
 #include "../../../runtime/error.hpp"
-#include "../blocks/block_matrix.hpp"
-#include "../graph/numbering.hpp"
+#include "../../common/stopwatch.hpp"
 #include "triangular_factors.hpp"
 
 namespace asterism::sparse {
 namespace {
 
-template <class To, class From>
-Csr<To> converted(const Csr<From>& matrix) {
-  return {matrix.first_row, matrix.total_rows, matrix.cols,
-          matrix.row_begin, matrix.columns,    {matrix.values.begin(), matrix.values.end()}};
+/// Why a preconditioner cannot be had with this diagonal entry; empty: it can.
+std::string complaint(MatrixClass matrix_class, std::optional<double> value) {
+  if (matrix_class == MatrixClass::general)
+    return value.value_or(0) != 0 ? "" : "divides by it; use --preconditioner none";
+  return value.value_or(0) > 0
+             ? ""
+             : "divides by it, and a positive definite matrix has positive numbers there; use --preconditioner none, "
+               "with a solver for matrices that are not definite";
 }
 
-/// The rows of all ranks, on every rank.
+/// The diagonal of this rank's rows. @throw Error, on all ranks: it has an entry that cannot be
 template <class T>
-Csr<T> whole(const Runtime& runtime, const Csr<T>& mine) {
-  if (runtime.ranks() == 1) return mine;
-  Csr<T> all;
-  all.total_rows = mine.total_rows;
-  all.cols = mine.cols;
-  std::vector<Index> counts;
-  for (Index i = 0; i < mine.rows(); ++i) counts.push_back(mine.row_begin[i + 1] - mine.row_begin[i]);
-  for (const Index count : gather_lists(runtime, counts))
-    all.row_begin.push_back(all.row_begin.back() + count);
-  all.columns = gather_lists(runtime, mine.columns);
-  all.values = gather_lists(runtime, mine.values);
-  return all;
-}
-
-/// The diagonal of this rank's rows. @throw Error, on all ranks: it has an entry that is not positive
-template <class T>
-std::vector<double> positive_diagonal(const Runtime& runtime, const Csr<T>& mine,
-                                      const PreconditionerChoice& choice) {
+std::vector<double> usable_diagonal(const Runtime& runtime, const Csr<T>& mine,
+                                    const PreconditionerChoice& choice, MatrixClass matrix_class) {
   std::vector<double> diagonal(static_cast<std::size_t>(mine.rows()));
   agree(runtime, [&] {
     for (Index i = 0; i < mine.rows(); ++i) {
@@ -48,18 +36,25 @@ std::vector<double> positive_diagonal(const Runtime& runtime, const Csr<T>& mine
                  end = mine.columns.begin() + mine.row_begin[i + 1];
       const Index row = mine.first_row + i;
       const auto at = std::lower_bound(begin, end, row);
-      const bool is_there = at != end && *at == row;
-      const double value = is_there ? static_cast<double>(mine.values[at - mine.columns.begin()]) : 0;
-      if (!(value > 0))
-        throw Error(fmt::format(
-            "row {} of the matrix (the first is 0) has {} on its diagonal: preconditioner {} divides by it, "
-            "and a positive definite matrix has positive numbers there; use --preconditioner none, with a "
-            "solver for matrices that are not definite",
-            row, is_there ? fmt::format("{}", value) : "no entry", to_string(choice)));
-      diagonal[i] = value;
+      std::optional<double> value;
+      if (at != end && *at == row) value = static_cast<double>(mine.values[at - mine.columns.begin()]);
+      if (const std::string why = complaint(matrix_class, value); !why.empty())
+        throw Error(
+            fmt::format("row {} of the matrix (the first is 0) has {} on its diagonal: preconditioner {} {}",
+                        row, value ? fmt::format("{}", *value) : "no entry", to_string(choice), why));
+      diagonal[i] = *value;
     }
   });
   return diagonal;
+}
+
+void require_class(const PreconditionerChoice& choice, MatrixClass matrix_class) {
+  using enum PreconditionerMethod;
+  if (matrix_class == MatrixClass::general && (choice.method == ic0 || choice.method == chebyshev))
+    throw Error(fmt::format(
+        "preconditioner {} is for symmetric positive definite matrices, and conjugate gradients: the "
+        "solvers for other matrices have {}",
+        to_string(choice), choice.method == ic0 ? "ilu0" : "polynomial-diagonal:K"));
 }
 
 std::vector<double> inverted(std::vector<double> values) {
@@ -67,9 +62,14 @@ std::vector<double> inverted(std::vector<double> values) {
   return values;
 }
 
-template <class Value>
-Value largest(const Runtime& runtime, Value mine) {
-  return std::ranges::max(gather(runtime, mine));
+double largest(const Runtime& runtime, double mine) { return std::ranges::max(gather(runtime, mine)); }
+
+/// Of all ranks' numbers the one of the largest magnitude.
+double farthest_from_zero(const Runtime& runtime, const std::vector<double>& mine) {
+  double farthest = 0;
+  for (const double value : mine)
+    if (std::abs(value) > std::abs(farthest)) farthest = value;
+  return std::ranges::max(gather(runtime, farthest), {}, [](double value) { return std::abs(value); });
 }
 
 /// The largest eigenvalue that D^-1 A may have (Gershgorin).
@@ -105,14 +105,15 @@ constexpr double part_of_spectrum(int degree) {
 }
 
 template <class T>
-void prepare_polynomial(const Runtime& runtime, const Csr<T>& mine, PreparedPreconditioner<T>& prepared) {
+void prepare_polynomial(const Runtime& runtime, const Csr<T>& mine, MatrixClass matrix_class,
+                        PreparedPreconditioner<T>& prepared) {
   const PreconditionerChoice& choice = prepared.facts.choice;
-  const std::vector<double> diagonal = positive_diagonal(runtime, mine, choice);
+  const std::vector<double> diagonal = usable_diagonal(runtime, mine, choice, matrix_class);
   prepared.kind = PreconditionerKind::polynomial;
   prepared.matrix = mine;
   const std::vector<PolynomialStep> neumann(static_cast<std::size_t>(choice.degree) + 1);
   if (choice.method == PreconditionerMethod::polynomial) {
-    const double most = largest(runtime, diagonal.empty() ? 0 : std::ranges::max(diagonal));
+    const double most = farthest_from_zero(runtime, diagonal);
     prepared.steps = neumann;
     for (PolynomialStep& step : prepared.steps) step.delta = 1 / most;
     return;
@@ -126,55 +127,45 @@ void prepare_polynomial(const Runtime& runtime, const Csr<T>& mine, PreparedPrec
   }
 }
 
-/// Whether blocks had better follow each other: many stages, of which each takes a task, on cores alone.
-bool is_sequential(const Partition& blocks, Index stages, PreconditionerMethod method) {
-  constexpr Index few_stages = 32;
-  return (method == PreconditionerMethod::ic0 || method == PreconditionerMethod::ilu0) &&
-         stages > few_stages &&
-         std::ranges::none_of(blocks.parts(), [](const Part& part) { return part.where == Where::cuda; });
+std::vector<Index> rows_of_colours(const StageOrder& order) {
+  std::vector<Index> rows(static_cast<std::size_t>(order.stages.count));
+  for (const Numbering::Segment& segment : order.numbering.segments)
+    rows[static_cast<std::size_t>(segment.colour)] += segment.end - segment.first;
+  return rows;
 }
 
 template <class T>
 void prepare_triangular(const Runtime& runtime, const Partition& blocks, const Csr<T>& mine,
-                        DiagonalShift shift, PreparedPreconditioner<T>& prepared) {
+                        DiagonalShift shift, MatrixClass matrix_class, PreparedPreconditioner<T>& prepared) {
   PreconditionerFacts& facts = prepared.facts;
-  positive_diagonal(runtime, mine, facts.choice);
-  const Csr<double> all = converted<double>(whole(runtime, mine));
-  TriangularFactors factors = triangular_factors(all, facts.choice, shift);
+  const PreconditionerMethod method = facts.choice.method;
+  usable_diagonal(runtime, mine, facts.choice, matrix_class);
+  if (prepared.plan == nullptr)
+    prepared.plan =
+        std::make_shared<TriangularPlan>(runtime, blocks, mine, facts.choice, 0, prepared.seconds);
+  const StageOrder& order = prepared.plan->order();
   prepared.kind = PreconditionerKind::triangular;
-  facts.stages = factors.stages.count;
+  facts.stages = order.stages.count;
+  if (method == PreconditionerMethod::mc_ilu || method == PreconditionerMethod::mc_ssor)
+    facts.rows_of_colours = rows_of_colours(order);
+  Stopwatch watch;
+  prepared.sequential = order.sequential;
+  prepared.matrix = order.sequential ? mine : permuted_rows(mine, order.numbering);
+  prepared.seconds["permute"] += watch.lap();
+  const bool in_order = method == PreconditionerMethod::mc_ssor;
+  TriangularFactors<T> factors =
+      prepared.plan->factors(runtime, in_order ? prepared.matrix : mine, shift, prepared.seconds);
   facts.shift = factors.shift;
   facts.breakdown = factors.breakdown;
-  if (facts.choice.method == PreconditionerMethod::mc_ilu ||
-      facts.choice.method == PreconditionerMethod::mc_ssor) {
-    facts.rows_of_colours.assign(static_cast<std::size_t>(facts.stages), 0);
-    for (const int stage : factors.stages.of_rows) ++facts.rows_of_colours[stage];
-  }
   if (facts.breakdown) return;
-  facts.entries = factors.lower.entries() + factors.upper.entries() + all.total_rows;
-  prepared.sequential = is_sequential(blocks, facts.stages, facts.choice.method);
-  if (prepared.sequential) factors.stages = {1, std::vector<int>(factors.stages.of_rows.size(), 0)};
-
-  const Partition::Range range = blocks.elements_of(runtime.rank());
-  const Part rows{.first = range.first, .size = range.count()};
-  const auto rows_of_mine = [&](const Csr<double>& matrix) { return converted<T>(rows_of(matrix, rows)); };
-  prepared.inverse_diagonal.resize(static_cast<std::size_t>(range.count()));
-  if (prepared.sequential) {
-    prepared.matrix = mine;
-    prepared.lower = rows_of_mine(factors.lower);
-    prepared.upper = rows_of_mine(factors.upper);
-  } else {
-    Numbering numbering = number_by_colour(factors.stages, grain_rows(all.total_rows));
-    prepared.matrix = rows_of_mine(permuted(all, numbering));
-    prepared.lower = rows_of_mine(permuted(factors.lower, numbering));
-    prepared.upper = rows_of_mine(permuted(factors.upper, numbering));
-    prepared.new_of_old = std::move(numbering.new_of_old);
-    prepared.old_of_new = std::move(numbering.old_of_new);
-  }
-  const auto old = [&](Index row) { return prepared.sequential ? row : prepared.old_of_new[row]; };
-  for (Index i = 0; i < range.count(); ++i)
-    prepared.inverse_diagonal[i] = 1 / factors.diagonal[old(range.first + i)];
-  for (Index i = 0; i < all.total_rows; ++i) prepared.stage_of_row.push_back(factors.stages.of_rows[old(i)]);
+  for (const Index entries : gather(runtime, factors.lower.entries() + factors.upper.entries() + mine.rows()))
+    facts.entries += entries;
+  prepared.lower = std::move(factors.lower);
+  prepared.upper = std::move(factors.upper);
+  prepared.inverse_diagonal = inverted(std::move(factors.diagonal));
+  prepared.new_of_old = order.numbering.new_of_old;
+  prepared.old_of_new = order.numbering.old_of_new;
+  prepared.stage_of_row = order.stage_of_row;
 }
 
 /// By what was measured: a diagonal costs next to nothing, and where all of its entries are equal it does nothing.
@@ -187,10 +178,14 @@ PreconditionerChoice choose(const PreconditionerChoice& choice) {
 
 template <class T>
 PreparedPreconditioner<T> prepare(const Runtime& runtime, const Partition& blocks, const Csr<T>& mine,
-                                  const PreconditionerChoice& choice, DiagonalShift shift) {
+                                  const PreconditionerChoice& choice, DiagonalShift shift,
+                                  MatrixClass matrix_class, std::shared_ptr<TriangularPlan> plan) {
   using enum PreconditionerMethod;
+  Stopwatch watch;
   PreparedPreconditioner<T> prepared;
+  prepared.plan = std::move(plan);
   prepared.facts.choice = choose(choice);
+  require_class(prepared.facts.choice, matrix_class);
   switch (prepared.facts.choice.method) {
     case automatic:
     case none:
@@ -198,23 +193,28 @@ PreparedPreconditioner<T> prepare(const Runtime& runtime, const Partition& block
       break;
     case diagonal:
       prepared.kind = PreconditionerKind::diagonal;
-      prepared.inverse_diagonal = inverted(positive_diagonal(runtime, mine, prepared.facts.choice));
+      prepared.inverse_diagonal =
+          inverted(usable_diagonal(runtime, mine, prepared.facts.choice, matrix_class));
       prepared.matrix = mine;
       break;
     case polynomial:
     case polynomial_diagonal:
     case chebyshev:
-      prepare_polynomial(runtime, mine, prepared);
+      prepare_polynomial(runtime, mine, matrix_class, prepared);
       break;
     default:
-      prepare_triangular(runtime, blocks, mine, shift, prepared);
+      prepare_triangular(runtime, blocks, mine, shift, matrix_class, prepared);
+      return prepared;
   }
+  prepared.seconds["factorise"] = watch.lap();
   return prepared;
 }
 
 template PreparedPreconditioner<float> prepare(const Runtime&, const Partition&, const Csr<float>&,
-                                               const PreconditionerChoice&, DiagonalShift);
+                                               const PreconditionerChoice&, DiagonalShift, MatrixClass,
+                                               std::shared_ptr<TriangularPlan>);
 template PreparedPreconditioner<double> prepare(const Runtime&, const Partition&, const Csr<double>&,
-                                                const PreconditionerChoice&, DiagonalShift);
+                                                const PreconditionerChoice&, DiagonalShift, MatrixClass,
+                                                std::shared_ptr<TriangularPlan>);
 
 }  // namespace asterism::sparse

@@ -3,6 +3,8 @@
 /// of a rank.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,6 +47,12 @@ std::string to_string(const PreconditionerChoice& choice);
 /// All names with what they mean, a line for each.
 std::string list_of_preconditioners();
 
+/// What a method takes a matrix to be.
+enum class MatrixClass {
+  positive_definite,  ///< and symmetric
+  general,
+};
+
 /// Whether a factorisation that breaks down is tried again with a larger diagonal.
 enum class DiagonalShift { none, automatic };
 
@@ -57,6 +65,8 @@ struct PreconditionerFacts {
   double shift = 0;                         ///< of the diagonal, relative
   std::optional<Breakdown> breakdown = {};  ///< without which there is a factorisation
 };
+
+class TriangularPlan;
 
 /// A preconditioner in main memory. Its rows and columns, and those of the matrix that it is for, may have new numbers.
 template <class T>
@@ -72,13 +82,21 @@ struct PreparedPreconditioner {
   /// (Q3): whether the rows have their natural order, and blocks follow each other, each as a whole.
   bool sequential = false;
   PreconditionerFacts facts;
+  std::map<std::string, double> seconds;  ///< parts, as LinearFacts::seconds
+  /// What the matrix' pattern has decided of a triangular one.
+  std::shared_ptr<TriangularPlan> plan;
 };
 
 /// @param mine this rank's rows of the matrix @param blocks whole grains
-/// With several ranks: collective; of what is triangular every rank has the whole matrix for a while.
-/// @throw Error: a diagonal entry that is missing, zero, or, for what needs a positive one, negative
+/// @param plan of a matrix with the same pattern in the same blocks, for the same choice; none: it is made
+/// With several ranks: collective. Of what is triangular every rank gets the pattern of the whole matrix, and of its
+/// values those that its factors need.
+/// @throw Error: a diagonal entry that is missing, zero, or, of a positive definite matrix, negative; ic0 or chebyshev
+/// for a general matrix
 template <class T>
 PreparedPreconditioner<T> prepare(const Runtime& runtime, const Partition& blocks, const Csr<T>& mine,
-                                  const PreconditionerChoice& choice, DiagonalShift shift);
+                                  const PreconditionerChoice& choice, DiagonalShift shift,
+                                  MatrixClass matrix_class,
+                                  std::shared_ptr<TriangularPlan> plan = nullptr);
 
 }  // namespace asterism::sparse

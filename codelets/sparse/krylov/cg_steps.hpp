@@ -45,8 +45,18 @@ Optional<In<T>> precondition(const Steps& steps, const CgSweepArgs& args,
   return {to_read(z)};
 }
 
+/// Whether iterations do nothing any more, where a sweep can know that: cores do, while what submits a GPU's kernels is
+/// ahead of them.
+template <class Steps>
+bool is_over(const Steps& steps, const InOut<CgState>& state, Index iteration) {
+  if constexpr (requires { steps.is_over(state, iteration); })
+    return steps.is_over(state, iteration);
+  else
+    return false;
+}
+
 /// cg_sweep. @param steps has multiply, descend, turn, polynomial_step and dot as kernels are, but for the stream, and
-/// triangular(shape, ports, r), both halves of (Q3)
+/// triangular(shape, ports, r), both halves of (Q3); maybe is_over
 template <class T, class V, class Steps>
 void sweep_in_steps(const Steps& steps, const CgSweepArgs& args, const CgSweepPorts<AsPorts, T, V>& ports) {
   const In<double> pq = to_read(ports.pq), rr = to_read(ports.rr), rz = to_read(ports.rz);
@@ -67,7 +77,8 @@ void sweep_in_steps(const Steps& steps, const CgSweepArgs& args, const CgSweepPo
                                         .rz = {ports.rz},
                                         .state = ports.state});
     Optional<In<T>> z{};
-    if (kind == PreconditionerKind::polynomial || kind == PreconditionerKind::triangular) {
+    const bool has_z = kind == PreconditionerKind::polynomial || kind == PreconditionerKind::triangular;
+    if (has_z && !is_over(steps, ports.state, step.iteration)) {
       z = precondition<T, V>(steps, args, ports);
       steps.template dot<T>(
           {step.unit, step.shape.own},

@@ -113,6 +113,9 @@ struct Steps {
   static void dot(const DotArgs& args, const DotPorts<AsPorts, T>& ports) {
     cpu::dot<T>(args, ports);
   }
+  static bool is_over(const InOut<CgState>& state, Index iteration) {
+    return state.data->status[side_of(iteration)] != CgStatus::running;
+  }
 };
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "../matrix.hpp"
 #include "../preconditioner.hpp"
 #include "../units.hpp"
+#include "sides.hpp"
 
 namespace asterism::sparse {
 
@@ -50,9 +51,6 @@ struct CgArgs {
   Index iteration = 0;  ///< from 0; -1: (N3) alone, before all, with p = z, which also sets the state
   double limit = 0;     ///< CgState::limit, then
 };
-
-/// Where what iteration k reads lies in the state.
-ASTERISM_HOST_DEVICE constexpr int side_of(Index iteration) { return static_cast<int>((iteration + 2) % 2); }
 
 /// Whether (N2) can be done with this (p, q); where not, it changes nothing.
 ASTERISM_HOST_DEVICE inline bool is_usable(double pq) { return pq > 0 && std::isfinite(pq); }

@@ -13,6 +13,11 @@ void place(const PlaceArgs& args, PlacePorts<AsPorts, T> ports) {
 }
 
 template <class T>
+void send(const PlaceArgs& args, SendPorts<AsPorts, T> ports) {
+  pack(ports.v.data + args.own, ports.departures);
+}
+
+template <class T>
 void residual(const ResidualArgs& args, ResidualPorts<AsPorts, T> ports) {
   unpack(ports.arrivals, ports.v.data);
   T* const r = ports.r.data;
@@ -27,6 +32,8 @@ void residual(const ResidualArgs& args, ResidualPorts<AsPorts, T> ports) {
 
 template void place(const PlaceArgs&, PlacePorts<AsPorts, float>);
 template void place(const PlaceArgs&, PlacePorts<AsPorts, double>);
+template void send(const PlaceArgs&, SendPorts<AsPorts, float>);
+template void send(const PlaceArgs&, SendPorts<AsPorts, double>);
 template void residual(const ResidualArgs&, ResidualPorts<AsPorts, float>);
 template void residual(const ResidualArgs&, ResidualPorts<AsPorts, double>);
 

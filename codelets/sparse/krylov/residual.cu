@@ -51,6 +51,11 @@ void place(Stream stream, const PlaceArgs& args, PlacePorts<AsPorts, T> ports) {
 }
 
 template <class T>
+void send(Stream stream, const PlaceArgs& args, SendPorts<AsPorts, T> ports) {
+  pack(stream, ports.v.data + args.own, ports.departures);
+}
+
+template <class T>
 void residual(Stream stream, const ResidualArgs& args, ResidualPorts<AsPorts, T> ports) {
   unpack(stream, ports.arrivals, ports.v.data);
   const T *const v = ports.v.data, *const b = ports.b.data;
@@ -64,6 +69,8 @@ void residual(Stream stream, const ResidualArgs& args, ResidualPorts<AsPorts, T>
 
 template void place(Stream, const PlaceArgs&, PlacePorts<AsPorts, float>);
 template void place(Stream, const PlaceArgs&, PlacePorts<AsPorts, double>);
+template void send(Stream, const PlaceArgs&, SendPorts<AsPorts, float>);
+template void send(Stream, const PlaceArgs&, SendPorts<AsPorts, double>);
 template void residual(Stream, const ResidualArgs&, ResidualPorts<AsPorts, float>);
 template void residual(Stream, const ResidualArgs&, ResidualPorts<AsPorts, double>);
 

@@ -19,6 +19,13 @@ struct PlacePorts {
   Departures<As, T> departures;
 };
 
+/// Others get what they need of v.
+template <template <class> class As, class T>
+struct SendPorts {
+  As<In<T>> v;
+  Departures<As, T> departures;
+};
+
 /// r = b - A v.
 struct ResidualArgs {
   BlockShape shape;
@@ -39,12 +46,16 @@ namespace cpu {
 template <class T>
 void place(const PlaceArgs& args, PlacePorts<AsPorts, T> ports);
 template <class T>
+void send(const PlaceArgs& args, SendPorts<AsPorts, T> ports);
+template <class T>
 void residual(const ResidualArgs& args, ResidualPorts<AsPorts, T> ports);
 }  // namespace cpu
 
 namespace cuda {
 template <class T>
 void place(Stream stream, const PlaceArgs& args, PlacePorts<AsPorts, T> ports);
+template <class T>
+void send(Stream stream, const PlaceArgs& args, SendPorts<AsPorts, T> ports);
 template <class T>
 void residual(Stream stream, const ResidualArgs& args, ResidualPorts<AsPorts, T> ports);
 }  // namespace cuda
@@ -53,6 +64,9 @@ namespace codelets {
 template <class T>
 inline const Codelet<PlaceArgs, PlacePorts<AsPorts, T>> place{typed_name<T>("sparse_place"), cpu::place<T>,
                                                               ASTERISM_CUDA_KERNEL(cuda::place<T>)};
+template <class T>
+inline const Codelet<PlaceArgs, SendPorts<AsPorts, T>> send{typed_name<T>("sparse_send"), cpu::send<T>,
+                                                            ASTERISM_CUDA_KERNEL(cuda::send<T>)};
 template <class T>
 inline const Codelet<ResidualArgs, ResidualPorts<AsPorts, T>> residual{
     typed_name<T>("sparse_residual"), cpu::residual<T>, ASTERISM_CUDA_KERNEL(cuda::residual<T>)};

@@ -275,6 +275,30 @@ TEST_CASE("breakdown and negative curvature are results, told in words") {
   CHECK(limited["max_iterations"] == 7);
 }
 
+TEST_CASE("matrices that are not symmetric: BiCGStab unless another solver is asked for") {
+  const fs::path folder = fresh_folder("unsymmetric");
+  const Words flow{"--model", "convection2d:40x30", "--preconditioner", "mc-ilu0"};
+  const json chosen = linear(flow);
+  CHECK(chosen["method"] == "bicgstab");
+  CHECK(chosen["solver_because"] == "A is not symmetric");
+  CHECK(chosen["error"] < 1e-6);
+  const json gmres = linear(flow + Words{"--solver", "gmres", "--restart", "12"});
+  CHECK(gmres["method"] == "gmres");
+  CHECK(gmres["restart"] == 12);
+  CHECK(!gmres.contains("solver_because"));
+  CHECK(gmres["error"] < 1e-6);
+  has(run(one_process(Words{"linear"} + flow)).out,
+      {"method     BiCGStab, as A is not symmetric, tolerance 1e-08\n"});
+  const std::string minus = matrix_file(folder / "m.mtx", "2 2 2", "1 1 4\n2 2 -3\n");
+  CHECK(linear({minus})["solver_because"] == "A is not positive definite");
+  const std::string turn = matrix_file(folder / "t.mtx", "2 2 2", "1 2 1\n2 1 -1\n");
+  const json broken =
+      unsolved_linear({turn, "--preconditioner", "none", "--solver", "bicgstab", "--rhs", "ones"});
+  CHECK(broken["reason"] == "breakdown");
+  CHECK(linear({turn, "--preconditioner", "none", "--solver", "gmres", "--rhs", "ones"})["true_residual"] <
+        1e-8);
+}
+
 TEST_CASE("a factorisation that breaks down is shifted") {
   const fs::path folder = fresh_folder("shifted");
   // Positive definite, but not what is left when the fill is dropped (Kershaw).

@@ -27,6 +27,10 @@ TEST_CASE("bad command lines and files: status, exact words, and the old output 
   const std::string minus = file("minus.mtx", "2 2 2", "1 1 4\n2 2 -3\n");
   const std::string huge = file("huge.mtx", "1 1 1", "1 1 1e300\n");
   const std::string nan = file("nan.mtx", "1 1 1", "1 1 nan\n");
+  const std::string short_file = file("short.mtx", "2 2 3", "1 1 4\n2 2 4\n");
+  const std::string vast = file("vast.mtx", "900000000 900000000 1000000000", "1 1 4\n");
+  const std::string beyond = file("beyond.mtx", "99999999999999999999 2 1", "1 1 4\n");
+  const std::string outside = file("outside.mtx", "3 3 1", "1 4 4\n");
   const std::string pattern = file("pattern.mtx", "2 2 2", "1 1\n2 2\n", "pattern general");
   const std::string at_one = " (numbered from 1, as in the file)";
   const std::vector<Refusal> cases{
@@ -45,7 +49,14 @@ TEST_CASE("bad command lines and files: status, exact words, and the old output 
        2,
        {bad / "five.npy", " and --rhs ones: the right-hand side is either"}},
       {{good, "--analyse"}, 2, {"--analyse solves nothing: there is nothing to write to "}},
-      {{good, "--solver", "bicgstab"}, 2, {"--solver: 'bicgstab' is unknown; choose one of cg"}},
+      {{good, "--solver", "cgs"}, 2, {"--solver: 'cgs' is unknown; choose one of auto|cg|bicgstab|gmres"}},
+      {{good, "--restart", "1000"}, 2, {"--restart: '1000' vectors are too many; give at most 256"}},
+      {{skew, "--preconditioner", "ic0"},
+       2,
+       {"preconditioner ic0 is for symmetric positive definite matrices"}},
+      {{"--model", "convection2d:9x9", "--solver", "cg"},
+       2,
+       {"convection2d:9x9: not symmetric, as conjugate"}},
       {{good, "--preconditioner", "jacobi"},
        2,
        {"--preconditioner: preconditioner jacobi: there is none of that name"}},
@@ -62,19 +73,25 @@ TEST_CASE("bad command lines and files: status, exact words, and the old output 
        2,
        {"format stencil: the rows are not those of a grid"}},
       {{wide}, 2, {"asterism: " + wide + ": the matrix is 2 x 3: only square ones are solved with\n"}},
-      {{skew},
+      {{skew, "--solver", "cg"},
        2,
        {"asterism: " + skew +
         ": not symmetric, as conjugate gradients need it: the entry (1, 3) is 2, (3, 1) is 7" + at_one +
-        "; --assume-symmetric skips this check\n"}},
-      {{lone}, 2, {"the entry (1, 2) is 1, (2, 1) is 0" + at_one}},
+        "; --solver bicgstab and --solver gmres are for such matrices, --assume-symmetric skips this check\n"}},
+      {{lone, "--solver", "cg"}, 2, {"the entry (1, 2) is 1, (2, 1) is 0" + at_one}},
       {{hole}, 2, {"asterism: " + hole + ": row 2 is empty" + at_one + ": the matrix is singular\n"}},
       {{bare}, 2, {bare + ": row 2 has no entry on its diagonal" + at_one}},
-      {{minus}, 2, {minus + ": row 2 has -3 on its diagonal" + at_one, "--preconditioner none"}},
+      {{minus, "--solver", "cg"},
+       2,
+       {minus + ": row 2 has -3 on its diagonal" + at_one, "--preconditioner none"}},
       {{huge, "--precision", "f32"},
        2,
        {huge + ": the entry (1, 1) is 1e+300" + at_one + ": too large for f32; use --precision f64"}},
       {{nan}, 2, {nan + ": line 3: ", "nan"}},
+      {{short_file}, 2, {short_file + ": line 5: the file ends here, after 2 of the 3 entries announced"}},
+      {{vast}, 2, {vast + ": line 2: 1000000000 entries are announced"}},
+      {{beyond}, 2, {beyond + ": line 2: ", "99999999999999999999"}},
+      {{outside}, 2, {outside + ": line 3: ", "4"}},
       {{pattern},
        2,
        {"asterism: " + pattern +
@@ -89,11 +106,10 @@ TEST_CASE("bad command lines and files: status, exact words, and the old output 
       {{bad / "text.npy"}, 2, {"text.npy: line 1: "}},
       {{good, "--cpus", "0", "--gpus", "0"}, 3, {"no worker"}},
   };
-  bad.refused(one_process({"linear", good, "-o", bad / "x.mtx"}), 2,
-              {"-o " + (bad / "x.mtx") + ": solutions are NumPy files; give a name that ends in .npy\n"});
+  bad.refused(one_process({"linear", good, "-o", bad / "none/x.mtx"}), 2, {"none/x.mtx", "no such folder"});
   for (const Refusal& c : cases)
     bad.refused(one_process(Words{"linear", "-o", bad / "old.npy"} + c.arguments), c.status, c.words);
-  const std::vector<Refusal> on_two{{{skew}, 2, {"the entry (1, 3) is 2, (3, 1) is 7"}},
+  const std::vector<Refusal> on_two{{{skew, "--solver", "cg"}, 2, {"the entry (1, 3) is 2, (3, 1) is 7"}},
                                     {{hole, "--assume-symmetric"}, 2, {"row 2 is empty"}},
                                     {{good, bad / "five.npy"}, 2, {"right-hand sides of 5 rows"}}};
   for (const Refusal& c : on_two)

@@ -1,0 +1,77 @@
+/// \file
+/// Loops by several threads on the host, for what is done once: set-ups, files, models. What lasts longer is tasks.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <barrier>
+#include <exception>
+#include <thread>
+#include <vector>
+
+#include "../../runtime/ports.hpp"
+
+namespace asterism {
+
+/// As many threads as there are cores where none are asked for (0).
+inline int team_size(int threads) {
+  return threads > 0 ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+/// Calls work(thread) in so many threads, one of them the caller's.
+/// @throw what the first of them threw that did, when all have ended
+template <class Work>
+void in_team(int threads, const Work& work) {
+  std::vector<std::exception_ptr> failures(static_cast<std::size_t>(threads));
+  const auto guarded = [&](int thread) noexcept {
+    try {
+      work(thread);
+    } catch (...) {
+      failures[static_cast<std::size_t>(thread)] = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (int thread = 1; thread < threads; ++thread) others.emplace_back(guarded, thread);
+    guarded(0);
+  }
+  for (const std::exception_ptr& failure : failures)
+    if (failure) std::rethrow_exception(failure);
+}
+
+/// Calls work(step, thread) for each of the steps in so many threads; all of them end a step before one begins the
+/// next.
+/// @throw as in_team(); no step follows one that has failed
+template <class Work>
+void in_steps(int threads, Index steps, const Work& work) {
+  std::barrier<> barrier(threads);
+  std::atomic<bool> failed = false;
+  in_team(threads, [&](int thread) {
+    for (Index step = 0; step < steps; ++step) {
+      if (!failed) try {
+          work(step, thread);
+        } catch (...) {
+          failed = true;
+          barrier.arrive_and_drop();
+          throw;
+        }
+      if (threads > 1) barrier.arrive_and_wait();
+    }
+  });
+}
+
+/// How many threads pay for so many elements, of so many there are (0: of all cores).
+/// @param least elements for which another thread pays: to start it takes as long as some hundreds of rows of a matrix
+inline int threads_for(Index elements, int threads, Index least = 1024) {
+  return static_cast<int>(std::clamp<Index>(elements / least, 1, team_size(threads)));
+}
+
+/// Calls body(first, end) for parts of [0, elements) of about equal size, by up to so many threads (0: all cores).
+/// @throw the failure of the lowest part that failed
+template <class Body>
+void in_parts(Index elements, int threads, const Body& body, Index least = 1024) {
+  const int parts = threads_for(elements, threads, least);
+  in_team(parts, [&](int part) { body(elements * part / parts, elements * (part + 1) / parts); });
+}
+
+}  // namespace asterism
