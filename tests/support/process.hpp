@@ -112,7 +112,6 @@ inline Words on_ranks(int ranks, const Words& arguments) {
                "STARPU_WORKERS_NOBIND=1",
                "OMPI_MCA_hwloc_base_binding_policy=none",
                "OMPI_MCA_mpi_yield_when_idle=1",
-               "OMPI_MCA_odls_base_sigkill_timeout=0",  // else a job that fails ends a second later
                mpiexec != nullptr ? mpiexec : "mpirun",
                "-np",
                std::to_string(ranks)} +

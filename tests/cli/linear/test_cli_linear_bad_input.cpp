@@ -27,7 +27,7 @@ TEST_CASE("bad command lines and files: status, exact words, and the old output 
   const std::string minus = file("minus.mtx", "2 2 2", "1 1 4\n2 2 -3\n");
   const std::string huge = file("huge.mtx", "1 1 1", "1 1 1e300\n");
   const std::string nan = file("nan.mtx", "1 1 1", "1 1 nan\n");
-  const std::string short_file = file("short.mtx", "2 2 3", "1 1 4\n2 2 4\n");
+  const std::string short_file = file("short.mtx", "2 2 3", "1 1 4.00000\n2 2 4.00000\n");
   const std::string vast = file("vast.mtx", "900000000 900000000 1000000000", "1 1 4\n");
   const std::string beyond = file("beyond.mtx", "99999999999999999999 2 1", "1 1 4\n");
   const std::string outside = file("outside.mtx", "3 3 1", "1 4 4\n");
@@ -88,7 +88,7 @@ TEST_CASE("bad command lines and files: status, exact words, and the old output 
        2,
        {huge + ": the entry (1, 1) is 1e+300" + at_one + ": too large for f32; use --precision f64"}},
       {{nan}, 2, {nan + ": line 3: ", "nan"}},
-      {{short_file}, 2, {short_file + ": line 5: the file ends here, after 2 of the 3 entries announced"}},
+      {{short_file}, 2, {short_file + ": line 4: the file ends here, after 2 of the 3 entries announced"}},
       {{vast}, 2, {vast + ": line 2: 1000000000 entries are announced"}},
       {{beyond}, 2, {beyond + ": line 2: ", "99999999999999999999"}},
       {{outside}, 2, {outside + ": line 3: ", "4"}},
@@ -106,7 +106,8 @@ TEST_CASE("bad command lines and files: status, exact words, and the old output 
       {{bad / "text.npy"}, 2, {"text.npy: line 1: "}},
       {{good, "--cpus", "0", "--gpus", "0"}, 3, {"no worker"}},
   };
-  bad.refused(one_process({"linear", good, "-o", bad / "none/x.mtx"}), 2, {"none/x.mtx", "no such folder"});
+  bad.refused(one_process({"linear", good, "-o", bad / "none/x.mtx"}), 2,
+              {"none/x.mtx: cannot be written: its folder ", "No such file or directory"});
   for (const Refusal& c : cases)
     bad.refused(one_process(Words{"linear", "-o", bad / "old.npy"} + c.arguments), c.status, c.words);
   const std::vector<Refusal> on_two{{{skew, "--solver", "cg"}, 2, {"the entry (1, 3) is 2, (3, 1) is 7"}},
