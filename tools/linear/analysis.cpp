@@ -13,10 +13,12 @@ namespace {
 
 /// As many iterations as the solver keeps coefficients of.
 constexpr Index lanczos_steps = sparse::CgState::kept;
-/// Up to which condition a diagonal is enough, how many colours are few, and how many rows of one fill a GPU.
+/// Up to which condition a diagonal is enough, how many colours are few, how many rows of one fill a GPU, and how many
+/// with their factors stay in the caches of a core.
 constexpr double small_condition = 1e2;
 constexpr int few_colours = 16;
 constexpr Index rows_to_fill_a_gpu = 10'000;
+constexpr Index rows_in_caches = 20'000;
 
 ColourCount count_colours(const sparse::Csr<double>& matrix, int q) {
   const sparse::Colouring colouring = sparse::colour(matrix, q);
@@ -47,27 +49,38 @@ bool may_be_definite(const MatrixAnalysis& a) {
 std::string why_not_definite(const MatrixAnalysis& a) {
   if (a.rows != a.cols) return "the matrix is not square: there is no system to solve";
   if (a.pattern) return "a pattern has no values to solve with; --pattern-values laplacian gives it some";
-  if (!a.symmetric()) return "the matrix is not symmetric, as conjugate gradients need it";
+  if (!a.symmetric())
+    return "the matrix is not symmetric, as conjugate gradients need it: --solver bicgstab and gmres do not";
   if (a.facts.empty.count > 0) return "the matrix has empty rows: it is singular";
-  return "the matrix has diagonal entries that are missing or not positive: it is not positive definite";
+  return "the matrix has diagonal entries that are missing or not positive: it is not positive definite; --solver "
+         "bicgstab and gmres do not need it to be";
+}
+
+std::string ill_conditioned(double condition) {
+  return fmt::format("with its diagonal the condition is still {:.3g} at least", condition);
+}
+
+/// Measured on two cores, matrices of 500 to 1,000,000 rows: factors of a matrix in the caches are worth two to six times
+/// fewer iterations; of a larger one they take four to ten times as long as a product, and the diagonal was the
+/// fastest, or Chebyshev's polynomials by at most a third.
+Recommendation for_cores(const MatrixAnalysis& a, double condition) {
+  if (a.rows <= rows_in_caches)
+    return {"ic0", ill_conditioned(condition) + ", and factors of so few rows stay in the caches"};
+  return {"diagonal", ill_conditioned(condition) +
+                          ", but cores apply factors of so many rows in the time of several iterations"};
 }
 
 /// Of a matrix whose rows depend on each other in few colours, or many.
-Recommendation by_colours(const MatrixAnalysis& a, double condition, bool on_gpu) {
+Recommendation for_gpus(const MatrixAnalysis& a, double condition) {
   const ColourCount& colours = a.colours.front();
-  const std::string ill = fmt::format("with its diagonal the condition is still {:.3g} at least", condition);
-  const bool enough_rows = !on_gpu || colours.fewest_rows >= rows_to_fill_a_gpu;
-  if (colours.colours <= few_colours && enough_rows)
+  if (colours.colours <= few_colours && colours.fewest_rows >= rows_to_fill_a_gpu)
     return {"mc-ilu0",
-            fmt::format("{}; {} colours, the smallest of {} rows, can be worked on one after the other", ill,
-                        colours.colours, colours.fewest_rows)};
-  if (on_gpu)
-    return {"chebyshev:4",
-            fmt::format("{}; {} colours, the smallest of {} rows, would leave a GPU without work, products "
-                        "with A do not",
-                        ill, colours.colours, colours.fewest_rows)};
-  return {"ic0",
-          fmt::format("{}; {} colours are many, and cores factorise in A's own order", ill, colours.colours)};
+            fmt::format("{}; {} colours, the smallest of {} rows, can be worked on one after the other",
+                        ill_conditioned(condition), colours.colours, colours.fewest_rows)};
+  return {"chebyshev:4",
+          fmt::format("{}; {} colours, the smallest of {} rows, would leave a GPU without work, products "
+                      "with A do not",
+                      ill_conditioned(condition), colours.colours, colours.fewest_rows)};
 }
 
 }  // namespace
@@ -102,7 +115,7 @@ Recommendation recommended(const MatrixAnalysis& a, bool on_gpu) {
         fmt::format("with it the condition is about {:.3g}: some ten iterations, which anything else would "
                     "make dearer than it makes them fewer",
                     condition)};
-  return by_colours(a, condition, on_gpu);
+  return on_gpu ? for_gpus(a, condition) : for_cores(a, condition);
 }
 
 }  // namespace asterism::tools

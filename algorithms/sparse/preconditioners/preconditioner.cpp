@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -169,9 +170,18 @@ void prepare_triangular(const Runtime& runtime, const Partition& blocks, const C
 }
 
 /// By what was measured: a diagonal costs next to nothing, and where all of its entries are equal it does nothing.
-PreconditionerChoice choose(const PreconditionerChoice& choice) {
-  if (choice.method != PreconditionerMethod::automatic) return choice;
-  return {.method = PreconditionerMethod::diagonal};
+template <class T>
+void choose(const Runtime& runtime, const Csr<T>& mine, MatrixClass matrix_class,
+            PreparedPreconditioner<T>& prepared) {
+  using enum PreconditionerMethod;
+  PreconditionerChoice& choice = prepared.facts.choice;
+  if (choice.method != automatic) return;
+  choice.method = diagonal;
+  const std::vector<double> values = usable_diagonal(runtime, mine, choice, matrix_class);
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const double least = values.empty() ? infinity : std::ranges::min(values);
+  const double most = values.empty() ? -infinity : std::ranges::max(values);
+  if (-largest(runtime, -least) == largest(runtime, most)) choice.method = none;
 }
 
 }  // namespace
@@ -184,7 +194,8 @@ PreparedPreconditioner<T> prepare(const Runtime& runtime, const Partition& block
   Stopwatch watch;
   PreparedPreconditioner<T> prepared;
   prepared.plan = std::move(plan);
-  prepared.facts.choice = choose(choice);
+  prepared.facts.choice = choice;
+  choose(runtime, mine, matrix_class, prepared);
   require_class(prepared.facts.choice, matrix_class);
   switch (prepared.facts.choice.method) {
     case automatic:

@@ -20,7 +20,7 @@ struct Name {
 
 using enum PreconditionerMethod;
 constexpr std::array names{
-    Name{"auto", "", "chosen by the matrix and the machine", {automatic}},
+    Name{"auto", "", "the diagonal, or none where all of its entries are equal", {automatic}},
     Name{"none", "", "M = I", {none}},
     Name{"diagonal", "", "the diagonal of A (Jacobi)", {diagonal}},
     Name{

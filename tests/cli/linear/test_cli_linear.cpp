@@ -122,12 +122,13 @@ TEST_CASE("every preconditioner solves; what is said of colours, levels and fact
     CAPTURE(name);
     const json j = linear(problem + Words{name});
     CHECK(j["error"] < 1e-5);
-    CHECK(j["preconditioner"] == (std::string(name) == "auto" ? "diagonal" : name));
+    CHECK(j["preconditioner"] == (std::string(name) == "auto" ? "none" : name));
     const std::string text = name;
     CHECK(j.contains("colours") == text.starts_with("mc-"));
     CHECK(j.contains("levels") == (text == "ic0" || text == "ilu0"));
     CHECK(j.contains("fill") == (j.contains("colours") || j.contains("levels")));
   }
+  CHECK(linear({"--model", "ecology-like:30x20"})["preconditioner"] == "diagonal");
   const json coloured = linear(problem + Words{"mc-ilu0"});
   CHECK(coloured["colours"] == 2);
   CHECK(coloured["rows_of_colours"] == json{1500, 1500});

@@ -18,6 +18,7 @@ namespace {
 /// Of a matrix whose rows have so many colours, of so many rows each, and so large a condition.
 tools::MatrixAnalysis analysis_with(int colours, Index rows, double condition) {
   tools::MatrixAnalysis a;
+  a.rows = a.cols = colours * rows;
   a.symmetry.emplace();
   a.colours.push_back({1, colours, rows, rows});
   a.plain = a.scaled = {Reason::solved, sparse::SpectrumEstimate{1, condition}};
@@ -26,13 +27,13 @@ tools::MatrixAnalysis analysis_with(int colours, Index rows, double condition) {
 
 }  // namespace
 
-TEST_CASE("recommendations: by condition, colours, and where there are GPUs") {
+TEST_CASE("recommendations: by condition, rows, and, for GPUs, colours") {
   CHECK(recommended(analysis_with(2, 100'000, 50), true).preconditioner == "diagonal");
   CHECK(recommended(analysis_with(2, 100'000, 1e4), true).preconditioner == "mc-ilu0");
   CHECK(recommended(analysis_with(2, 9'999, 1e4), true).preconditioner == "chebyshev:4");
-  CHECK(recommended(analysis_with(2, 9'999, 1e4), false).preconditioner == "mc-ilu0");
+  CHECK(recommended(analysis_with(2, 9'999, 1e4), false).preconditioner == "ic0");
   CHECK(recommended(analysis_with(40, 100'000, 1e4), true).preconditioner == "chebyshev:4");
-  CHECK(recommended(analysis_with(40, 100'000, 1e4), false).preconditioner == "ic0");
+  CHECK(recommended(analysis_with(40, 100'000, 1e4), false).preconditioner == "diagonal");
   tools::MatrixAnalysis indefinite = analysis_with(2, 100, 10);
   indefinite.plain->reason = Reason::indefinite;
   CHECK(recommended(indefinite, false).preconditioner.empty());
@@ -74,8 +75,8 @@ TEST_CASE("what is told of a grid's matrix") {
   const double condition = (2 + cosines) / (2 - cosines);
   CHECK(j["condition_estimate"].get<double>() == doctest::Approx(condition).epsilon(0.01));
   CHECK(j["scaled_condition_estimate"].get<double>() == doctest::Approx(condition).epsilon(0.01));
-  CHECK(j["recommended"] == "mc-ilu0");
-  CHECK(j["reason"].get<std::string>().find("2 colours") != std::string::npos);
+  CHECK(j["recommended"] == "ic0");
+  CHECK(j["reason"].get<std::string>().find("stay in the caches") != std::string::npos);
 }
 
 TEST_CASE("conditions that are large" * matrices_are_there()) {
@@ -103,7 +104,7 @@ TEST_CASE("what is told to people; matrices that are not for conjugate gradients
   has(text({matrix_file(folder / "u.mtx", "2 2 3", "1 1 4\n2 2 4\n1 2 1\n")}),
       {"symmetry   the pattern is not symmetric: 1 entry has no mirror image, 1 pair differ, first (1, 2) = 1 "
        "and (2, 1) = 0\n",
-       "advice     the matrix is not symmetric, as conjugate gradients need it\n"});
+       "advice     the matrix is not symmetric, as conjugate gradients need it: --solver bicgstab and gmres do not\n"});
   has(text({matrix_file(folder / "w.mtx", "2 3 2", "1 1 4\n2 2 4\n")}),
       {"2 rows and 3 columns", "not square"});
   has(text({matrix_file(folder / "p.mtx", "2 2 2", "1 1\n2 2\n", "pattern general")}),
