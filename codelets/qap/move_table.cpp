@@ -1,0 +1,212 @@
+#include "move_table.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace asterism::qap::cpu {
+
+template <class E>
+MoveTable<E>::MoveTable(const MatrixView<E>& matrices)
+    : m_(matrices),
+      p_(static_cast<std::size_t>(m_.n)),
+      products_(m_.n, m_.ld),
+      deltas_(m_.n, m_.ld),
+      x_(m_.terms, m_.ld),
+      h_(m_.terms, m_.ld),
+      y_(m_.terms, m_.ld),
+      diagonal_(1, m_.ld),
+      parts_(3, m_.ld),
+      least_(2, m_.ld) {}
+
+template <class E>
+void MoveTable<E>::begin(const std::int32_t* permutation) {
+  std::copy_n(permutation, m_.n, p_.begin());
+  const Index ld = m_.ld;
+  products_.clear();
+  for (int t = 0; t < m_.terms; ++t)
+    for (Index k = 0; k < m_.n; ++k)
+      for (Index r = 0; r < m_.n; ++r) {
+        const U d = m_.d(t, k)[r];
+        const U* const f = m_.f(t, p_[static_cast<std::size_t>(k)]);
+        U* const w = products_[r];
+        for (Index c = 0; c < ld; ++c) w[c] = static_cast<U>(w[c] + product(d, f[c]));
+      }
+  U* const diagonal = diagonal_[0];
+  for (Index r = 0; r < m_.n; ++r) diagonal[r] = products_[r][p_[static_cast<std::size_t>(r)]];
+  for (auto* rows : {&x_, &y_}) rows->clear();
+  for (Index r = 0; r < m_.n; ++r) fill_row(r);
+}
+
+template <class E>
+typename MoveTable<E>::U MoveTable<E>::pending_change(Index r, Index s) const {
+  U change = 0;
+  for (int t = 0; t < m_.terms; ++t) {
+    const U *const x = x_[t], *const y = y_[t];
+    change = static_cast<U>(change + delta_change(x[r], x[s], y[r], y[s]));
+  }
+  return change;
+}
+
+/// All moves of r by (M4), less what best() will add to them.
+template <class E>
+void MoveTable<E>::fill_row(Index r) {
+  const Index n = m_.n, ld = m_.ld;
+  const std::int32_t* const p = p_.data();
+  const auto p_r = p[r];
+  const U* const w_r = products_[r];
+  const U* const f_first = m_.f(0, p_r);
+  const U* const f_last = m_.f(m_.terms - 1, p_r);
+  const U *const d_first = m_.d(0, r), *const d_last = m_.d(m_.terms - 1, r);
+  const U *const dd = m_.diagonal_of_d(), *const ff = m_.diagonal_of_f();
+  const U* const diagonal = diagonal_[0];
+  U* const gathered_w = parts_[0];
+  U* const gathered_g = parts_[1];
+  U* const deltas = parts_[2];
+  for (Index s = 0; s < n; ++s) {
+    const Index c = p[s];
+    gathered_w[s] = static_cast<U>(w_r[c] + products_[s][p_r]);
+    gathered_g[s] = static_cast<U>(f_first[c] + f_last[c]);
+  }
+  const bool two = m_.terms == 2;
+  for (Index s = 0; s < ld; ++s)
+    deltas[s] = static_cast<U>(gathered_w[s] - diagonal[r] - diagonal[s] +
+                               product(static_cast<U>(d_first[s] + (two ? d_last[s] : U{0})), gathered_g[s]));
+  for (int t = 0; t < m_.terms; ++t) {
+    const U *const x = x_[t], *const y = y_[t];
+    for (Index s = 0; s < ld; ++s) deltas[s] = static_cast<U>(deltas[s] - delta_change(x[r], x[s], y[r], y[s]));
+  }
+  if (m_.has_diagonals)
+    for (Index s = 0; s < n; ++s)
+      deltas[s] = static_cast<U>(deltas[s] + product(static_cast<U>(dd[r] - dd[s]), static_cast<U>(ff[p[s]] - ff[p_r])));
+  U* const own = deltas_[r];
+  for (Index s = r + 1; s < n; ++s) own[s] = deltas[s];
+  for (Index s = 0; s < r; ++s) deltas_[s][r] = deltas[s];
+}
+
+template <class E>
+void MoveTable<E>::update_products() {
+  const Index n = m_.n, row = vectors();
+  for (int t = 0; t < m_.terms; ++t) {
+    const U* const x = x_[t];
+    const Vector* const h = h_.vectors(t);
+    Vector* w = products_.vectors(0);
+    for (Index r = 0; r < n; ++r, w += row) {
+      const Vector x_r = Vector{} + x[r];
+      for (Index c = 0; c < row; ++c) w[c] -= x_r * h[c];
+    }
+    const Vector *const xs = x_.vectors(t), *const ys = y_.vectors(t);
+    Vector* const diagonal = diagonal_.vectors(0);
+    for (Index c = 0; c < row; ++c) diagonal[c] -= xs[c] * ys[c];
+  }
+}
+
+template <class E>
+void MoveTable<E>::swap(std::int32_t u, std::int32_t v) {
+  const Index ld = m_.ld, n = m_.n;
+  auto &p_u = p_[static_cast<std::size_t>(u)], &p_v = p_[static_cast<std::size_t>(v)];
+  for (int t = 0; t < m_.terms; ++t) {
+    const U *const d_u = m_.d(t, u), *const d_v = m_.d(t, v), *const f_u = m_.f(t, p_u), *const f_v = m_.f(t, p_v);
+    U *const x = x_[t], *const h = h_[t], *const y = y_[t];
+    for (Index k = 0; k < ld; ++k) x[k] = static_cast<U>(d_u[k] - d_v[k]);
+    for (Index c = 0; c < ld; ++c) h[c] = static_cast<U>(f_u[c] - f_v[c]);
+    for (Index s = 0; s < n; ++s) y[s] = h[p_[static_cast<std::size_t>(s)]];
+  }
+  update_products();
+  std::swap(p_u, p_v);
+  U* const diagonal = diagonal_[0];
+  diagonal[u] = products_[u][p_u];
+  diagonal[v] = products_[v][p_v];
+  fill_row(u);
+  fill_row(v);
+}
+
+/// Columns block * lanes and on: brings their changes up to date, and finds the least of each column.
+template <class E>
+template <int terms>
+void MoveTable<E>::update_deltas_of(Index block) {
+  const Index row = vectors(), first = block * lanes, end = std::min(first + lanes, m_.n);
+  Vector xs[terms], ys[terms];
+  const U *x[terms], *y[terms];
+  for (int t = 0; t < terms; ++t) {
+    xs[t] = x_.vectors(t)[block];
+    ys[t] = y_.vectors(t)[block];
+    x[t] = x_[t];
+    y[t] = y_[t];
+  }
+  Signs lane{};
+  for (Index i = 0; i < lanes; ++i) lane[i] = static_cast<E>(first + i);
+  const Signs none = Signs{} + no_delta<E>();
+  Signs least = none, least_row{};
+  Vector* delta = deltas_.vectors(0) + block;
+  const auto updated = [&](Index r) {
+    Vector d = *delta;
+    for (int t = 0; t < terms; ++t) d += ((Vector{} + x[t][r]) - xs[t]) * ((Vector{} + y[t][r]) - ys[t]);
+    *delta = d;
+    delta += row;
+    return reinterpret_cast<Signs>(d);
+  };
+  const auto consider = [&](const Signs& d, Index r) {
+    const auto less = d < least;
+    least = less ? d : least;
+    least_row = less ? Signs{} + static_cast<E>(r) : least_row;
+  };
+  for (Index r = 0; r < std::min(first, m_.n); ++r) consider(updated(r), r);
+  for (Index r = first; r < end; ++r) {
+    const Signs d = updated(r);
+    consider(lane > static_cast<E>(r) ? d : none, r);
+  }
+  least = lane < static_cast<E>(m_.n) ? least : none;
+  least_.vectors(0)[block] = reinterpret_cast<Vector>(least);
+  least_.vectors(1)[block] = reinterpret_cast<Vector>(least_row);
+}
+
+template <class E>
+void MoveTable<E>::update_deltas() {
+  for (Index block = 0; block < vectors(); ++block)
+    if (m_.terms == 1)
+      update_deltas_of<1>(block);
+    else
+      update_deltas_of<2>(block);
+  for (auto* rows : {&x_, &y_}) rows->clear();
+}
+
+template <class E>
+Move<E> MoveTable<E>::least() const {
+  const Index ld = m_.ld;
+  const auto* const delta = reinterpret_cast<const E*>(least_[0]);
+  const auto* const row = reinterpret_cast<const E*>(least_[1]);
+  E least = no_delta<E>(), r = no_delta<E>();
+  for (Index s = 0; s < ld; ++s) least = std::min(least, delta[s]);
+  if (least == no_delta<E>()) return {};
+  for (Index s = 0; s < ld; ++s) r = std::min(r, delta[s] == least ? row[s] : no_delta<E>());
+  Index s = 0;
+  while (delta[s] != least || row[s] != r) ++s;
+  return {least, static_cast<std::int32_t>(r), static_cast<std::int32_t>(s)};
+}
+
+template <class E>
+typename MoveTable<E>::Best MoveTable<E>::best(std::span<const Pair> tabu) {
+  Best best;
+  hidden_.resize(tabu.size());
+  for (std::size_t i = 0; i < tabu.size(); ++i) {
+    const auto [r, s] = tabu[i];
+    U& entry = deltas_[r][s];
+    const U change = pending_change(r, s);
+    hidden_[i] = static_cast<U>(entry + change);
+    entry = static_cast<U>(static_cast<U>(no_delta<E>()) - change);
+  }
+  update_deltas();
+  best.free = least();
+  for (std::size_t i = 0; i < tabu.size(); ++i) {
+    const auto [r, s] = tabu[i];
+    deltas_[r][s] = hidden_[i];
+    if (const Move<E> move{static_cast<E>(hidden_[i]), r, s}; is_better(move, best.tabu)) best.tabu = move;
+  }
+  return best;
+}
+
+template class MoveTable<std::int16_t>;
+template class MoveTable<std::int32_t>;
+template class MoveTable<std::int64_t>;
+
+}  // namespace asterism::qap::cpu
