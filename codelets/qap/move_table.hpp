@@ -56,7 +56,7 @@ class MoveTable {
   /// @param tabu moves, each once
   Best best(std::span<const Pair> tabu);
 
-  /// Makes a move: O(n^2), without the changes of moves that do not touch it, which best() brings up to date while it
+  /// Makes a move, one after each best(): O(n^2), without the changes of moves that do not touch it, which best() brings up to date while it
   /// looks at them.
   void swap(std::int32_t u, std::int32_t v);
 
