@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 
+#include "../../codelets/qap/moves.hpp"
 #include "../../runtime/error.hpp"
 
 namespace asterism::qap {
@@ -31,6 +32,24 @@ Sum largest_sum(Magnitudes a, Magnitudes b, Sum most) {
   Sum sum = 0;
   for (std::size_t i = 0; i < a.size() && sum < most; ++i) sum += static_cast<Sum>(a[i]) * b[i];
   return std::min(sum, most);
+}
+
+/// The least sum of products of numbers of both off the diagonals, and on them; what largest_sum() allows fits.
+Cost least_sum(const Problem& problem) {
+  const Index n = problem.n;
+  std::vector<Cost> d, f, of_d, of_f;
+  for (Index i = 0; i < n; ++i)
+    for (Index j = 0; j < n; ++j) {
+      (i == j ? of_d : d).push_back(entry(problem.d, n, i, j));
+      (i == j ? of_f : f).push_back(entry(problem.f, n, i, j));
+    }
+  Cost sum = 0;
+  for (const auto& [a, b] : {std::pair(&d, &f), std::pair(&of_d, &of_f)}) {
+    std::ranges::sort(*a);
+    std::ranges::sort(*b, std::greater());
+    for (std::size_t i = 0; i < a->size(); ++i) sum += (*a)[i] * (*b)[i];
+  }
+  return sum;
 }
 
 Magnitudes off_diagonal(const std::vector<Cost>& a, Index n) {
@@ -129,6 +148,7 @@ ProblemFacts facts_of(const Problem& problem) {
                                                 : Symmetry::none;
   facts.has_diagonals = spread_of_diagonal(problem.d, n) > 0 && spread_of_diagonal(problem.f, n) > 0;
   facts.largest_cost = static_cast<Cost>(largest);
+  facts.least_cost = least_sum(problem);
   facts.largest_delta = bound_of_deltas(problem);
   // Costs lie between -largest and largest, too.
   facts.largest_delta = std::min(facts.largest_delta, static_cast<Cost>(2 * largest));
@@ -150,13 +170,7 @@ void require_permutation(std::span<const std::int32_t> p, Index n, const char* w
 
 Cost cost_of(const Problem& problem, std::span<const std::int32_t> p) {
   require_permutation(p, problem.n, "the permutation");
-  std::uint64_t cost = 0;  // what facts_of() accepts does not overflow
-  for (Index i = 0; i < problem.n; ++i)
-    for (Index j = 0; j < problem.n; ++j)
-      cost += static_cast<std::uint64_t>(entry(problem.d, problem.n, i, j)) *
-              static_cast<std::uint64_t>(
-                  entry(problem.f, problem.n, p[static_cast<std::size_t>(i)], p[static_cast<std::size_t>(j)]));
-  return static_cast<Cost>(cost);
+  return cost_from_scratch(problem.n, problem.d.data(), problem.f.data(), p.data());  // does not overflow: facts_of()
 }
 
 Permutation inverse_of(std::span<const std::int32_t> p) {

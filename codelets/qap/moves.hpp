@@ -1,6 +1,5 @@
 /// \file
-/// Moves of a quadratic assignment problem, which swap two positions of a permutation p, and by how much they change
-/// C(p) = sum_ij d[i][j] f[p(i)][p(j)].
+/// The cost of a permutation p of a quadratic assignment problem, and by how much moves, which swap two positions, change it.
 ///
 /// The matrices of the formulas (M2) to (M4) are those of MatrixView; below, g_t[r][s] = f_t[p(r)][p(s)].
 #pragma once
@@ -8,6 +7,19 @@
 #include "matrices.hpp"
 
 namespace asterism::qap {
+
+///     (M0)  C(p) = sum over i, j: d[i][j] f[p(i)][p(j)]
+///
+/// @param d,f n x n, row-major @param p n numbers from 0 to n - 1 @return modulo 2^64
+template <class Position>
+ASTERISM_HOST_DEVICE std::int64_t cost_from_scratch(Index n, const std::int64_t* d, const std::int64_t* f,
+                                                    const Position* p) {
+  std::uint64_t cost = 0;
+  for (Index i = 0; i < n; ++i)
+    for (Index j = 0; j < n; ++j)
+      cost += static_cast<std::uint64_t>(d[i * n + j]) * static_cast<std::uint64_t>(f[p[i] * n + p[j]]);
+  return static_cast<std::int64_t>(cost);
+}
 
 /// By how much C changes when p(r) and p(s) are swapped, n products (Burkard, Rendl 1984), for any matrices:
 ///

@@ -24,7 +24,7 @@ class Walker {
   void walk(const WalkView& w) {
     begin(w);
     WalkHead& head = w.head();
-    for (Index i = 0; i < a_.iterations && head.best_cost > a_.target; ++i) {
+    for (head.made = 0; head.made < head.planned && head.best_cost > a_.target && !stopped(); ++head.made) {
       list_forbidden(head.iterations);
       const auto [free, tabu] = moves_.best(forbidden_);
       const bool aspires = head.cost + a_.unit * tabu.delta < head.best_cost && is_better(tabu, free);
@@ -34,6 +34,8 @@ class Walker {
   }
 
  private:
+  [[nodiscard]] bool stopped() const { return a_.stop != nullptr && a_.stop->load(std::memory_order_relaxed); }
+
   void begin(const WalkView& w) {
     const WalkHead& head = w.head();
     moves_.begin(w.permutation());

@@ -288,7 +288,7 @@ __global__ void __launch_bounds__(threads)
   const auto longest = static_cast<std::int32_t>(head.most_tenure);
   std::int32_t length = head.iterations < longest ? static_cast<std::int32_t>(head.iterations) : longest,
                next = longest > 0 ? static_cast<std::int32_t>(head.iterations % longest) : 0;
-  for (Index i = 0; i < a.iterations && head.best_cost > a.target; ++i) {
+  for (head.made = 0; head.made < head.planned && head.best_cost > a.target; ++head.made) {
     walker.find_best(length, head.iterations);
     const Candidate<E> best = free[0], best_tabu = tabu[0];
     Candidate<E> move = best;

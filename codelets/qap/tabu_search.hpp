@@ -1,9 +1,11 @@
 /// \file
-/// Tabu search: a task walks with a batch of permutations for some iterations.
+/// Tabu search: a task makes the planned iterations of a batch of walks.
 ///
 /// Every iteration makes the best of all moves that are not tabu; or a tabu one, where that is better and leads to a cost
 /// below the walk's best. All workers make the same moves.
 #pragma once
+
+#include <atomic>
 
 #include "../../runtime/codelet.hpp"
 #include "matrices.hpp"
@@ -17,9 +19,9 @@ struct TabuArguments {
   bool has_diagonals = false;
   std::int64_t unit = 1;    ///< what a difference of 1 is in costs
   TabuRule rule = TabuRule::pair;
-  Index iterations = 0;     ///< of each walk
   Index capacity = 0;       ///< see WalkView
   std::int64_t target = 0;  ///< a walk ends where its best cost is this or less
+  const std::atomic<bool>* stop = nullptr;  ///< cores end their walks when it is set; may be nullptr
 };
 
 namespace cpu {

@@ -28,6 +28,8 @@ struct WalkHead {
   std::int64_t best_iteration;   ///< how many had been made when the best was found
   std::int64_t least_tenure, most_tenure;
   std::uint64_t stream;          ///< of random numbers
+  std::int64_t planned;          ///< iterations that the next task makes
+  std::int64_t made;             ///< those that the last one has made
 };
 
 /// A walk: a row of a tile of bytes. The list has the last most_tenure moves: that of iteration i is entry i modulo their

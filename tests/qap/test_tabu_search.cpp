@@ -114,19 +114,23 @@ class TaskWalks {
     for (std::size_t k = 0; k < starts.size(); ++k) {
       const WalkView walk(view.row(static_cast<Index>(k)), problem.n, capacity_);
       const Cost cost = cost_of(problem, starts[k]);
-      walk.head() = {cost, cost, 0, 0, tenures.least, tenures.most, k};
+      walk.head() = {cost, cost, 0, 0, tenures.least, tenures.most, k, 0, 0};
       std::copy(starts[k].begin(), starts[k].end(), walk.permutation());
       std::copy(starts[k].begin(), starts[k].end(), walk.best());
     }
   }
 
   void go(Index iterations, Cost target = std::numeric_limits<Cost>::min()) {
+    {
+      const HostView<unsigned char> view(walks_, HostView<unsigned char>::Access::read_write);
+      for (Index k = 0; k < view.rows(); ++k)
+        WalkView(view.row(k), problem_.n, capacity_).head().planned = iterations;
+    }
     codelets::tabu_search<E>()({.n = problem_.n,
                                 .terms = form_.terms,
                                 .has_diagonals = form_.has_diagonals,
                                 .unit = form_.unit,
                                 .rule = rule_,
-                                .iterations = iterations,
                                 .capacity = capacity_,
                                 .target = target},
                                matrices_, walks_, room_, {.where = where_});
