@@ -31,10 +31,10 @@ void check(const SearchSettings& s) {
   require(!s.generations || *s.generations >= 1,
           fmt::format("a search of {} generations: 1 at least", s.generations.value_or(0)));
   for (const Index tenure : s.tenures) require(tenure >= 0 && tenure <= most, fmt::format("a tenure of {}: 0 to {}", tenure, most));
-  if (s.random_tenure)
-    require(s.random_tenure->least >= 0 && s.random_tenure->least <= s.random_tenure->most && s.random_tenure->most <= most,
+  if (s.tenure)
+    require(s.tenure->least >= 0 && s.tenure->least <= s.tenure->most && s.tenure->most <= most,
             fmt::format("tenures of {} to {}: the first may not be more than the second, nor negative",
-                        s.random_tenure->least, s.random_tenure->most));
+                        s.tenure->least, s.tenure->most));
 }
 
 /// Five lengths that did well on problems of some forty locations and more, shorter ones for smaller problems.
@@ -44,10 +44,15 @@ std::vector<Index> tenures_from_literature(Index n) {
   return lengths;
 }
 
-std::vector<std::int64_t> multistart_tenures(const SearchSettings& s, Index n) {
-  std::vector<std::int64_t> tenures;
+TenureRange within(const TenureRange& range, Index n) {
+  return {std::min(range.least, longest_tenure(n)), std::min(range.most, longest_tenure(n))};
+}
+
+std::vector<TenureRange> multistart_tenures(const SearchSettings& s, Index n) {
+  if (s.tenures.empty() && s.tenure) return {within(*s.tenure, n)};
+  std::vector<TenureRange> tenures;
   for (const Index length : s.tenures.empty() ? tenures_from_literature(n) : s.tenures)
-    tenures.push_back(std::min(length, longest_tenure(n)));
+    tenures.push_back(within({length, length}, n));
   return tenures;
 }
 
@@ -70,8 +75,7 @@ IslandPlan robust_island(const SearchSettings& s, Index n) {
   SelectionArguments& a = island.arguments;
   a.kind = IslandKind::robust;
   a.initials = s.walks > 0 ? s.walks : 16;
-  const TenureRange range = s.random_tenure.value_or(TenureRange{9 * n / 10, (11 * n + 9) / 10});
-  a.tenures = {std::min(range.least, longest_tenure(n)), std::min(range.most, longest_tenure(n))};
+  a.tenures = {within(s.tenure.value_or(TenureRange{9 * n / 10, (11 * n + 9) / 10}), n)};
   a.first_iterations = a.most_iterations = std::max<Index>(1000, 10 * n);
   a.patience = std::max<Index>(2000, 5 * n * n);
   island.rule = TabuRule::assignment;
@@ -93,7 +97,7 @@ Plan plan_of(const SearchSettings& s, Index n, int ranks) {
     a.n = n;
     a.island = k;
     a.stream = random_bits(s.seed, static_cast<std::uint64_t>(k));
-    plan.capacity = std::max(plan.capacity, static_cast<Index>(*std::ranges::max_element(a.tenures)));
+    for (const TenureRange& range : a.tenures) plan.capacity = std::max(plan.capacity, range.most);
     island.rank = static_cast<int>(k * ranks / s.islands);
     plan.islands.push_back(std::move(island));
   }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "../../runtime/runtime.hpp"
+#include "../../codelets/qap/walk.hpp"
 #include "move_form.hpp"
 #include "problem.hpp"
 
@@ -23,11 +24,6 @@ enum class Method {
   automatic,   ///< multistart and robust islands in turn
   multistart,  ///< PMTS [Czapinski 2014, section 5.2.3]
   robust,      ///< robust tabu search [Taillard 1991], walks that stand still started anew
-};
-
-/// For how many iterations a move stays tabu.
-struct TenureRange {
-  Index least = 0, most = 0;
 };
 
 /// A cost that is less than all before.
@@ -58,7 +54,8 @@ struct SearchSettings {
   Index initials = 0;      ///< initial solutions of a multistart island; 0: 5
   Index max_offset = 0;    ///< of diversification; 0: 5
   std::vector<Index> tenures = {};  ///< of the multistart's tabu lists; empty: five from the literature
-  std::optional<TenureRange> random_tenure = {};  ///< of robust walks; none: 0.9 n to 1.1 n
+  /// Of robust walks, and where no tenures are given of the multistart's; none: 0.9 n to 1.1 n, and those from the literature.
+  std::optional<TenureRange> tenure = {};
   Index walks = 0;                  ///< of a robust island; 0: 16
   Index first_iterations = 0;       ///< of a multistart's walk; 0: n
   Index most_iterations = 0;        ///< to which they grow; 0: n^2

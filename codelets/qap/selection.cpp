@@ -94,20 +94,20 @@ class Island {
       for (Index offset = 1; offset <= a_.offsets; ++offset) {
         diversify(static_cast<std::int32_t>(offset), n_, view_.initial(i), start.data());
         const std::int64_t its_cost = cost(start.data());
-        for (const std::int64_t tenure : a_.tenures) start_walk(walk++, start.data(), its_cost, tenure, tenure);
+        for (const TenureRange& tenure : a_.tenures) start_walk(walk++, start.data(), its_cost, tenure);
       }
   }
   void start_robust(Index walk, const Candidate& candidate) {
-    start_walk(walk, candidate.p.data(), candidate.cost, a_.tenures.front(), a_.tenures.back());
+    start_walk(walk, candidate.p.data(), candidate.cost, a_.tenures.front());
   }
 
  private:
   [[nodiscard]] RandomNumbers numbers() const { return RandomNumbers(a_.stream, head().drawn); }
 
-  void start_walk(Index number, const std::int32_t* p, std::int64_t its_cost, std::int64_t least, std::int64_t most) {
+  void start_walk(Index number, const std::int32_t* p, std::int64_t its_cost, const TenureRange& tenure) {
     const WalkView walk = walks_[number];
     RandomNumbers random = numbers();
-    walk.head() = {its_cost, its_cost, 0, 0, least, most, random.bits(), head().iterations, 0};
+    walk.head() = {its_cost, its_cost, 0, 0, tenure.least, tenure.most, random.bits(), head().iterations, 0};
     head().drawn = random.drawn();
     std::copy_n(p, n_, walk.permutation());
     std::copy_n(p, n_, walk.best());

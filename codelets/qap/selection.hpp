@@ -57,8 +57,7 @@ struct SelectionArguments {
   std::uint64_t stream = 0;  ///< of its random numbers
   Index initials = 1;        ///< initial solutions; of a robust island: walks
   Index offsets = 1;         ///< of diversification, 1 to this; of a robust island 1
-  /// Of the multistart's tabu lists: a walk each; of a robust island the least and the most.
-  std::vector<std::int64_t> tenures = {};
+  std::vector<TenureRange> tenures = {};  ///< of the multistart's tabu lists: a walk each; of a robust island one
   Index capacity = 0;  ///< see WalkView
   std::int64_t first_iterations = 1, most_iterations = 1;
   std::int64_t patience = 0;  ///< of a robust island: iterations without a better cost before a walk starts anew

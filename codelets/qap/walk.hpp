@@ -14,6 +14,11 @@ enum class TabuRule : std::int32_t {
   assignment,  ///< to bring both facilities back to positions that they had (Taillard's robust tabu search)
 };
 
+/// For how many iterations a move stays tabu: a random number in this range.
+struct TenureRange {
+  std::int64_t least = 0, most = 0;
+};
+
 /// A past move, on the list until iteration `until_r` (and `until_s`: of the rule of assignments).
 struct TabuEntry {
   std::int32_t r, s;              ///< the positions that were swapped, r < s

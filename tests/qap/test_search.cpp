@@ -73,11 +73,11 @@ TEST_CASE("algorithm 5.1 takes every offset-th number") {
 TEST_CASE("small problems are solved") {
   Runtime runtime;
   for (const Method method : methods)
-    for (const Kind kind : kinds)
-      for (Index n = 2; n <= 7; ++n) {
+    for (const Kind kind : {Kind::symmetric, Kind::asymmetric})
+      for (const Index n : {2, 3, 5, 7}) {
         CAPTURE(n);
         const Problem problem = random_problem(n, kind, Diagonals::any, -20, 99);
-        const SearchReport report = search(runtime, problem, {.method = method, .generations = 6});
+        const SearchReport report = search(runtime, problem, {.method = method, .generations = 3});
         CHECK(report.cost == cost_of(problem, report.permutation));
         CHECK(report.cost == least_of_all(problem));
       }
@@ -117,10 +117,10 @@ TEST_CASE("equal seeds, equal answers, on any number of workers and ranks") {
       if (first) CHECK(answer_of(report) == *first);
       first = answer_of(report);
     }
-    // The first rank's answer, written down once: the same in every shape.
+    // Written down once: the same in every shape.
     CAPTURE(first->cost);
     CAPTURE(first->iterations);
-    const std::vector<std::pair<Cost, Index>> known{{0, 0}, {0, 0}, {0, 0}};
+    const std::vector<std::pair<Cost, Index>> known{{5908, 185000}, {5982, 50000}, {5908, 320000}};
     CHECK(first->cost == known[static_cast<std::size_t>(method)].first);
     CHECK(first->iterations == known[static_cast<std::size_t>(method)].second);
   }
@@ -128,7 +128,7 @@ TEST_CASE("equal seeds, equal answers, on any number of workers and ranks") {
 
 TEST_CASE("other seeds, other walks") {
   Runtime runtime;
-  const Problem problem = random_problem(20, Kind::symmetric, Diagonals::zero, 0, 99);
+  const Problem problem = random_problem(50, Kind::symmetric, Diagonals::zero, 0, 99);
   const auto of_seed = [&](std::uint64_t seed) { return answer_of(search(runtime, problem, {.seed = seed, .generations = 1})); };
   CHECK(of_seed(1) == of_seed(1));
   CHECK(of_seed(1).permutation != of_seed(2).permutation);
@@ -202,7 +202,7 @@ TEST_CASE("settings that make no sense are refused") {
   refused({.start = {0, 1, 2, 3, 3}}, {"the start: number 4 is 3 again"});
   refused({.islands = 0}, {"0 islands: there may be 1 to"});
   refused({.tenures = {3, -1}}, {"a tenure of -1"});
-  refused({.random_tenure = TenureRange{5, 4}}, {"tenures of 5 to 4"});
+  refused({.tenure = TenureRange{5, 4}}, {"tenures of 5 to 4"});
 }
 
 TEST_CASE("best known costs of small instances" * with_data()) {

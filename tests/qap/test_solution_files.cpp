@@ -15,7 +15,7 @@ using namespace asterism::tools;
 
 namespace {
 
-/// Of 3 locations: p = (1, 2, 0) costs 1 * 6 + 2 * 4 = 14, its inverse 1 * 5 + 2 * 6 = 17... as the matrices are not symmetric.
+/// Not symmetric: most permutations and their inverses cost differently.
 const Problem problem{.n = 3, .d = {0, 1, 2, 0, 0, 0, 0, 0, 0}, .f = {0, 3, 4, 5, 0, 6, 7, 8, 0}};
 const Permutation p{1, 2, 0};
 
@@ -63,12 +63,12 @@ TEST_CASE("wrong solutions are refused") {
 
 TEST_CASE("a solution that was written is read again") {
   const Folder folder;
-  write_solution(folder / "w.sln", p, cost_of(problem, p));
+  SolutionFile(folder / "w.sln").write(p, cost_of(problem, p));
   CHECK(load(folder / "w.sln") == "3 16\n2 3 1\n");
   const Solution again = read_solution(folder / "w.sln", problem);
   CHECK(again.permutation == p);
   CHECK(again.convention == Convention::facilities);
-  write_solution(folder / "w.sln", {}, 0);
+  SolutionFile(folder / "w.sln").write({}, 0);
   CHECK(load(folder / "w.sln") == "0 0\n\n");
   CHECK(read_solution(folder / "w.sln", {}).permutation.empty());
 }

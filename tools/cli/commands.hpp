@@ -19,6 +19,7 @@ struct Command {
 Command add_poisson(CLI::App& program);
 Command add_relax(CLI::App& program);
 Command add_linear(CLI::App& program);
+Command add_qap(CLI::App& program);
 Command add_info(CLI::App& program);
 Command add_bench(CLI::App& program);
 Command add_tune(CLI::App& program);

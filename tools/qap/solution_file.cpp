@@ -48,15 +48,14 @@ Solution read_solution(const std::filesystem::path& path, const qap::Problem& pr
   return {convention == Convention::locations ? inverse : written, *cost, convention};
 }
 
-void write_solution(const std::filesystem::path& target, const qap::Permutation& p, qap::Cost cost) {
-  OutputFile file(target);
-  TextOutput text(file, target);
+void SolutionFile::write(const qap::Permutation& p, qap::Cost cost) {
+  TextOutput text(file_, target_);
   text.put(fmt::format("{} {}", p.size(), cost));
   text.end_line();
   for (std::size_t i = 0; i < p.size(); ++i) text.put(fmt::format("{}{}", i > 0 ? " " : "", p[i] + 1));
   text.end_line();
   text.write();
-  file.commit();
+  file_.commit();
 }
 
 const char* words_of(Convention convention) {

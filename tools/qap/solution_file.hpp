@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "../../algorithms/qap/problem.hpp"
+#include "../files/output_file.hpp"
 
 namespace asterism::tools {
 
@@ -25,8 +26,18 @@ struct Solution {
 /// permutation nor that of its inverse
 Solution read_solution(const std::filesystem::path& path, const qap::Problem& problem);
 
-/// Writes p(i) as number i, complete or not at all. @throw Error
-void write_solution(const std::filesystem::path& target, const qap::Permutation& p, qap::Cost cost);
+/// Where a solution is to be written, complete or not at all.
+class SolutionFile {
+ public:
+  /// @throw Error: it cannot be written there
+  explicit SolutionFile(const std::filesystem::path& target) : target_(target), file_(target) {}
+  /// p(i) as number i. @throw Error
+  void write(const qap::Permutation& p, qap::Cost cost);
+
+ private:
+  std::filesystem::path target_;
+  OutputFile file_;
+};
 
 /// "number i is the facility at location i", ...
 const char* words_of(Convention convention);
