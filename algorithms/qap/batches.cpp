@@ -19,7 +19,7 @@ struct TrialWalks {
 };
 
 void begin_trial(const WalkView& walk, Index n) {
-  walk.head() = {0, 0, 0, 0, 0, 0, 0, 2 * n, 0};
+  walk.head() = {0, 0, 0, 0, 0, 0, 0, 2 * n, 0, 0};
   std::iota(walk.permutation(), walk.permutation() + n, 0);
   std::iota(walk.best(), walk.best() + n, 0);
 }

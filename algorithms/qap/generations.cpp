@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "../../codelets/qap/annealing.hpp"
 #include "../../codelets/qap/tabu_search.hpp"
 #include "../common/one_per_rank.hpp"
 #include "../common/set.hpp"
@@ -72,6 +73,7 @@ class TypedGenerations final : public Generations {
                 .cost = record.cost(),
                 .island = record.island(),
                 .iterations = record.iterations(),
+                .moves = record.moves(),
                 .longest = record.longest(),
                 .permutation = {}};
     if (found.is_there) found.permutation.assign(record.permutation(), record.permutation() + n_);
@@ -120,9 +122,11 @@ class TypedGenerations final : public Generations {
   void walk(std::size_t i) {
     TabuArguments arguments = tabu_;
     arguments.rule = plan_.islands[i].rule;
-    for (std::size_t b = 0; b < islands_[i].walks.size(); ++b)
-      codelets::tabu_search<E>()(arguments, of_rank(matrices_, i), islands_[i].walks[b], rooms_[rooms_before_[i] + b],
-                                 islands_[i].hints[b]);
+    for (std::size_t b = 0; b < islands_[i].walks.size(); ++b) {
+      const auto& codelet = plan_.islands[i].arguments.kind == IslandKind::tempering ? codelets::anneal<E>()
+                                                                                     : codelets::tabu_search<E>();
+      codelet(arguments, of_rank(matrices_, i), islands_[i].walks[b], rooms_[rooms_before_[i] + b], islands_[i].hints[b]);
+    }
   }
 
   void select(std::size_t i) {

@@ -16,6 +16,7 @@ struct Found {
   Cost cost = 0;
   Index island = 0;
   Index iterations = 0;  ///< of all walks
+  Index moves = 0;       ///< that these looked at
   Index longest = 0;     ///< planned for the next generation
   Permutation permutation;
 };

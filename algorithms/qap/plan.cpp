@@ -83,6 +83,32 @@ IslandPlan robust_island(const SearchSettings& s, Index n) {
   return island;
 }
 
+IslandPlan tempering_island(const SearchSettings& s, Index n) {
+  IslandPlan island;
+  SelectionArguments& a = island.arguments;
+  a.kind = IslandKind::tempering;
+  a.initials = s.walks > 0 ? s.walks : 24;
+  a.tenures = {TenureRange{}};
+  constexpr Index sweeps = 10;  // between two exchanges: a task also fills its tables
+  a.first_iterations = a.most_iterations = sweeps * n * (n - 1) / 2;
+  island.walks = a.initials;
+  return island;
+}
+
+IslandPlan island_of(const SearchSettings& s, Index n, Index number) {
+  switch (s.method) {
+    case Method::automatic:
+      return number % 2 == 0 ? multistart_island(s, n) : robust_island(s, n);
+    case Method::multistart:
+      return multistart_island(s, n);
+    case Method::robust:
+      return robust_island(s, n);
+    case Method::tempering:
+      return tempering_island(s, n);
+  }
+  return {};
+}
+
 }  // namespace
 
 Index longest_tenure(Index n) { return n * (n - 1) / 4; }
@@ -91,8 +117,7 @@ Plan plan_of(const SearchSettings& s, Index n, int ranks) {
   check(s);
   Plan plan;
   for (Index k = 0; k < s.islands; ++k) {
-    const bool robust = s.method == Method::robust || (s.method == Method::automatic && k % 2 == 1);
-    IslandPlan island = robust ? robust_island(s, n) : multistart_island(s, n);
+    IslandPlan island = island_of(s, n, k);
     SelectionArguments& a = island.arguments;
     a.n = n;
     a.island = k;

@@ -47,15 +47,16 @@ class Alarm {
 Found of_all_ranks(const Runtime& runtime, Found mine) {
   if (runtime.ranks() == 1) return mine;
   struct Head {
-    Index is_there, cost, island, iterations, longest;
+    Index is_there, cost, island, iterations, moves, longest;
   };
   const std::vector<Head> heads =
-      gather(runtime, Head{mine.is_there ? 1 : 0, mine.cost, mine.island, mine.iterations, mine.longest});
+      gather(runtime, Head{mine.is_there ? 1 : 0, mine.cost, mine.island, mine.iterations, mine.moves, mine.longest});
   Found all;
   int winner = -1;
   for (std::size_t rank = 0; rank < heads.size(); ++rank) {
     const Head& head = heads[rank];
     all.iterations += head.iterations;
+    all.moves += head.moves;
     all.longest = std::max(all.longest, head.longest);
     if (head.is_there == 0) continue;
     if (all.is_there && (all.cost < head.cost || (all.cost == head.cost && all.island < head.island))) continue;
@@ -115,8 +116,7 @@ class Search {
     const Index generation = report_.generations++;
     report_.iterations += found.iterations;
     report_.longest = found.longest;
-    const auto n = static_cast<double>(problem_.n);
-    report_.moves = static_cast<double>(report_.iterations) * n * (n - 1) / 2;
+    report_.moves += static_cast<double>(found.moves);
     const double seconds = watch_.total();
     if (found.is_there && (report_.history.empty() || found.cost < report_.cost)) {
       report_.cost = found.cost;

@@ -1,5 +1,6 @@
 /// \file
-/// Searches for good solutions of quadratic assignment problems: parallel multistart tabu search, robust tabu search.
+/// Searches for good solutions of quadratic assignment problems: parallel multistart tabu search, robust tabu search, parallel
+/// tempering.
 ///
 /// Islands search by themselves, generation by generation, and hear of each other's best of two generations before. What
 /// they find follows from problem, settings and seed alone: any workers, on any number of ranks, find the same in so
@@ -24,6 +25,7 @@ enum class Method {
   automatic,   ///< multistart and robust islands in turn
   multistart,  ///< PMTS [Czapinski 2014, section 5.2.3]
   robust,      ///< robust tabu search [Taillard 1991], walks that stand still started anew
+  tempering,   ///< parallel tempering: many temperatures, swaps between neighbours
 };
 
 /// A cost that is less than all before.
@@ -56,7 +58,7 @@ struct SearchSettings {
   std::vector<Index> tenures = {};  ///< of the multistart's tabu lists; empty: five from the literature
   /// Of robust walks, and where no tenures are given of the multistart's; none: 0.9 n to 1.1 n, and those from the literature.
   std::optional<TenureRange> tenure = {};
-  Index walks = 0;                  ///< of a robust island; 0: 16
+  Index walks = 0;                  ///< of a robust island; 0: 16. Of tempering; 0: 24
   Index first_iterations = 0;       ///< of a multistart's walk; 0: n
   Index most_iterations = 0;        ///< to which they grow; 0: n^2
   /// Called on every rank for every new best, in the thread that searches. Says whether to go on; what it throws ends the
@@ -79,7 +81,7 @@ struct SearchReport {
   Ending ending = Ending::generations;
   Index generations = 0;  ///< that were looked at
   Index iterations = 0;   ///< of all walks together
-  double moves = 0;       ///< evaluated: n (n - 1) / 2 an iteration
+  double moves = 0;       ///< evaluated: n (n - 1) / 2 in an iteration of tabu search, 1 in one of tempering
   double seconds = 0, seconds_to_best = 0;
   std::vector<std::pair<double, Cost>> history;  ///< seconds, and each new best
   MoveForm form;

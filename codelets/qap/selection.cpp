@@ -52,7 +52,7 @@ class Island {
   [[nodiscard]] const AllWalks<Port>& walks() const { return walks_; }
   [[nodiscard]] IslandHead& head() const { return view_.head(); }
 
-  void begin() { view_.head() = {a_.first_iterations, 0}; }
+  void begin() { view_.head() = {a_.first_iterations, 0, 0}; }
 
   std::int64_t cost(const std::int32_t* p) const { return cost_from_scratch(n_, d_, f_, p); }
 
@@ -73,11 +73,22 @@ class Island {
     candidate.cost = cost(candidate.p.data());
     return candidate;
   }
-  bool toss() {
+  bool toss() { return below(2) == 0; }
+  std::int64_t below(std::int64_t count) {
     RandomNumbers random = numbers();
-    const bool heads = random.below(2) == 0;
+    const std::int64_t number = random.below(count);
     head().drawn = random.drawn();
-    return heads;
+    return number;
+  }
+  /// How much a random move changes, on average, at a permutation.
+  double mean_change(const Candidate& candidate) {
+    constexpr int moves = 256;
+    double sum = 0;
+    for (int i = 0; i < moves; ++i) {
+      const std::int64_t r = below(n_), s = below(n_ - 1);
+      sum += std::abs(static_cast<double>(swap_delta(n_, d_, f_, candidate.p.data(), r, s < r ? s : s + 1)));
+    }
+    return sum / moves;
   }
 
   void set_initial(Index i, const Candidate& candidate) {
@@ -97,7 +108,7 @@ class Island {
         for (const TenureRange& tenure : a_.tenures) start_walk(walk++, start.data(), its_cost, tenure);
       }
   }
-  void start_robust(Index walk, const Candidate& candidate) {
+  void start_alone(Index walk, const Candidate& candidate) {
     start_walk(walk, candidate.p.data(), candidate.cost, a_.tenures.front());
   }
 
@@ -107,7 +118,7 @@ class Island {
   void start_walk(Index number, const std::int32_t* p, std::int64_t its_cost, const TenureRange& tenure) {
     const WalkView walk = walks_[number];
     RandomNumbers random = numbers();
-    walk.head() = {its_cost, its_cost, 0, 0, tenure.least, tenure.most, random.bits(), head().iterations, 0};
+    walk.head() = {its_cost, its_cost, 0, 0, tenure.least, tenure.most, random.bits(), head().iterations, 0, 0};
     head().drawn = random.drawn();
     std::copy_n(p, n_, walk.permutation());
     std::copy_n(p, n_, walk.best());
@@ -175,12 +186,38 @@ void next_robust(const SelectionArguments& a, Island<InOut<unsigned char>>& isla
     const WalkHead& head = island.walks()[i].head();
     if (head.iterations - head.best_iteration <= a.patience) continue;
     if (!island.toss()) {
-      island.start_robust(i, island.random_candidate());
+      island.start_alone(i, island.random_candidate());
     } else if (!others.empty() && island.toss()) {
-      island.start_robust(i, island.kicked(others.front()));
+      island.start_alone(i, island.kicked(others.front()));
     } else {
-      island.start_robust(i, island.kicked({champion.cost(), {champion.permutation(), champion.permutation() + a.n}}));
+      island.start_alone(i, island.kicked({champion.cost(), {champion.permutation(), champion.permutation() + a.n}}));
     }
+  }
+}
+
+/// From the coldest to the hottest, in proportion: as parts of what a random move changes at a random permutation.
+constexpr double coldest = 0.004, hottest = 0.12;
+
+template <class Walks>
+void set_temperatures(const Walks& walks, double change) {
+  for (Index i = 0; i < walks.count(); ++i) {
+    const double step = walks.count() > 1 ? static_cast<double>(i) / static_cast<double>(walks.count() - 1) : 0;
+    walks[i].head().temperature = std::max(change, 1.0) * coldest * std::pow(hottest / coldest, step);
+  }
+}
+
+/// Neighbours swap their permutations with probability min(1, exp((1/T_a - 1/T_b)(C_a - C_b))) (Geyer 1991), every second
+/// pair in a generation.
+void next_tempering(const SelectionArguments& a, Island<InOut<unsigned char>>& island) {
+  constexpr std::int64_t parts = std::int64_t{1} << 30;
+  for (Index i = island.head().generation % 2; i + 1 < a.initials; i += 2) {
+    const WalkView cold = island.walks()[i], hot = island.walks()[i + 1];
+    const double exponent = (1 / cold.head().temperature - 1 / hot.head().temperature) *
+                            (static_cast<double>(cold.head().cost) - static_cast<double>(hot.head().cost));
+    const double random = static_cast<double>(island.below(parts)) / static_cast<double>(parts);
+    if (random >= std::exp(std::min(exponent, 0.0))) continue;
+    std::swap(cold.head().cost, hot.head().cost);
+    std::swap_ranges(cold.permutation(), cold.permutation() + a.n, hot.permutation());
   }
 }
 
@@ -210,7 +247,9 @@ void found_island(const SelectionArguments& a, In<Index> costs, In<std::int32_t>
       candidate.cost = island.cost(start.data);
     }
     island.set_initial(i, candidate);
-    if (a.kind == IslandKind::robust) island.start_robust(i, candidate);
+    if (a.kind != IslandKind::multistart) island.start_alone(i, candidate);
+    if (a.kind == IslandKind::tempering && i + 1 == a.initials)
+      set_temperatures(island.walks(), island.mean_change(candidate));
   }
   if (a.kind == IslandKind::multistart) island.start_multistart();
 }
@@ -223,14 +262,18 @@ void select(const SelectionArguments& a, SelectionPorts<AsPorts> p) {
     offer(champion, walk, a.island, a.n);
     offer(best, walk, a.island, a.n);
     best.iterations() += walk.head().made;
+    best.moves() += walk.head().made * (a.kind == IslandKind::tempering ? 1 : a.n * (a.n - 1) / 2);
   }
   std::copy_n(p.own.data, p.own.cols, p.champion.data);
   best.longest() = std::max(best.longest(), island.head().iterations);
   const std::vector<Candidate> others = immigrants(a, p.champions);
   if (a.kind == IslandKind::multistart)
     next_multistart(a, island, others);
-  else
+  else if (a.kind == IslandKind::robust)
     next_robust(a, island, others, champion);
+  else
+    next_tempering(a, island);
+  ++island.head().generation;
 }
 
 }  // namespace cpu

@@ -12,7 +12,7 @@
 
 namespace asterism::qap {
 
-/// A permutation and its cost, with where it was found: a row of 5 + n numbers.
+/// A permutation and its cost, with where it was found: a row of 6 + n numbers.
 struct RecordView {
   Index* row;
 
@@ -21,20 +21,23 @@ struct RecordView {
   [[nodiscard]] Index& iterations() const { return row[2]; }  ///< that all walks have made for it
   [[nodiscard]] Index& longest() const { return row[3]; }     ///< iterations that the next generation plans
   [[nodiscard]] Index& is_there() const { return row[4]; }    ///< 0: nothing was found yet
-  [[nodiscard]] Index* permutation() const { return row + 5; }
-  static constexpr Index numbers(Index n) { return 5 + n; }
+  [[nodiscard]] Index& moves() const { return row[5]; }       ///< that all walks have looked at for it
+  [[nodiscard]] Index* permutation() const { return row + 6; }
+  static constexpr Index numbers(Index n) { return 6 + n; }
 };
 
 /// How an island goes on.
 enum class IslandKind : std::int32_t {
   multistart,  ///< PMTS: the best of all that improved their initial solution are the next initial solutions
   robust,      ///< walks go on, each until it stands still for long
+  tempering,   ///< walks at fixed temperatures swap their permutations with their neighbours
 };
 
 /// What an island remembers: this, then the costs of its initial solutions, then these themselves.
 struct IslandHead {
   std::int64_t iterations;  ///< of a walk in this generation
   std::uint64_t drawn;      ///< random numbers
+  std::int64_t generation;  ///< from 0
 };
 struct IslandView {
   unsigned char* row;
@@ -55,8 +58,8 @@ struct SelectionArguments {
   IslandKind kind = IslandKind::multistart;
   Index island = 0;
   std::uint64_t stream = 0;  ///< of its random numbers
-  Index initials = 1;        ///< initial solutions; of a robust island: walks
-  Index offsets = 1;         ///< of diversification, 1 to this; of a robust island 1
+  Index initials = 1;        ///< initial solutions; of an island without multistart: walks
+  Index offsets = 1;         ///< of diversification, 1 to this; 1 without multistart
   std::vector<TenureRange> tenures = {};  ///< of the multistart's tabu lists: a walk each; of a robust island one
   Index capacity = 0;  ///< see WalkView
   std::int64_t first_iterations = 1, most_iterations = 1;

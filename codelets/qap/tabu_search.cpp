@@ -27,7 +27,7 @@ class Walker {
     for (head.made = 0; head.made < head.planned && head.best_cost > a_.target && !stopped(); ++head.made) {
       list_forbidden(head.iterations);
       const auto [free, tabu] = moves_.best(forbidden_);
-      const bool aspires = head.cost + a_.unit * tabu.delta < head.best_cost && is_better(tabu, free);
+      const bool aspires = is_better(tabu, free) && head.cost + a_.unit * tabu.delta < head.best_cost;
       make(aspires ? tabu : free, w);
     }
     std::copy(moves_.permutation().begin(), moves_.permutation().end(), w.permutation());

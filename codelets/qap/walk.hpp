@@ -35,6 +35,7 @@ struct WalkHead {
   std::uint64_t stream;          ///< of random numbers
   std::int64_t planned;          ///< iterations that the next task makes
   std::int64_t made;             ///< those that the last one has made
+  double temperature;            ///< of tempering, in costs
 };
 
 /// A walk: a row of a tile of bytes. The list has the last most_tenure moves: that of iteration i is entry i modulo their

@@ -114,7 +114,7 @@ class TaskWalks {
     for (std::size_t k = 0; k < starts.size(); ++k) {
       const WalkView walk(view.row(static_cast<Index>(k)), problem.n, capacity_);
       const Cost cost = cost_of(problem, starts[k]);
-      walk.head() = {cost, cost, 0, 0, tenures.least, tenures.most, k, 0, 0};
+      walk.head() = {cost, cost, 0, 0, tenures.least, tenures.most, k, 0, 0, 0};
       std::copy(starts[k].begin(), starts[k].end(), walk.permutation());
       std::copy(starts[k].begin(), starts[k].end(), walk.best());
     }

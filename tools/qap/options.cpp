@@ -11,7 +11,7 @@ namespace {
 using qap::Method;
 
 const Words<Method> methods{
-    {"auto", Method::automatic}, {"pmts", Method::multistart}, {"rots", Method::robust}};
+    {"auto", Method::automatic}, {"pmts", Method::multistart}, {"rots", Method::robust}, {"tempering", Method::tempering}};
 
 qap::TenureRange parse_tenure(const std::string& text) {
   const auto colon = text.find(':');
@@ -50,7 +50,7 @@ void add_search_options(CLI::App& app, qap::SearchSettings& s) {
   OptionGroup method(app, "Method");
   method.choice("--search", s.method, methods,
                 "pmts: parallel multistart tabu search; rots: robust tabu search, walks that stand still started anew; "
-                "auto: both, on islands in turn; default: auto");
+                "tempering: parallel tempering; auto: pmts and rots, on islands in turn; default: auto");
   method.add("--islands", s.islands, parse_count<>, "N",
              "populations that search by themselves and tell each other their best; ranks share them; default: 4");
   method.add("--offset", s.max_offset, parse_count<>, "K",
@@ -62,7 +62,7 @@ void add_search_options(CLI::App& app, qap::SearchSettings& s) {
   method.add("--tenure", s.tenure, parse_tenure, "fixed:L|random:LO-HI",
              "for how many iterations a move stays tabu, in rots, and in pmts instead of --tenures; default of rots: "
              "random, 0.9 to 1.1 times the number of locations");
-  method.add("--walks", s.walks, parse_count<>, "N", "of rots: walks of an island; default: 16");
+  method.add("--walks", s.walks, parse_count<>, "N", "of rots and tempering: walks of an island; default: 16, 24");
   method.add("--iterations", s.first_iterations, parse_count<>, "N",
              "of pmts: of a walk in the first generation; default: the number of locations");
   method.add("--max-iterations", s.most_iterations, parse_count<>, "N",

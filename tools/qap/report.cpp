@@ -41,6 +41,8 @@ std::string solver_name(qap::Method method) {
       return "parallel multistart tabu search";
     case qap::Method::robust:
       return "robust tabu search";
+    case qap::Method::tempering:
+      return "parallel tempering";
   }
   return "";
 }
