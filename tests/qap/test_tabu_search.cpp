@@ -2,36 +2,17 @@
 
 #include <doctest/doctest.h>
 
-#include <array>
-#include <cstring>
 #include <limits>
 #include <vector>
 
 #include "../support/skip.hpp"
-#include "algorithms/qap/move_form.hpp"
 #include "codelets/qap/moves.hpp"
-#include "codelets/qap/tabu_search.hpp"
-#include "random_instances.hpp"
-#include "runtime/tile.hpp"
+#include "task_walks.hpp"
 
 using namespace asterism;
-using namespace asterism::qap;
 using namespace asterism::test;
 
 namespace {
-
-struct Tenures {
-  TabuRule rule;
-  Cost least, most;
-};
-
-/// What a walk comes to.
-struct Walk {
-  Permutation p, best;
-  Cost cost = 0, best_cost = 0;
-  Index iterations = 0, best_iteration = 0;
-  bool operator==(const Walk&) const = default;
-};
 
 /// One after the other: all moves, the first of the least that are allowed.
 class TextbookWalk {
@@ -94,81 +75,9 @@ class TextbookWalk {
   Walk walk_;
 };
 
-/// Walks in tasks.
-template <class E>
-class TaskWalks {
- public:
-  TaskWalks(Runtime& runtime, const Problem& problem, const Tenures& tenures, const std::vector<Permutation>& starts,
-            Where where)
-      : problem_(problem),
-        form_(form_of(problem, facts_of(problem))),
-        capacity_(tenures.most + 2),
-        where_(where),
-        rule_(tenures.rule),
-        matrices_values_(matrices_of<E>(problem, facts_of(problem), form_)),
-        matrices_(runtime, matrices_values_.data(), MatrixView<E>::rows(problem.n, form_.terms), padded<E>(problem.n),
-                  padded<E>(problem.n)),
-        walks_(runtime, static_cast<Index>(starts.size()), WalkView::bytes(problem.n, capacity_)),
-        room_(runtime, static_cast<Index>(starts.size()), room_of_walk<E>(problem.n)) {
-    const HostView<unsigned char> view(walks_, HostView<unsigned char>::Access::write);
-    for (std::size_t k = 0; k < starts.size(); ++k) {
-      const WalkView walk(view.row(static_cast<Index>(k)), problem.n, capacity_);
-      const Cost cost = cost_of(problem, starts[k]);
-      walk.head() = {cost, cost, 0, 0, tenures.least, tenures.most, k, 0, 0, 0};
-      std::copy(starts[k].begin(), starts[k].end(), walk.permutation());
-      std::copy(starts[k].begin(), starts[k].end(), walk.best());
-    }
-  }
-
-  void go(Index iterations, Cost target = std::numeric_limits<Cost>::min()) {
-    {
-      const HostView<unsigned char> view(walks_, HostView<unsigned char>::Access::read_write);
-      for (Index k = 0; k < view.rows(); ++k)
-        WalkView(view.row(k), problem_.n, capacity_).head().planned = iterations;
-    }
-    codelets::tabu_search<E>()({.n = problem_.n,
-                                .terms = form_.terms,
-                                .has_diagonals = form_.has_diagonals,
-                                .unit = form_.unit,
-                                .rule = rule_,
-                                .capacity = capacity_,
-                                .target = target},
-                               matrices_, walks_, room_, {.where = where_});
-  }
-
-  std::vector<Walk> walks() {
-    const HostView<unsigned char> view(walks_, HostView<unsigned char>::Access::read);
-    std::vector<Walk> all;
-    const auto n = static_cast<std::size_t>(problem_.n);
-    for (Index k = 0; k < view.rows(); ++k) {
-      const WalkView walk(view.row(k), problem_.n, capacity_);
-      const WalkHead& head = walk.head();
-      all.push_back({{walk.permutation(), walk.permutation() + n}, {walk.best(), walk.best() + n}, head.cost,
-                     head.best_cost, head.iterations, head.best_iteration});
-    }
-    return all;
-  }
-
- private:
-  const Problem& problem_;
-  const MoveForm form_;
-  const Index capacity_;
-  const Where where_;
-  const TabuRule rule_;
-  std::vector<E> matrices_values_;
-  Tile<E> matrices_;
-  Tile<unsigned char> walks_, room_;
-};
-
 const std::initializer_list<Tenures> all_tenures = {
     {TabuRule::pair, 0, 0},   {TabuRule::pair, 5, 5},      {TabuRule::pair, 2, 9},
     {TabuRule::assignment, 6, 6}, {TabuRule::assignment, 3, 12}};
-
-std::vector<Permutation> some_starts(Index n, unsigned count) {
-  std::vector<Permutation> starts;
-  for (unsigned k = 0; k < count; ++k) starts.push_back(random_permutation(n, k));
-  return starts;
-}
 
 template <class E>
 void check_against_textbook(Runtime& runtime, const Problem& problem, Where where) {
@@ -198,13 +107,6 @@ void check_all(Runtime& runtime, Where where, std::initializer_list<Index> sizes
       check_against_textbook<std::int32_t>(runtime, random_problem(n, kind, Diagonals::any, -300, 999), where);
       check_against_textbook<std::int64_t>(runtime, random_problem(n, kind, Diagonals::even, 0, 5000000), where);
     }
-}
-
-Options one_core() {
-  Options options;
-  options.cpus = 1;
-  options.gpus = 0;
-  return options;
 }
 
 }  // namespace
