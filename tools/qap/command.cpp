@@ -20,6 +20,7 @@ struct StatedQap {
 };
 
 StatedQap read(const QapOptions& o) {
+  if (o.instance.empty()) throw Error("an instance is missing: `asterism qap INSTANCE.dat`; see `asterism qap --help`");
   if (o.settings.tenure && !o.settings.tenures.empty())
     throw Error("--tenures and --tenure both say how long moves stay tabu; give one of them");
   StatedQap stated;
