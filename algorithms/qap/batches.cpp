@@ -45,8 +45,8 @@ void measure(Runtime& runtime, const TabuArguments& a, const std::vector<Tile<E>
              },
          .submit =
              [&its, &a, &matrices, worker] {
-               codelets::tabu_search<E>()(a, matrices[static_cast<std::size_t>(worker.rank)], its.walks, its.room,
-                                          {.where = worker.where, .worker = worker.worker});
+               codelets::tabu_search<E>()(a, matrices[static_cast<std::size_t>(worker.rank)], its.walks,
+                                          its.room, {.where = worker.where, .worker = worker.worker});
              },
          .last = &its.walks});
   }
@@ -56,12 +56,14 @@ void measure(Runtime& runtime, const TabuArguments& a, const std::vector<Tile<E>
 }  // namespace
 
 template <class E>
-std::vector<Batch> batches_of(Runtime& runtime, const TabuArguments& a, const std::vector<Tile<E>>& matrices, Index walks,
-                              int rank) {
+std::vector<Batch> batches_of(Runtime& runtime, const TabuArguments& a, const std::vector<Tile<E>>& matrices,
+                              Index walks, int rank) {
   std::vector<Candidate> workers = all_workers(runtime);
   std::erase_if(workers, [&](const Candidate& worker) { return worker.rank != rank; });
-  const bool has_gpus = std::ranges::any_of(workers, [](const Candidate& w) { return w.where == Where::cuda; });
-  const bool has_cores = std::ranges::any_of(workers, [](const Candidate& w) { return w.where == Where::cpu; });
+  const bool has_gpus =
+      std::ranges::any_of(workers, [](const Candidate& w) { return w.where == Where::cuda; });
+  const bool has_cores =
+      std::ranges::any_of(workers, [](const Candidate& w) { return w.where == Where::cpu; });
   if (has_gpus && has_cores) {
     TabuArguments untargeted = a;
     untargeted.target = std::numeric_limits<std::int64_t>::min();
@@ -78,8 +80,11 @@ std::vector<Batch> batches_of(Runtime& runtime, const TabuArguments& a, const st
   return batches;
 }
 
-template std::vector<Batch> batches_of(Runtime&, const TabuArguments&, const std::vector<Tile<std::int16_t>>&, Index, int);
-template std::vector<Batch> batches_of(Runtime&, const TabuArguments&, const std::vector<Tile<std::int32_t>>&, Index, int);
-template std::vector<Batch> batches_of(Runtime&, const TabuArguments&, const std::vector<Tile<std::int64_t>>&, Index, int);
+template std::vector<Batch> batches_of(Runtime&, const TabuArguments&, const std::vector<Tile<std::int16_t>>&,
+                                       Index, int);
+template std::vector<Batch> batches_of(Runtime&, const TabuArguments&, const std::vector<Tile<std::int32_t>>&,
+                                       Index, int);
+template std::vector<Batch> batches_of(Runtime&, const TabuArguments&, const std::vector<Tile<std::int64_t>>&,
+                                       Index, int);
 
 }  // namespace asterism::qap

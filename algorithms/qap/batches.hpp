@@ -16,11 +16,11 @@ struct Batch {
   Hints hints;
 };
 
-/// Cuts an island's walks: equal batches where its rank has cores alone, one for each; or else by measured speed, so that GPUs
-/// and cores finish together. With several ranks: collective, the same on all.
+/// Cuts an island's walks: equal batches where its rank has cores alone, one for each; or else by measured speed, so
+/// that GPUs and cores finish together. With several ranks: collective, the same on all.
 /// @param a of the tasks, but for rule and stop
 template <class E>
-std::vector<Batch> batches_of(Runtime& runtime, const TabuArguments& a, const std::vector<Tile<E>>& matrices, Index walks,
-                              int rank);
+std::vector<Batch> batches_of(Runtime& runtime, const TabuArguments& a, const std::vector<Tile<E>>& matrices,
+                              Index walks, int rank);
 
 }  // namespace asterism::qap

@@ -46,9 +46,12 @@ class TypedGenerations final : public Generations {
              .target = settings.target.value_or(std::numeric_limits<Cost>::min()),
              .stop = &stop_};
     fill(problem, matrices_of<E>(problem, facts, form), settings.start);
-    const auto cut = [&](Index walks, int rank) { return batches_of<E>(runtime, tabu_, matrices_, walks, rank); };
+    const auto cut = [&](Index walks, int rank) {
+      return batches_of<E>(runtime, tabu_, matrices_, walks, rank);
+    };
     for (const IslandPlan& island : plan.islands) add(island, cut(island.walks, island.rank));
-    for (Index g = 0; g < kept; ++g) best_.push_back(one_per_rank<Index>(runtime, 1, RecordView::numbers(n_)));
+    for (Index g = 0; g < kept; ++g)
+      best_.push_back(one_per_rank<Index>(runtime, 1, RecordView::numbers(n_)));
     for (std::size_t i = 0; i < islands_.size(); ++i) found(i);
   }
   TypedGenerations(const TypedGenerations&) = delete;
@@ -101,31 +104,35 @@ class TypedGenerations final : public Generations {
 
   void add(const IslandPlan& plan, const std::vector<Batch>& batches) {
     Island island;
-    island.state = Tile<unsigned char>(runtime_, 1, IslandView::bytes(n_, plan.arguments.initials), plan.rank);
+    island.state =
+        Tile<unsigned char>(runtime_, 1, IslandView::bytes(n_, plan.arguments.initials), plan.rank);
     island.own = Tile<Index>(runtime_, 1, RecordView::numbers(n_), plan.rank);
     for (const Batch& batch : batches) {
       island.walks.emplace_back(runtime_, batch.walks, WalkView::bytes(n_, plan_.capacity), plan.rank);
       island.hints.push_back(batch.hints);
       rooms_.emplace_back(runtime_, batch.walks, room_of_walk<E>(n_), plan.rank);
     }
-    for (Index g = 0; g < kept; ++g) island.champions.emplace_back(runtime_, 1, RecordView::numbers(n_), plan.rank);
+    for (Index g = 0; g < kept; ++g)
+      island.champions.emplace_back(runtime_, 1, RecordView::numbers(n_), plan.rank);
     rooms_before_.push_back(rooms_.size() - batches.size());
     islands_.push_back(std::move(island));
   }
 
   void found(std::size_t i) {
     const Island& island = islands_[i];
-    codelets::found_island(plan_.islands[i].arguments, of_rank(costs_, i), of_rank(starts_, i), island.state, island.walks,
-                           island.own);
+    codelets::found_island(plan_.islands[i].arguments, of_rank(costs_, i), of_rank(starts_, i), island.state,
+                           island.walks, island.own);
   }
 
   void walk(std::size_t i) {
     TabuArguments arguments = tabu_;
     arguments.rule = plan_.islands[i].rule;
     for (std::size_t b = 0; b < islands_[i].walks.size(); ++b) {
-      const auto& codelet = plan_.islands[i].arguments.kind == IslandKind::tempering ? codelets::anneal<E>()
-                                                                                     : codelets::tabu_search<E>();
-      codelet(arguments, of_rank(matrices_, i), islands_[i].walks[b], rooms_[rooms_before_[i] + b], islands_[i].hints[b]);
+      const auto& codelet = plan_.islands[i].arguments.kind == IslandKind::tempering
+                                ? codelets::anneal<E>()
+                                : codelets::tabu_search<E>();
+      codelet(arguments, of_rank(matrices_, i), islands_[i].walks[b], rooms_[rooms_before_[i] + b],
+              islands_[i].hints[b]);
     }
   }
 
@@ -159,9 +166,9 @@ class TypedGenerations final : public Generations {
   TabuArguments tabu_;
   std::atomic<bool> stop_{false};
   std::vector<Tile<E>> matrices_;
-  std::vector<Tile<Index>> costs_;            // d, below it f
+  std::vector<Tile<Index>> costs_;  // d, below it f
   std::vector<Tile<std::int32_t>> starts_;
-  std::vector<Tile<unsigned char>> rooms_;    // of all batches of all islands, for their sizes
+  std::vector<Tile<unsigned char>> rooms_;  // of all batches of all islands, for their sizes
   std::vector<std::size_t> rooms_before_;
   std::vector<Island> islands_;
   std::vector<std::vector<Tile<Index>>> best_;  // of the last generations, on every rank
@@ -170,8 +177,9 @@ class TypedGenerations final : public Generations {
 
 }  // namespace
 
-std::unique_ptr<Generations> make_generations(Runtime& runtime, const Problem& problem, const ProblemFacts& facts,
-                                              const MoveForm& form, const Plan& plan, const SearchSettings& settings) {
+std::unique_ptr<Generations> make_generations(Runtime& runtime, const Problem& problem,
+                                              const ProblemFacts& facts, const MoveForm& form,
+                                              const Plan& plan, const SearchSettings& settings) {
   if (form.bits == 16)
     return std::make_unique<TypedGenerations<std::int16_t>>(runtime, problem, facts, form, plan, settings);
   if (form.bits == 32)

@@ -38,7 +38,8 @@ class Generations {
 };
 
 /// In elements as the problem's form has them. With several ranks: collective.
-std::unique_ptr<Generations> make_generations(Runtime& runtime, const Problem& problem, const ProblemFacts& facts,
-                                              const MoveForm& form, const Plan& plan, const SearchSettings& settings);
+std::unique_ptr<Generations> make_generations(Runtime& runtime, const Problem& problem,
+                                              const ProblemFacts& facts, const MoveForm& form,
+                                              const Plan& plan, const SearchSettings& settings);
 
 }  // namespace asterism::qap

@@ -8,7 +8,9 @@ namespace {
 
 using U = std::uint64_t;
 
-U at(const std::vector<Cost>& a, Index n, Index i, Index j) { return static_cast<U>(a[static_cast<std::size_t>(i * n + j)]); }
+U at(const std::vector<Cost>& a, Index n, Index i, Index j) {
+  return static_cast<U>(a[static_cast<std::size_t>(i * n + j)]);
+}
 
 /// Differences along the diagonal, which are all that counts of it.
 std::vector<U> diagonal_differences(const std::vector<Cost>& a, Index n) {
@@ -33,9 +35,9 @@ bool is_symmetric(const std::vector<Cost>& a, Index n) {
   return true;
 }
 
-/// What is in row i and column j of the first plane of a matrix off the diagonal. With one term the sum over ordered pairs
-/// becomes one over the matrix plus its transpose: of d, or of f where d is symmetric and f is not. Twice the cost
-/// is that of the sum where the unit is 1, and the cost itself where it is 2.
+/// What is in row i and column j of the first plane of a matrix off the diagonal. With one term the sum over ordered
+/// pairs becomes one over the matrix plus its transpose: of d, or of f where d is symmetric and f is not. Twice the
+/// cost is that of the sum where the unit is 1, and the cost itself where it is 2.
 class Planes {
  public:
   Planes(const Problem& problem, const MoveForm& form)

@@ -26,11 +26,14 @@ void check(const SearchSettings& s) {
   in_range("offsets", s.max_offset, 0);
   in_range("walks", s.walks, 0);
   require(s.first_iterations >= 0 && s.most_iterations >= 0,
-          fmt::format("walks of {} to {} iterations: neither may be negative", s.first_iterations, s.most_iterations));
-  require(!s.seconds || *s.seconds >= 0, fmt::format("a search of {} seconds: 0 at least", s.seconds.value_or(0)));
+          fmt::format("walks of {} to {} iterations: neither may be negative", s.first_iterations,
+                      s.most_iterations));
+  require(!s.seconds || *s.seconds >= 0,
+          fmt::format("a search of {} seconds: 0 at least", s.seconds.value_or(0)));
   require(!s.generations || *s.generations >= 1,
           fmt::format("a search of {} generations: 1 at least", s.generations.value_or(0)));
-  for (const Index tenure : s.tenures) require(tenure >= 0 && tenure <= most, fmt::format("a tenure of {}: 0 to {}", tenure, most));
+  for (const Index tenure : s.tenures)
+    require(tenure >= 0 && tenure <= most, fmt::format("a tenure of {}: 0 to {}", tenure, most));
   if (s.tenure)
     require(s.tenure->least >= 0 && s.tenure->least <= s.tenure->most && s.tenure->most <= most,
             fmt::format("tenures of {} to {}: the first may not be more than the second, nor negative",

@@ -21,9 +21,13 @@ std::uint64_t magnitude(Cost value) {
 }
 
 /// a - b; both may be anything.
-std::uint64_t difference(Cost a, Cost b) { return static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b); }
+std::uint64_t difference(Cost a, Cost b) {
+  return static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b);
+}
 
-Cost entry(const std::vector<Cost>& a, Index n, Index i, Index j) { return a[static_cast<std::size_t>(i * n + j)]; }
+Cost entry(const std::vector<Cost>& a, Index n, Index i, Index j) {
+  return a[static_cast<std::size_t>(i * n + j)];
+}
 
 /// The largest sum of products of numbers of both, each used once; at most `most`. They are sorted.
 Sum largest_sum(Magnitudes a, Magnitudes b, Sum most) {
@@ -112,8 +116,8 @@ void require_sizes(const Problem& problem) {
   const auto expected = static_cast<std::size_t>(problem.n * problem.n);
   for (const auto& [name, size] : {std::pair("d", problem.d.size()), std::pair("f", problem.f.size())})
     if (size != expected)
-      throw Error(fmt::format("the matrix {} has {} numbers; {} locations need {} x {} = {}", name, size, problem.n,
-                              problem.n, problem.n, expected));
+      throw Error(fmt::format("the matrix {} has {} numbers; {} locations need {} x {} = {}", name, size,
+                              problem.n, problem.n, problem.n, expected));
 }
 
 /// Bounds |Delta(r, s)| by the terms of (M1).
@@ -124,7 +128,8 @@ Cost bound_of_deltas(const Problem& problem) {
   Sum sum = 0;
   for (const Lines lines : {Lines::rows, Lines::columns})
     sum += largest_sum(spreads(problem.d, n, lines), spreads(problem.f, n, lines), most);
-  sum += std::min(most, static_cast<Sum>(spread_of_diagonal(problem.d, n)) * spread_of_diagonal(problem.f, n));
+  sum +=
+      std::min(most, static_cast<Sum>(spread_of_diagonal(problem.d, n)) * spread_of_diagonal(problem.f, n));
   sum += std::min(most, static_cast<Sum>(largest_asymmetry(problem.d, n)) * largest_asymmetry(problem.f, n));
   return sum < most ? static_cast<Cost>(sum) : largest;
 }
@@ -138,12 +143,14 @@ ProblemFacts facts_of(const Problem& problem) {
   const Sum largest = largest_sum(off_diagonal(problem.d, n), off_diagonal(problem.f, n), most) +
                       largest_sum(diagonal(problem.d, n), diagonal(problem.f, n), most);
   if (largest >= most)
-    throw Error(fmt::format("a permutation's cost may reach 2^62 in magnitude, and costs are kept in 64 bits; "
-                            "divide the {} x {} matrices by a common factor, or use smaller units",
-                            n, n));
+    throw Error(
+        fmt::format("a permutation's cost may reach 2^62 in magnitude, and costs are kept in 64 bits; "
+                    "divide the {} x {} matrices by a common factor, or use smaller units",
+                    n, n));
   ProblemFacts facts;
-  const bool d_symmetric = largest_asymmetry(problem.d, n) == 0, f_symmetric = largest_asymmetry(problem.f, n) == 0;
-  facts.symmetry = d_symmetric && f_symmetric ? Symmetry::both
+  const bool d_symmetric = largest_asymmetry(problem.d, n) == 0,
+             f_symmetric = largest_asymmetry(problem.f, n) == 0;
+  facts.symmetry = d_symmetric && f_symmetric   ? Symmetry::both
                    : d_symmetric || f_symmetric ? Symmetry::one
                                                 : Symmetry::none;
   facts.has_diagonals = spread_of_diagonal(problem.d, n) > 0 && spread_of_diagonal(problem.f, n) > 0;
@@ -170,12 +177,14 @@ void require_permutation(std::span<const std::int32_t> p, Index n, const char* w
 
 Cost cost_of(const Problem& problem, std::span<const std::int32_t> p) {
   require_permutation(p, problem.n, "the permutation");
-  return cost_from_scratch(problem.n, problem.d.data(), problem.f.data(), p.data());  // does not overflow: facts_of()
+  return cost_from_scratch(problem.n, problem.d.data(), problem.f.data(),
+                           p.data());  // does not overflow: facts_of()
 }
 
 Permutation inverse_of(std::span<const std::int32_t> p) {
   Permutation inverse(p.size());
-  for (std::size_t i = 0; i < p.size(); ++i) inverse[static_cast<std::size_t>(p[i])] = static_cast<std::int32_t>(i);
+  for (std::size_t i = 0; i < p.size(); ++i)
+    inverse[static_cast<std::size_t>(p[i])] = static_cast<std::int32_t>(i);
   return inverse;
 }
 

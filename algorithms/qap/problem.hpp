@@ -34,12 +34,13 @@ struct ProblemFacts {
   Symmetry symmetry = Symmetry::both;
   bool has_diagonals = false;  ///< whether diagonals of d and f change the costs of permutations
   Cost largest_cost = 0;       ///< no permutation's cost is larger in magnitude
-  Cost least_cost = 0;         ///< nor is any less than this: the least sum of products of the matrices' numbers
-  Cost largest_delta = 0;      ///< nor the difference by a swap, or 2^63 - 1
+  Cost least_cost = 0;     ///< nor is any less than this: the least sum of products of the matrices' numbers
+  Cost largest_delta = 0;  ///< nor the difference by a swap, or 2^63 - 1
 };
 
 /// Looks at a problem.
-/// @throw Error: n is negative or beyond most_locations; matrices of another size; a permutation's cost might reach most_cost
+/// @throw Error: n is negative or beyond most_locations; matrices of another size; a permutation's cost might reach
+/// most_cost
 ProblemFacts facts_of(const Problem& problem);
 
 /// C(p), from scratch. @throw Error: p is no permutation of the problem's size

@@ -49,8 +49,8 @@ Found of_all_ranks(const Runtime& runtime, Found mine) {
   struct Head {
     Index is_there, cost, island, iterations, moves, longest;
   };
-  const std::vector<Head> heads =
-      gather(runtime, Head{mine.is_there ? 1 : 0, mine.cost, mine.island, mine.iterations, mine.moves, mine.longest});
+  const std::vector<Head> heads = gather(runtime, Head{mine.is_there ? 1 : 0, mine.cost, mine.island,
+                                                       mine.iterations, mine.moves, mine.longest});
   Found all;
   int winner = -1;
   for (std::size_t rank = 0; rank < heads.size(); ++rank) {
@@ -59,7 +59,8 @@ Found of_all_ranks(const Runtime& runtime, Found mine) {
     all.moves += head.moves;
     all.longest = std::max(all.longest, head.longest);
     if (head.is_there == 0) continue;
-    if (all.is_there && (all.cost < head.cost || (all.cost == head.cost && all.island < head.island))) continue;
+    if (all.is_there && (all.cost < head.cost || (all.cost == head.cost && all.island < head.island)))
+      continue;
     all.is_there = true;
     all.cost = head.cost;
     all.island = head.island;
@@ -124,7 +125,8 @@ class Search {
       report_.seconds_to_best = seconds;
       report_.history.emplace_back(seconds, found.cost);
       if (settings_.on_improvement)
-        wants_end_ |= settings_.on_improvement({found.cost, seconds, generation, report_.permutation}) == Proceed::stop;
+        wants_end_ |=
+            settings_.on_improvement({found.cost, seconds, generation, report_.permutation}) == Proceed::stop;
     }
     if (settings_.on_generation)
       settings_.on_generation({report_.generations, report_.cost, seconds, report_.moves / seconds});
@@ -204,7 +206,8 @@ SearchReport search(Runtime& runtime, const Problem& problem, const SearchSettin
   plan_of(settings, problem.n, runtime.ranks());  // checks them
   if (!settings.start.empty()) require_permutation(settings.start, problem.n, "the start");
   if (settings.target && *settings.target < facts.least_cost)
-    throw Error(fmt::format("a target of {}: no permutation costs less than {}", *settings.target, facts.least_cost));
+    throw Error(
+        fmt::format("a target of {}: no permutation costs less than {}", *settings.target, facts.least_cost));
   require_same_on_all_ranks(runtime, problem, settings);
   if (problem.n < 2) return only_one(problem);
   return Search(runtime, problem, facts, settings).run();

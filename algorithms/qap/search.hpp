@@ -1,10 +1,10 @@
 /// \file
-/// Searches for good solutions of quadratic assignment problems: parallel multistart tabu search, robust tabu search, parallel
-/// tempering.
+/// Searches for good solutions of quadratic assignment problems: parallel multistart tabu search, robust tabu search,
+/// parallel tempering.
 ///
-/// Islands search by themselves, generation by generation, and hear of each other's best of two generations before. What
-/// they find follows from problem, settings and seed alone: any workers, on any number of ranks, find the same in so
-/// many generations, and nobody waits for anybody who is no more than two generations behind.
+/// Islands search by themselves, generation by generation, and hear of each other's best of two generations before.
+/// What they find follows from problem, settings and seed alone: any workers, on any number of ranks, find the same
+/// in so many generations, and nobody waits for anybody who is no more than two generations behind.
 #pragma once
 
 #include <functional>
@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "../../runtime/runtime.hpp"
 #include "../../codelets/qap/walk.hpp"
+#include "../../runtime/runtime.hpp"
 #include "move_form.hpp"
 #include "problem.hpp"
 
@@ -48,21 +48,23 @@ struct SearchState {
 struct SearchSettings {
   Method method = Method::automatic;
   std::uint64_t seed = 1;
-  std::optional<double> seconds = {};     ///< to end after; none, and no generations and no target either: 10
-  std::optional<Index> generations = {};  ///< at most, from 1 on; answers of equal searches without a time limit are equal
-  std::optional<Cost> target = {};        ///< a cost that is good enough
-  Permutation start = {};                 ///< an initial solution of the first island; empty: all are random
+  std::optional<double> seconds = {};  ///< to end after; none, and no generations and no target either: 10
+  std::optional<Index> generations =
+      {};  ///< at most, from 1 on; answers of equal searches without a time limit are equal
+  std::optional<Cost> target = {};  ///< a cost that is good enough
+  Permutation start = {};           ///< an initial solution of the first island; empty: all are random
   Index islands = 4;
-  Index initials = 0;      ///< initial solutions of a multistart island; 0: 5
-  Index max_offset = 0;    ///< of diversification; 0: 5
+  Index initials = 0;               ///< initial solutions of a multistart island; 0: 5
+  Index max_offset = 0;             ///< of diversification; 0: 5
   std::vector<Index> tenures = {};  ///< of the multistart's tabu lists; empty: five from the literature
-  /// Of robust walks, and where no tenures are given of the multistart's; none: 0.9 n to 1.1 n, and those from the literature.
+  /// Of robust walks, and where no tenures are given of the multistart's; none: 0.9 n to 1.1 n, and those from the
+  /// literature.
   std::optional<TenureRange> tenure = {};
-  Index walks = 0;                  ///< of a robust island; 0: 16. Of tempering; 0: 24
-  Index first_iterations = 0;       ///< of a multistart's walk; 0: n
-  Index most_iterations = 0;        ///< to which they grow; 0: n^2
-  /// Called on every rank for every new best, in the thread that searches. Says whether to go on; what it throws ends the
-  /// search.
+  Index walks = 0;             ///< of a robust island; 0: 16. Of tempering; 0: 24
+  Index first_iterations = 0;  ///< of a multistart's walk; 0: n
+  Index most_iterations = 0;   ///< to which they grow; 0: n^2
+  /// Called on every rank for every new best, in the thread that searches. Says whether to go on; what it throws ends
+  /// the search.
   std::function<Proceed(const Improvement&)> on_improvement = {};
   /// Called after every generation, on every rank.
   std::function<void(const SearchState&)> on_generation = {};
@@ -89,10 +91,10 @@ struct SearchReport {
   Index longest = 0;             ///< iterations of a walk in the last generation
 };
 
-/// Searches until there is a reason to end. With several ranks: collective, each with the same problem and settings (but for
-/// what is called).
-/// @throw Error: what facts_of() and require_permutation() refuse; a setting that makes no sense, a target that no permutation
-/// can have. @throw TaskFailure, Stall
+/// Searches until there is a reason to end. With several ranks: collective, each with the same problem and settings
+/// (but for what is called).
+/// @throw Error: what facts_of() and require_permutation() refuse; a setting that makes no sense, a target that no
+/// permutation can have. @throw TaskFailure, Stall
 SearchReport search(Runtime& runtime, const Problem& problem, const SearchSettings& settings = {});
 
 }  // namespace asterism::qap

@@ -45,7 +45,8 @@ void anneal_walk(const TabuArguments& a, MoveTable<E>& moves, const WalkView& wa
 
 template <class E>
 void anneal(const TabuArguments& a, In<E> matrices, InOut<unsigned char> walks, Scratch<unsigned char>) {
-  MoveTable<E> moves({reinterpret_cast<const Unsigned<E>*>(matrices.data), a.n, matrices.ld, a.terms, a.has_diagonals});
+  MoveTable<E> moves(
+      {reinterpret_cast<const Unsigned<E>*>(matrices.data), a.n, matrices.ld, a.terms, a.has_diagonals});
   for (Index i = 0; i < walks.rows; ++i) anneal_walk<E>(a, moves, {walks.row(i), a.n, a.capacity});
 }
 
@@ -64,9 +65,12 @@ const Codelet<TabuArguments, In<E>, InOut<unsigned char>, Scratch<unsigned char>
   return codelet;
 }
 
-template const Codelet<TabuArguments, In<std::int16_t>, InOut<unsigned char>, Scratch<unsigned char>>& anneal();
-template const Codelet<TabuArguments, In<std::int32_t>, InOut<unsigned char>, Scratch<unsigned char>>& anneal();
-template const Codelet<TabuArguments, In<std::int64_t>, InOut<unsigned char>, Scratch<unsigned char>>& anneal();
+template const Codelet<TabuArguments, In<std::int16_t>, InOut<unsigned char>, Scratch<unsigned char>>&
+anneal();
+template const Codelet<TabuArguments, In<std::int32_t>, InOut<unsigned char>, Scratch<unsigned char>>&
+anneal();
+template const Codelet<TabuArguments, In<std::int64_t>, InOut<unsigned char>, Scratch<unsigned char>>&
+anneal();
 
 }  // namespace codelets
 }  // namespace asterism::qap

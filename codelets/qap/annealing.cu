@@ -12,8 +12,8 @@ namespace {
 /// Filled before every launch, with the same: which GPU a task runs on is not known before.
 __constant__ double logs_of_gpu[MinusLogs::count];
 
-/// A thread looks at a proposal; the first one of those that are accepted is made, and what comes behind it is looked at
-/// again: as if there were one thread.
+/// A thread looks at a proposal; the first one of those that are accepted is made, and what comes behind it is looked
+/// at again: as if there were one thread.
 template <class E>
 __global__ void __launch_bounds__(threads)
     anneal_kernel(TabuArguments a, MatrixView<E> m, InOut<unsigned char> walks, Scratch<unsigned char> room,
@@ -23,11 +23,11 @@ __global__ void __launch_bounds__(threads)
   __shared__ Candidate<E> free[warps], tabu[warps];
   __shared__ Candidate<E> chosen;
   const WalkView walk(walks.row(blockIdx.x), a.n, a.capacity);
-  BlockTable<E> table(m,
-                      arrays_of_block<E>(shared,
-                                         room.row(blockIdx.x) + a.n * a.n * static_cast<Index>(sizeof(Stamp)),
-                                         tables_are_shared, a.n, a.terms, a.capacity),
-                      {&count, free, tabu});
+  BlockTable<E> table(
+      m,
+      arrays_of_block<E>(shared, room.row(blockIdx.x) + a.n * a.n * static_cast<Index>(sizeof(Stamp)),
+                         tables_are_shared, a.n, a.terms, a.capacity),
+      {&count, free, tabu});
   table.begin(walk.permutation());
   // Every thread keeps the head for itself; they all make the same of it.
   WalkHead head = walk.head();
@@ -38,8 +38,9 @@ __global__ void __launch_bounds__(threads)
     const int mine = static_cast<int>(threadIdx.x);
     const Proposal move = proposal(head.stream, head.iterations + mine, a.n, logs_of_gpu);
     const E delta = table.delta(move.r, move.s);
-    const bool accepted = head.made + mine < head.planned &&
-                          accepts(a.unit * static_cast<std::int64_t>(delta), head.temperature, move.minus_log);
+    const bool accepted =
+        head.made + mine < head.planned &&
+        accepts(a.unit * static_cast<std::int64_t>(delta), head.temperature, move.minus_log);
     if (accepted) atomicMin(&first, mine);
     __syncthreads();
     if (first == mine) chosen = {delta, Candidate<E>::order_of(move.r, move.s)};
@@ -86,8 +87,11 @@ void anneal(Stream stream, const TabuArguments& a, In<E> matrices, InOut<unsigne
   check_launch("anneal");
 }
 
-template void anneal(Stream, const TabuArguments&, In<std::int16_t>, InOut<unsigned char>, Scratch<unsigned char>);
-template void anneal(Stream, const TabuArguments&, In<std::int32_t>, InOut<unsigned char>, Scratch<unsigned char>);
-template void anneal(Stream, const TabuArguments&, In<std::int64_t>, InOut<unsigned char>, Scratch<unsigned char>);
+template void anneal(Stream, const TabuArguments&, In<std::int16_t>, InOut<unsigned char>,
+                     Scratch<unsigned char>);
+template void anneal(Stream, const TabuArguments&, In<std::int32_t>, InOut<unsigned char>,
+                     Scratch<unsigned char>);
+template void anneal(Stream, const TabuArguments&, In<std::int64_t>, InOut<unsigned char>,
+                     Scratch<unsigned char>);
 
 }  // namespace asterism::qap::cuda

@@ -1,6 +1,6 @@
 /// \file
-/// Walks at a temperature: a task makes the planned proposals of a batch of walks, each a random move, which is made with
-/// probability min(1, exp(-Delta / T)) (Metropolis et al. 1953). All workers make the same moves.
+/// Walks at a temperature: a task makes the planned proposals of a batch of walks, each a random move, which is made
+/// with probability min(1, exp(-Delta / T)) (Metropolis et al. 1953). All workers make the same moves.
 #pragma once
 
 #include "moves.hpp"
@@ -14,7 +14,8 @@ struct Proposal {
   double minus_log;
 };
 
-/// Of 4096 random numbers between 0 and 1 that are evenly spaced: they are the same on all workers, whatever their logarithm.
+/// Of 4096 random numbers between 0 and 1 that are evenly spaced: they are the same on all workers, whatever their
+/// logarithm.
 struct MinusLogs {
   static constexpr int count = 4096;
   double of[count];
@@ -26,7 +27,8 @@ ASTERISM_HOST_DEVICE inline Proposal proposal(std::uint64_t stream, std::int64_t
                                               const double* minus_logs) {
   const std::uint64_t bits = random_bits(stream, static_cast<std::uint64_t>(number));
   const auto first = static_cast<std::int32_t>(((bits >> 32) * static_cast<std::uint64_t>(n)) >> 32);
-  const auto rest = static_cast<std::int32_t>((((bits >> 12) & 0xfffff) * static_cast<std::uint64_t>(n - 1)) >> 20);
+  const auto rest =
+      static_cast<std::int32_t>((((bits >> 12) & 0xfffff) * static_cast<std::uint64_t>(n - 1)) >> 20);
   const std::int32_t second = rest < first ? rest : rest + 1;
   return {first < second ? first : second, first < second ? second : first,
           minus_logs[bits & (MinusLogs::count - 1)]};

@@ -36,9 +36,9 @@ constexpr Index padded(Index n) {
   return (n + lanes - 1) / lanes * lanes;
 }
 
-/// The matrices, one below the other in a tile, zeros on their diagonals: d_0 to d_(T-1), f_0 to f_(T-1), of n rows each,
-/// then a row with the diagonal of d and one with that of f. T, `terms`, is 1 where d and f are symmetric; or else 2,
-/// with d_1 and f_1 the transposes of d_0 and f_0.
+/// The matrices, one below the other in a tile, zeros on their diagonals: d_0 to d_(T-1), f_0 to f_(T-1), of n rows
+/// each, then a row with the diagonal of d and one with that of f. T, `terms`, is 1 where d and f are symmetric; or
+/// else 2, with d_1 and f_1 the transposes of d_0 and f_0.
 template <class E>
 struct MatrixView {
   using U = Unsigned<E>;

@@ -4,6 +4,31 @@
 #include <utility>
 
 namespace asterism::qap::cpu {
+namespace {
+
+/// As many as the machine has: of longer ones GCC makes one element after the other.
+#if defined(__AVX512BW__)
+constexpr std::size_t vector_bytes = 64;
+#elif defined(__AVX2__)
+constexpr std::size_t vector_bytes = 32;
+#else
+constexpr std::size_t vector_bytes = 16;
+#endif
+
+/// Elements side by side, which GCC and Clang compute with as with one. No function takes or returns them by value:
+/// how that is done depends on the machine.
+template <class E>
+struct Side {
+  using U = Unsigned<E>;
+  // They may be looked at element by element.
+  typedef U Vector __attribute__((vector_size(vector_bytes), may_alias));
+  typedef E Signs __attribute__((vector_size(vector_bytes), may_alias));
+  static constexpr Index lanes = vector_bytes / sizeof(E);
+
+  static Vector* of(U* row) { return reinterpret_cast<Vector*>(row); }
+};
+
+}  // namespace
 
 template <class E>
 MoveTable<E>::MoveTable(const MatrixView<E>& matrices)
@@ -15,7 +40,7 @@ MoveTable<E>::MoveTable(const MatrixView<E>& matrices)
       h_(m_.terms, m_.ld),
       y_(m_.terms, m_.ld),
       diagonal_(1, m_.ld),
-      parts_(3, m_.ld),
+      parts_(6, m_.ld),
       least_(2, m_.ld) {}
 
 template <class E>
@@ -47,56 +72,64 @@ typename MoveTable<E>::U MoveTable<E>::pending_change(Index r, Index s) const {
   return change;
 }
 
+/// What (M4) wants of all moves of r, from wherever the permutation leads.
+template <class E>
+typename MoveTable<E>::RowParts MoveTable<E>::gather_parts(Index r) {
+  const std::int32_t* const p = p_.data();
+  const auto p_r = p[r];
+  const int last = m_.terms - 1;
+  const U *const w_r = products_[r], *const f_first = m_.f(0, p_r), *const f_last = m_.f(last, p_r);
+  const RowParts row{parts_[0], parts_[1], parts_[2], parts_[3], parts_[4]};
+  for (Index s = 0; s < m_.n; ++s) {
+    const Index c = p[s];
+    row.w_rs[s] = w_r[c];
+    row.w_sr[s] = products_[s][p_r];
+    row.g[s] = static_cast<U>(f_first[c] + f_last[c]);
+  }
+  const U *const d_first = m_.d(0, r), *const d_last = m_.d(last, r);
+  for (Index s = 0; s < m_.ld; ++s) row.d[s] = static_cast<U>(d_first[s] + (last > 0 ? d_last[s] : U{0}));
+  if (m_.has_diagonals)
+    for (Index s = 0; s < m_.n; ++s) row.g_ss[s] = m_.diagonal_of_f()[p[s]];
+  return row;
+}
+
 /// All moves of r by (M4), less what best() will add to them.
 template <class E>
 void MoveTable<E>::fill_row(Index r) {
   const Index n = m_.n, ld = m_.ld;
-  const std::int32_t* const p = p_.data();
-  const auto p_r = p[r];
-  const U* const w_r = products_[r];
-  const U* const f_first = m_.f(0, p_r);
-  const U* const f_last = m_.f(m_.terms - 1, p_r);
-  const U *const d_first = m_.d(0, r), *const d_last = m_.d(m_.terms - 1, r);
-  const U *const dd = m_.diagonal_of_d(), *const ff = m_.diagonal_of_f();
-  const U* const diagonal = diagonal_[0];
-  U* const gathered_w = parts_[0];
-  U* const gathered_g = parts_[1];
-  U* const deltas = parts_[2];
-  for (Index s = 0; s < n; ++s) {
-    const Index c = p[s];
-    gathered_w[s] = static_cast<U>(w_r[c] + products_[s][p_r]);
-    gathered_g[s] = static_cast<U>(f_first[c] + f_last[c]);
-  }
-  const bool two = m_.terms == 2;
+  const RowParts row = gather_parts(r);
+  const U *const dd = m_.diagonal_of_d(), *const diagonal = diagonal_[0];
+  const U g_rr = row.g_ss[r], w_rr = diagonal[r], d_rr = dd[r];
+  U* const deltas = parts_[5];
   for (Index s = 0; s < ld; ++s)
-    deltas[s] = static_cast<U>(gathered_w[s] - diagonal[r] - diagonal[s] +
-                               product(static_cast<U>(d_first[s] + (two ? d_last[s] : U{0})), gathered_g[s]));
+    deltas[s] = delta_of(MoveParts<U>{row.w_rs[s], row.w_sr[s], w_rr, diagonal[s], row.d[s], row.g[s], d_rr,
+                                      dd[s], g_rr, row.g_ss[s]});
   for (int t = 0; t < m_.terms; ++t) {
     const U *const x = x_[t], *const y = y_[t];
-    for (Index s = 0; s < ld; ++s) deltas[s] = static_cast<U>(deltas[s] - delta_change(x[r], x[s], y[r], y[s]));
+    for (Index s = 0; s < ld; ++s)
+      deltas[s] = static_cast<U>(deltas[s] - delta_change(x[r], x[s], y[r], y[s]));
   }
-  if (m_.has_diagonals)
-    for (Index s = 0; s < n; ++s)
-      deltas[s] = static_cast<U>(deltas[s] + product(static_cast<U>(dd[r] - dd[s]), static_cast<U>(ff[p[s]] - ff[p_r])));
   U* const own = deltas_[r];
   for (Index s = r + 1; s < n; ++s) own[s] = deltas[s];
   for (Index s = 0; s < r; ++s) deltas_[s][r] = deltas[s];
 }
 
+/// (M3)
 template <class E>
 void MoveTable<E>::update_products() {
-  const Index n = m_.n, row = vectors();
+  using Vector = typename Side<E>::Vector;
+  const Index n = m_.n, vectors = m_.ld / Side<E>::lanes;
   for (int t = 0; t < m_.terms; ++t) {
     const U* const x = x_[t];
-    const Vector* const h = h_.vectors(t);
-    Vector* w = products_.vectors(0);
-    for (Index r = 0; r < n; ++r, w += row) {
+    const Vector* const h = Side<E>::of(h_[t]);
+    for (Index r = 0; r < n; ++r) {
+      Vector* const w = Side<E>::of(products_[r]);
       const Vector x_r = Vector{} + x[r];
-      for (Index c = 0; c < row; ++c) w[c] -= x_r * h[c];
+      for (Index c = 0; c < vectors; ++c) w[c] -= x_r * h[c];
     }
-    const Vector *const xs = x_.vectors(t), *const ys = y_.vectors(t);
-    Vector* const diagonal = diagonal_.vectors(0);
-    for (Index c = 0; c < row; ++c) diagonal[c] -= xs[c] * ys[c];
+    U* const diagonal = diagonal_[0];
+    const U* const y = y_[t];
+    for (Index r = 0; r < m_.ld; ++r) diagonal[r] = static_cast<U>(diagonal[r] - product(x[r], y[r]));
   }
 }
 
@@ -105,7 +138,8 @@ void MoveTable<E>::swap(std::int32_t u, std::int32_t v) {
   const Index ld = m_.ld, n = m_.n;
   auto &p_u = p_[static_cast<std::size_t>(u)], &p_v = p_[static_cast<std::size_t>(v)];
   for (int t = 0; t < m_.terms; ++t) {
-    const U *const d_u = m_.d(t, u), *const d_v = m_.d(t, v), *const f_u = m_.f(t, p_u), *const f_v = m_.f(t, p_v);
+    const U *const d_u = m_.d(t, u), *const d_v = m_.d(t, v), *const f_u = m_.f(t, p_u),
+                   *const f_v = m_.f(t, p_v);
     U *const x = x_[t], *const h = h_[t], *const y = y_[t];
     for (Index k = 0; k < ld; ++k) x[k] = static_cast<U>(d_u[k] - d_v[k]);
     for (Index c = 0; c < ld; ++c) h[c] = static_cast<U>(f_u[c] - f_v[c]);
@@ -120,53 +154,61 @@ void MoveTable<E>::swap(std::int32_t u, std::int32_t v) {
   fill_row(v);
 }
 
-/// Columns block * lanes and on: brings their changes up to date, and finds the least of each column.
+/// As many columns as a vector has lanes, from `first` on: brings their changes up to date, and finds the least of
+/// each.
 template <class E>
 template <int terms>
-void MoveTable<E>::update_deltas_of(Index block) {
-  const Index row = vectors(), first = block * lanes, end = std::min(first + lanes, m_.n);
+void MoveTable<E>::update_columns(Index first) {
+  using Vector = typename Side<E>::Vector;
+  using Signs = typename Side<E>::Signs;
+  const Index row = m_.ld / Side<E>::lanes, block = first / Side<E>::lanes,
+              end = std::min(first + Side<E>::lanes, m_.n);
   Vector xs[terms], ys[terms];
   const U *x[terms], *y[terms];
   for (int t = 0; t < terms; ++t) {
-    xs[t] = x_.vectors(t)[block];
-    ys[t] = y_.vectors(t)[block];
     x[t] = x_[t];
     y[t] = y_[t];
+    xs[t] = Side<E>::of(x_[t])[block];
+    ys[t] = Side<E>::of(y_[t])[block];
   }
   Signs lane{};
-  for (Index i = 0; i < lanes; ++i) lane[i] = static_cast<E>(first + i);
+  for (Index i = 0; i < Side<E>::lanes; ++i) lane[i] = static_cast<E>(first + i);
   const Signs none = Signs{} + no_delta<E>();
-  Signs least = none, least_row{};
-  Vector* delta = deltas_.vectors(0) + block;
-  const auto updated = [&](Index r) {
+  Signs least = none, least_row{}, now;
+  Vector* delta = Side<E>::of(deltas_[0]) + block;
+  const auto update = [&](Index r) {  // (M2)
     Vector d = *delta;
     for (int t = 0; t < terms; ++t) d += ((Vector{} + x[t][r]) - xs[t]) * ((Vector{} + y[t][r]) - ys[t]);
     *delta = d;
     delta += row;
-    return reinterpret_cast<Signs>(d);
+    now = reinterpret_cast<Signs>(d);
   };
-  const auto consider = [&](const Signs& d, Index r) {
-    const auto less = d < least;
-    least = less ? d : least;
+  const auto consider = [&](Index r) {
+    const auto less = now < least;
+    least = less ? now : least;
     least_row = less ? Signs{} + static_cast<E>(r) : least_row;
   };
-  for (Index r = 0; r < std::min(first, m_.n); ++r) consider(updated(r), r);
+  for (Index r = 0; r < std::min(first, m_.n); ++r) {
+    update(r);
+    consider(r);
+  }
   for (Index r = first; r < end; ++r) {
-    const Signs d = updated(r);
-    consider(lane > static_cast<E>(r) ? d : none, r);
+    update(r);
+    now = lane > static_cast<E>(r) ? now : none;
+    consider(r);
   }
   least = lane < static_cast<E>(m_.n) ? least : none;
-  least_.vectors(0)[block] = reinterpret_cast<Vector>(least);
-  least_.vectors(1)[block] = reinterpret_cast<Vector>(least_row);
+  Side<E>::of(least_[0])[block] = reinterpret_cast<Vector>(least);
+  Side<E>::of(least_[1])[block] = reinterpret_cast<Vector>(least_row);
 }
 
 template <class E>
 void MoveTable<E>::update_deltas() {
-  for (Index block = 0; block < vectors(); ++block)
+  for (Index first = 0; first < m_.ld; first += Side<E>::lanes)
     if (m_.terms == 1)
-      update_deltas_of<1>(block);
+      update_columns<1>(first);
     else
-      update_deltas_of<2>(block);
+      update_columns<2>(first);
   for (auto* rows : {&x_, &y_}) rows->clear();
 }
 

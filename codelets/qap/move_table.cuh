@@ -1,6 +1,6 @@
 /// \file
-/// The changes by all moves of a permutation, in a block of threads, for `.cu` files only. See move_table.hpp, whose steps these
-/// are.
+/// The changes by all moves of a permutation, in a block of threads, for `.cu` files only. See move_table.hpp, whose
+/// steps these are.
 #pragma once
 
 #include "../../runtime/cuda.hpp"
@@ -50,7 +50,7 @@ struct Arrays {
   using U = Unsigned<E>;
   U *w, *delta;  // see move_table.hpp
   Index ld;
-  U *x, *h, *y;         // a row of n for each term
+  U *x, *h, *y;          // a row of n for each term
   U *diagonal, *hidden;  // w[r][p(r)]; changes by tabu moves
   std::int32_t *p, *inverse;
   Pair* forbidden;
@@ -81,12 +81,12 @@ struct Arrays {
 /// What a block has in shared memory beside its arrays.
 template <class E>
 struct BlockShared {
-  int* count;               ///< of tabu moves
+  int* count;                ///< of tabu moves
   Candidate<E>*free, *tabu;  ///< one for each warp
 };
 
-/// The changes by all moves of a walk's permutation: the members are called by all threads of its block, and return when all
-/// have done what they say.
+/// The changes by all moves of a walk's permutation: the members are called by all threads of its block, and return
+/// when all have done what they say.
 template <class E>
 class BlockTable {
  public:
@@ -104,12 +104,14 @@ class BlockTable {
     }
     for (Index i = threadIdx.x; i < m_.terms * n; i += threads) t_.x[i] = t_.y[i] = 0;
     __syncthreads();
-    for (Index i = threadIdx.x; i < n * n; i += threads) t_.w[i / n * t_.ld + i % n] = first_product(i / n, i % n);
+    for (Index i = threadIdx.x; i < n * n; i += threads)
+      t_.w[i / n * t_.ld + i % n] = first_product(i / n, i % n);
     __syncthreads();
     for (Index r = threadIdx.x; r < n; r += threads) t_.diagonal[r] = t_.w[r * t_.ld + t_.p[r]];
     __syncthreads();
     for (Index r = threadIdx.x / warp; r < n; r += warps)
-      for (Index s = r + 1 + threadIdx.x % warp; s < n; s += warp) t_.delta[r * t_.ld + s] = delta_by_products(r, s);
+      for (Index s = r + 1 + threadIdx.x % warp; s < n; s += warp)
+        t_.delta[r * t_.ld + s] = delta_by_products(r, s);
     __syncthreads();
   }
 
@@ -124,7 +126,8 @@ class BlockTable {
     show_forbidden();
     if (threadIdx.x < warp) {
       const Candidate<E> best = best_of_warp(threadIdx.x < warps ? free_[threadIdx.x] : Candidate<E>::none());
-      const Candidate<E> best_tabu = best_of_warp(threadIdx.x < warps ? tabu_[threadIdx.x] : Candidate<E>::none());
+      const Candidate<E> best_tabu =
+          best_of_warp(threadIdx.x < warps ? tabu_[threadIdx.x] : Candidate<E>::none());
       if (threadIdx.x == 0) {
         free_[0] = best;
         tabu_[0] = best_tabu;
@@ -181,7 +184,8 @@ class BlockTable {
   __device__ U first_product(Index r, Index c) const {
     U sum = 0;
     for (int t = 0; t < m_.terms; ++t)
-      for (Index k = 0; k < m_.n; ++k) sum = static_cast<U>(sum + product(m_.d(t, k)[r], m_.f(t, t_.p[k])[c]));
+      for (Index k = 0; k < m_.n; ++k)
+        sum = static_cast<U>(sum + product(m_.d(t, k)[r], m_.f(t, t_.p[k])[c]));
     return sum;
   }
 
@@ -189,8 +193,16 @@ class BlockTable {
     const std::int32_t p_r = t_.p[r], p_s = t_.p[s];
     const int last = m_.terms - 1;
     const U d = last == 0 ? m_.d(0, r)[s] : static_cast<U>(m_.d(0, r)[s] + m_.d(1, r)[s]);
-    MoveParts<U> parts{t_.w[r * t_.ld + p_s], t_.w[s * t_.ld + p_r], t_.diagonal[r], t_.diagonal[s],
-                       d, static_cast<U>(m_.f(0, p_r)[p_s] + m_.f(last, p_r)[p_s]), 0, 0, 0, 0};
+    MoveParts<U> parts{t_.w[r * t_.ld + p_s],
+                       t_.w[s * t_.ld + p_r],
+                       t_.diagonal[r],
+                       t_.diagonal[s],
+                       d,
+                       static_cast<U>(m_.f(0, p_r)[p_s] + m_.f(last, p_r)[p_s]),
+                       0,
+                       0,
+                       0,
+                       0};
     if (m_.has_diagonals) {
       parts.d_rr = m_.diagonal_of_d()[r];
       parts.d_ss = m_.diagonal_of_d()[s];
@@ -282,7 +294,8 @@ struct TableLayout {
     static const Index most_shared = [] {
       int device = 0, most = 0;
       asterism::cuda::check(cudaGetDevice(&device), "qap");
-      asterism::cuda::check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "qap");
+      asterism::cuda::check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
+                            "qap");
       return Index{most} - 2048;  // for what kernels themselves have there
     }();
     const Index small = Arrays<E>::small_bytes(n, terms, capacity), tables = Arrays<E>::table_bytes(n);
@@ -295,7 +308,8 @@ struct TableLayout {
 template <class E>
 __device__ Arrays<E> arrays_of_block(unsigned char* shared, unsigned char* room, bool fit, Index n, int terms,
                                      Index capacity) {
-  return Arrays<E>(fit ? shared + Arrays<E>::table_bytes(n) : shared, fit ? shared : room, n, terms, capacity);
+  return Arrays<E>(fit ? shared + Arrays<E>::table_bytes(n) : shared, fit ? shared : room, n, terms,
+                   capacity);
 }
 
 }  // namespace asterism::qap::cuda

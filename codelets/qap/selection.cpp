@@ -30,7 +30,9 @@ class AllWalks {
       for (Index i = 0; i < batch.rows; ++i) rows_.push_back(batch.row(i));
   }
   [[nodiscard]] Index count() const { return static_cast<Index>(rows_.size()); }
-  [[nodiscard]] WalkView operator[](Index i) const { return {rows_[static_cast<std::size_t>(i)], a_.n, a_.capacity}; }
+  [[nodiscard]] WalkView operator[](Index i) const {
+    return {rows_[static_cast<std::size_t>(i)], a_.n, a_.capacity};
+  }
 
  private:
   const SelectionArguments& a_;
@@ -118,7 +120,8 @@ class Island {
   void start_walk(Index number, const std::int32_t* p, std::int64_t its_cost, const TenureRange& tenure) {
     const WalkView walk = walks_[number];
     RandomNumbers random = numbers();
-    walk.head() = {its_cost, its_cost, 0, 0, tenure.least, tenure.most, random.bits(), head().iterations, 0, 0};
+    walk.head() = {its_cost,      its_cost,          0, 0, tenure.least, tenure.most,
+                   random.bits(), head().iterations, 0, 0};
     head().drawn = random.drawn();
     std::copy_n(p, n_, walk.permutation());
     std::copy_n(p, n_, walk.best());
@@ -131,9 +134,12 @@ class Island {
   const AllWalks<Port> walks_;
 };
 
-Candidate best_of(const WalkView& walk, Index n) { return {walk.head().best_cost, {walk.best(), walk.best() + n}}; }
+Candidate best_of(const WalkView& walk, Index n) {
+  return {walk.head().best_cost, {walk.best(), walk.best() + n}};
+}
 
-/// Of what each initial solution and each tenure has come to, what is better than that initial solution, the best first.
+/// Of what each initial solution and each tenure has come to, what is better than that initial solution, the best
+/// first.
 std::vector<Candidate> improved(const SelectionArguments& a, const Island<InOut<unsigned char>>& island) {
   const auto tenures = static_cast<Index>(a.tenures.size());
   std::vector<Candidate> found;
@@ -169,7 +175,8 @@ void next_multistart(const SelectionArguments& a, Island<InOut<unsigned char>>& 
   IslandHead& head = island.head();
   if (next.empty() && head.iterations < a.most_iterations) {
     const auto iterations = static_cast<double>(head.iterations);
-    head.iterations = std::min(a.most_iterations, static_cast<std::int64_t>(std::ceil(iterations * std::sqrt(iterations))));
+    head.iterations =
+        std::min(a.most_iterations, static_cast<std::int64_t>(std::ceil(iterations * std::sqrt(iterations))));
   } else {
     if (next.empty()) head.iterations = a.first_iterations;
     if (next.empty() && !others.empty()) next.push_back(island.kicked(others.front()));
@@ -180,8 +187,8 @@ void next_multistart(const SelectionArguments& a, Island<InOut<unsigned char>>& 
 }
 
 /// Walks that stand still start anew: from the best of all islands, kicked, or anywhere.
-void next_robust(const SelectionArguments& a, Island<InOut<unsigned char>>& island, const std::vector<Candidate>& others,
-                 const RecordView& champion) {
+void next_robust(const SelectionArguments& a, Island<InOut<unsigned char>>& island,
+                 const std::vector<Candidate>& others, const RecordView& champion) {
   for (Index i = 0; i < a.initials; ++i) {
     const WalkHead& head = island.walks()[i].head();
     if (head.iterations - head.best_iteration <= a.patience) continue;
@@ -190,7 +197,8 @@ void next_robust(const SelectionArguments& a, Island<InOut<unsigned char>>& isla
     } else if (!others.empty() && island.toss()) {
       island.start_alone(i, island.kicked(others.front()));
     } else {
-      island.start_alone(i, island.kicked({champion.cost(), {champion.permutation(), champion.permutation() + a.n}}));
+      island.start_alone(
+          i, island.kicked({champion.cost(), {champion.permutation(), champion.permutation() + a.n}}));
     }
   }
 }
@@ -201,13 +209,14 @@ constexpr double coldest = 0.004, hottest = 0.12;
 template <class Walks>
 void set_temperatures(const Walks& walks, double change) {
   for (Index i = 0; i < walks.count(); ++i) {
-    const double step = walks.count() > 1 ? static_cast<double>(i) / static_cast<double>(walks.count() - 1) : 0;
+    const double step =
+        walks.count() > 1 ? static_cast<double>(i) / static_cast<double>(walks.count() - 1) : 0;
     walks[i].head().temperature = std::max(change, 1.0) * coldest * std::pow(hottest / coldest, step);
   }
 }
 
-/// Neighbours swap their permutations with probability min(1, exp((1/T_a - 1/T_b)(C_a - C_b))) (Geyer 1991), every second
-/// pair in a generation.
+/// Neighbours swap their permutations with probability min(1, exp((1/T_a - 1/T_b)(C_a - C_b))) (Geyer 1991), every
+/// second pair in a generation.
 void next_tempering(const SelectionArguments& a, Island<InOut<unsigned char>>& island) {
   constexpr std::int64_t parts = std::int64_t{1} << 30;
   for (Index i = island.head().generation % 2; i + 1 < a.initials; i += 2) {
@@ -235,8 +244,8 @@ void offer(const RecordView& record, const WalkView& walk, Index island, Index n
 
 }  // namespace
 
-void found_island(const SelectionArguments& a, In<Index> costs, In<std::int32_t> start, Out<unsigned char> island_state,
-                  Many<Out<unsigned char>> walks, Out<Index> own) {
+void found_island(const SelectionArguments& a, In<Index> costs, In<std::int32_t> start,
+                  Out<unsigned char> island_state, Many<Out<unsigned char>> walks, Out<Index> own) {
   Island island(a, costs, island_state.data, walks);
   island.begin();
   std::fill_n(own.data, own.cols, Index{0});
@@ -280,7 +289,8 @@ void select(const SelectionArguments& a, SelectionPorts<AsPorts> p) {
 
 namespace codelets {
 
-const Codelet<SelectionArguments, In<Index>, In<std::int32_t>, Out<unsigned char>, Many<Out<unsigned char>>, Out<Index>>
+const Codelet<SelectionArguments, In<Index>, In<std::int32_t>, Out<unsigned char>, Many<Out<unsigned char>>,
+              Out<Index>>
     found_island{"qap_found_island", cpu::found_island};
 const Codelet<SelectionArguments, SelectionPorts<AsPorts>> select{"qap_select", cpu::select};
 const Codelet<NoArgs, Out<Index>> clear_record{

@@ -1,8 +1,8 @@
 /// \file
 /// Selection: what the walks of an island found becomes what they start from next.
 ///
-/// An island is a population that searches by itself, and hears of the best of others some generations later: from which
-/// generation is fixed, so that the answer is the same whoever runs ahead.
+/// An island is a population that searches by itself, and hears of the best of others some generations later: from
+/// which generation is fixed, so that the answer is the same whoever runs ahead.
 #pragma once
 
 #include <vector>
@@ -44,7 +44,9 @@ struct IslandView {
   Index n, initials;
 
   [[nodiscard]] IslandHead& head() const { return *reinterpret_cast<IslandHead*>(row); }
-  [[nodiscard]] std::int64_t* costs() const { return reinterpret_cast<std::int64_t*>(row + sizeof(IslandHead)); }
+  [[nodiscard]] std::int64_t* costs() const {
+    return reinterpret_cast<std::int64_t*>(row + sizeof(IslandHead));
+  }
   [[nodiscard]] std::int32_t* initial(Index i) const {
     return reinterpret_cast<std::int32_t*>(costs() + initials) + i * n;
   }
@@ -60,10 +62,12 @@ struct SelectionArguments {
   std::uint64_t stream = 0;  ///< of its random numbers
   Index initials = 1;        ///< initial solutions; of an island without multistart: walks
   Index offsets = 1;         ///< of diversification, 1 to this; 1 without multistart
-  std::vector<TenureRange> tenures = {};  ///< of the multistart's tabu lists: a walk each; of a robust island one
+  std::vector<TenureRange> tenures =
+      {};              ///< of the multistart's tabu lists: a walk each; of a robust island one
   Index capacity = 0;  ///< see WalkView
   std::int64_t first_iterations = 1, most_iterations = 1;
-  std::int64_t patience = 0;  ///< of a robust island: iterations without a better cost before a walk starts anew
+  std::int64_t patience =
+      0;  ///< of a robust island: iterations without a better cost before a walk starts anew
 };
 
 template <template <class> class As>
@@ -78,16 +82,16 @@ struct SelectionPorts {
 };
 
 namespace cpu {
-void found_island(const SelectionArguments& a, In<Index> costs, In<std::int32_t> start, Out<unsigned char> island,
-                  Many<Out<unsigned char>> walks, Out<Index> own);
+void found_island(const SelectionArguments& a, In<Index> costs, In<std::int32_t> start,
+                  Out<unsigned char> island, Many<Out<unsigned char>> walks, Out<Index> own);
 void select(const SelectionArguments& a, SelectionPorts<AsPorts> p);
 }  // namespace cpu
 
 namespace codelets {
 /// Makes an island's initial solutions and walks. @param start the first one of island 0, where it has a number other
 /// than -1 at its beginning; or else all are random
-extern const Codelet<SelectionArguments, In<Index>, In<std::int32_t>, Out<unsigned char>, Many<Out<unsigned char>>,
-                     Out<Index>>
+extern const Codelet<SelectionArguments, In<Index>, In<std::int32_t>, Out<unsigned char>,
+                     Many<Out<unsigned char>>, Out<Index>>
     found_island;
 /// The next generation.
 extern const Codelet<SelectionArguments, SelectionPorts<AsPorts>> select;

@@ -22,8 +22,8 @@ class RandomNumbers {
   std::uint64_t stream_, drawn_;
 };
 
-/// Glover's diversification (1998), as in algorithm 5.1 of [Czapinski 2014]: every offset-th number of p, from offset - 1 on,
-/// then from offset - 2 on, and so forth. With an offset of 1 it is p itself.
+/// Glover's diversification (1998), as in algorithm 5.1 of [Czapinski 2014]: every offset-th number of p, from offset
+/// - 1 on, then from offset - 2 on, and so forth. With an offset of 1 it is p itself.
 inline void diversify(std::int32_t offset, Index n, const std::int32_t* p, std::int32_t* diversified) {
   Index position = 0;
   for (Index start = offset; start-- > 0;)

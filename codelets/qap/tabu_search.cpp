@@ -34,7 +34,9 @@ class Walker {
   }
 
  private:
-  [[nodiscard]] bool stopped() const { return a_.stop != nullptr && a_.stop->load(std::memory_order_relaxed); }
+  [[nodiscard]] bool stopped() const {
+    return a_.stop != nullptr && a_.stop->load(std::memory_order_relaxed);
+  }
 
   void begin(const WalkView& w) {
     const WalkHead& head = w.head();
@@ -54,7 +56,8 @@ class Walker {
     forbidden_.clear();
     for (std::int32_t place = 0; place < length_; ++place)
       for (int about = 0; about < (a_.rule == TabuRule::pair ? 1 : 2); ++about)
-        if (const Pair pair = list_.forbidden(place, about, now, moves_.permutation().data(), inverse_.data());
+        if (const Pair pair =
+                list_.forbidden(place, about, now, moves_.permutation().data(), inverse_.data());
             pair.r >= 0)
           forbidden_.push_back(pair);
   }
@@ -92,13 +95,17 @@ class Walker {
 
 template <class E>
 void tabu_search(const TabuArguments& a, In<E> matrices, InOut<unsigned char> walks, Scratch<unsigned char>) {
-  Walker<E> walker(a, {reinterpret_cast<const Unsigned<E>*>(matrices.data), a.n, matrices.ld, a.terms, a.has_diagonals});
+  Walker<E> walker(
+      a, {reinterpret_cast<const Unsigned<E>*>(matrices.data), a.n, matrices.ld, a.terms, a.has_diagonals});
   for (Index i = 0; i < walks.rows; ++i) walker.walk({walks.row(i), a.n, a.capacity});
 }
 
-template void tabu_search(const TabuArguments&, In<std::int16_t>, InOut<unsigned char>, Scratch<unsigned char>);
-template void tabu_search(const TabuArguments&, In<std::int32_t>, InOut<unsigned char>, Scratch<unsigned char>);
-template void tabu_search(const TabuArguments&, In<std::int64_t>, InOut<unsigned char>, Scratch<unsigned char>);
+template void tabu_search(const TabuArguments&, In<std::int16_t>, InOut<unsigned char>,
+                          Scratch<unsigned char>);
+template void tabu_search(const TabuArguments&, In<std::int32_t>, InOut<unsigned char>,
+                          Scratch<unsigned char>);
+template void tabu_search(const TabuArguments&, In<std::int64_t>, InOut<unsigned char>,
+                          Scratch<unsigned char>);
 
 }  // namespace cpu
 
@@ -112,9 +119,12 @@ const Codelet<TabuArguments, In<E>, InOut<unsigned char>, Scratch<unsigned char>
   return codelet;
 }
 
-template const Codelet<TabuArguments, In<std::int16_t>, InOut<unsigned char>, Scratch<unsigned char>>& tabu_search();
-template const Codelet<TabuArguments, In<std::int32_t>, InOut<unsigned char>, Scratch<unsigned char>>& tabu_search();
-template const Codelet<TabuArguments, In<std::int64_t>, InOut<unsigned char>, Scratch<unsigned char>>& tabu_search();
+template const Codelet<TabuArguments, In<std::int16_t>, InOut<unsigned char>, Scratch<unsigned char>>&
+tabu_search();
+template const Codelet<TabuArguments, In<std::int32_t>, InOut<unsigned char>, Scratch<unsigned char>>&
+tabu_search();
+template const Codelet<TabuArguments, In<std::int64_t>, InOut<unsigned char>, Scratch<unsigned char>>&
+tabu_search();
 
 }  // namespace codelets
 }  // namespace asterism::qap

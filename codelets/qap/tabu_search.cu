@@ -16,7 +16,8 @@ __device__ void begin_list(const TabuList& list, const WalkView& walk) {
   __syncthreads();
   if (threadIdx.x == 0) {
     const WalkHead& head = walk.head();
-    for (Index i = head.iterations < head.most_tenure ? 0 : head.iterations - head.most_tenure; i < head.iterations; ++i) {
+    for (Index i = head.iterations < head.most_tenure ? 0 : head.iterations - head.most_tenure;
+         i < head.iterations; ++i) {
       const auto place = static_cast<std::int32_t>(i % head.most_tenure);
       list.add(TabuEntry(list.entries[place]), place);
     }
@@ -55,8 +56,7 @@ __global__ void __launch_bounds__(threads)
       move.take(best_tabu);
     const std::int32_t r = move.r(), s = move.s();
     if (longest > 0) {
-      if (threadIdx.x == 0)
-        list.add(entry_of(head, head.iterations, r, s, p[r], p[s]), next);
+      if (threadIdx.x == 0) list.add(entry_of(head, head.iterations, r, s, p[r], p[s]), next);
       next = next + 1 == longest ? 0 : next + 1;
       if (length < longest) ++length;
     }
@@ -81,7 +81,8 @@ template <class E>
 void tabu_search(Stream stream, const TabuArguments& a, In<E> matrices, InOut<unsigned char> walks,
                  Scratch<unsigned char> room) {
   const TableLayout<E> layout(a.n, a.terms, a.capacity);
-  check(cudaFuncSetAttribute(tabu_kernel<E>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(layout.bytes)),
+  check(cudaFuncSetAttribute(tabu_kernel<E>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(layout.bytes)),
         "tabu_search");
   const MatrixView<E> view{reinterpret_cast<const Unsigned<E>*>(matrices.data), a.n, matrices.ld, a.terms,
                            a.has_diagonals};
@@ -90,8 +91,11 @@ void tabu_search(Stream stream, const TabuArguments& a, In<E> matrices, InOut<un
   check_launch("tabu_search");
 }
 
-template void tabu_search(Stream, const TabuArguments&, In<std::int16_t>, InOut<unsigned char>, Scratch<unsigned char>);
-template void tabu_search(Stream, const TabuArguments&, In<std::int32_t>, InOut<unsigned char>, Scratch<unsigned char>);
-template void tabu_search(Stream, const TabuArguments&, In<std::int64_t>, InOut<unsigned char>, Scratch<unsigned char>);
+template void tabu_search(Stream, const TabuArguments&, In<std::int16_t>, InOut<unsigned char>,
+                          Scratch<unsigned char>);
+template void tabu_search(Stream, const TabuArguments&, In<std::int32_t>, InOut<unsigned char>,
+                          Scratch<unsigned char>);
+template void tabu_search(Stream, const TabuArguments&, In<std::int64_t>, InOut<unsigned char>,
+                          Scratch<unsigned char>);
 
 }  // namespace asterism::qap::cuda

@@ -1,8 +1,8 @@
 /// \file
 /// Tabu search: a task makes the planned iterations of a batch of walks.
 ///
-/// Every iteration makes the best of all moves that are not tabu; or a tabu one, where that is better and leads to a cost
-/// below the walk's best. All workers make the same moves.
+/// Every iteration makes the best of all moves that are not tabu; or a tabu one, where that is better and leads to a
+/// cost below the walk's best. All workers make the same moves.
 #pragma once
 
 #include <atomic>
@@ -17,17 +17,18 @@ struct TabuArguments {
   Index n = 0;
   int terms = 1;
   bool has_diagonals = false;
-  std::int64_t unit = 1;    ///< what a difference of 1 is in costs
+  std::int64_t unit = 1;  ///< what a difference of 1 is in costs
   TabuRule rule = TabuRule::pair;
-  Index capacity = 0;       ///< see WalkView
-  std::int64_t target = 0;  ///< a walk ends where its best cost is this or less
+  Index capacity = 0;                       ///< see WalkView
+  std::int64_t target = 0;                  ///< a walk ends where its best cost is this or less
   const std::atomic<bool>* stop = nullptr;  ///< cores end their walks when it is set; may be nullptr
 };
 
 namespace cpu {
 /// @param matrices see MatrixView @param walks a WalkView in each row @param room not used
 template <class E>
-void tabu_search(const TabuArguments& a, In<E> matrices, InOut<unsigned char> walks, Scratch<unsigned char> room);
+void tabu_search(const TabuArguments& a, In<E> matrices, InOut<unsigned char> walks,
+                 Scratch<unsigned char> room);
 }  // namespace cpu
 
 namespace cuda {
@@ -42,7 +43,8 @@ void tabu_search(Stream stream, const TabuArguments& a, In<E> matrices, InOut<un
 template <class E>
 constexpr Index room_of_walk(Index n) {
   constexpr Index most_gap = 4;  // behind a row of such a table
-  return n * n * static_cast<Index>(sizeof(Stamp)) + 2 * n * padded<E>(n + most_gap) * static_cast<Index>(sizeof(E));
+  return n * n * static_cast<Index>(sizeof(Stamp)) +
+         2 * n * padded<E>(n + most_gap) * static_cast<Index>(sizeof(E));
 }
 
 namespace codelets {

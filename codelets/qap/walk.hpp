@@ -29,21 +29,22 @@ struct TabuEntry {
 /// What comes first in a walk.
 struct WalkHead {
   std::int64_t cost, best_cost;
-  std::int64_t iterations;       ///< made so far
-  std::int64_t best_iteration;   ///< how many had been made when the best was found
+  std::int64_t iterations;      ///< made so far
+  std::int64_t best_iteration;  ///< how many had been made when the best was found
   std::int64_t least_tenure, most_tenure;
-  std::uint64_t stream;          ///< of random numbers
-  std::int64_t planned;          ///< iterations that the next task makes
-  std::int64_t made;             ///< those that the last one has made
-  double temperature;            ///< of tempering, in costs
+  std::uint64_t stream;  ///< of random numbers
+  std::int64_t planned;  ///< iterations that the next task makes
+  std::int64_t made;     ///< those that the last one has made
+  double temperature;    ///< of tempering, in costs
 };
 
-/// A walk: a row of a tile of bytes. The list has the last most_tenure moves: that of iteration i is entry i modulo their
-/// number.
+/// A walk: a row of a tile of bytes. The list has the last most_tenure moves: that of iteration i is entry i modulo
+/// their number.
 class WalkView {
  public:
   /// @param capacity entries that there is room for, at least as many as the longest tenure
-  ASTERISM_HOST_DEVICE WalkView(unsigned char* row, Index n, Index capacity) : row_(row), n_(n), capacity_(capacity) {}
+  ASTERISM_HOST_DEVICE WalkView(unsigned char* row, Index n, Index capacity)
+      : row_(row), n_(n), capacity_(capacity) {}
 
   [[nodiscard]] ASTERISM_HOST_DEVICE WalkHead& head() const { return *reinterpret_cast<WalkHead*>(row_); }
   [[nodiscard]] ASTERISM_HOST_DEVICE TabuEntry* list() const {
@@ -73,21 +74,25 @@ ASTERISM_HOST_DEVICE inline std::uint64_t random_bits(std::uint64_t stream, std:
 }
 
 /// Evenly from 0 up to but not `count`, which is below 2^32.
-ASTERISM_HOST_DEVICE inline std::int64_t random_below(std::uint64_t stream, std::uint64_t counter, std::int64_t count) {
-  return static_cast<std::int64_t>(((random_bits(stream, counter) >> 32) * static_cast<std::uint64_t>(count)) >> 32);
+ASTERISM_HOST_DEVICE inline std::int64_t random_below(std::uint64_t stream, std::uint64_t counter,
+                                                      std::int64_t count) {
+  return static_cast<std::int64_t>(
+      ((random_bits(stream, counter) >> 32) * static_cast<std::uint64_t>(count)) >> 32);
 }
 
 /// For how many iterations what iteration `iteration` has moved is forbidden. @param which 0: r, 1: s
 ASTERISM_HOST_DEVICE inline std::int64_t tenure(const WalkHead& head, std::int64_t iteration, int which) {
   const std::int64_t choices = head.most_tenure - head.least_tenure + 1;
   if (choices <= 1) return head.least_tenure;
-  return head.least_tenure + random_below(head.stream, 2 * static_cast<std::uint64_t>(iteration) + which, choices);
+  return head.least_tenure +
+         random_below(head.stream, 2 * static_cast<std::uint64_t>(iteration) + which, choices);
 }
 
 /// The entry of a move that iteration `iteration` makes.
 ASTERISM_HOST_DEVICE inline TabuEntry entry_of(const WalkHead& head, std::int64_t iteration, std::int32_t r,
                                                std::int32_t s, std::int32_t p_r, std::int32_t p_s) {
-  return {r, s, p_r, p_s, iteration + 1 + tenure(head, iteration, 0), iteration + 1 + tenure(head, iteration, 1)};
+  return {
+      r, s, p_r, p_s, iteration + 1 + tenure(head, iteration, 0), iteration + 1 + tenure(head, iteration, 1)};
 }
 
 /// Two positions, r < s.
@@ -95,7 +100,8 @@ struct Pair {
   std::int32_t r, s;
 };
 
-/// What is forbidden until when, and which entry says so: a table of n x n, by two positions, or by position and facility.
+/// What is forbidden until when, and which entry says so: a table of n x n, by two positions, or by position and
+/// facility.
 struct Stamp {
   std::int64_t until;
   std::int32_t entry;  ///< twice its place in the list, and one more where it is about s

@@ -21,12 +21,13 @@ using qap::Problem;
 enum class Kind { symmetric, only_d_symmetric, only_f_symmetric, asymmetric };
 enum class Diagonals { zero, even, any };
 
-inline const std::initializer_list<Kind> kinds = {Kind::symmetric, Kind::only_d_symmetric, Kind::only_f_symmetric,
-                                                  Kind::asymmetric};
+inline const std::initializer_list<Kind> kinds = {Kind::symmetric, Kind::only_d_symmetric,
+                                                  Kind::only_f_symmetric, Kind::asymmetric};
 inline const std::initializer_list<Diagonals> diagonals = {Diagonals::zero, Diagonals::even, Diagonals::any};
 
 /// Numbers from `least` to `most`.
-inline Problem random_problem(Index n, Kind kind, Diagonals diagonal, Cost least, Cost most, unsigned seed = 1) {
+inline Problem random_problem(Index n, Kind kind, Diagonals diagonal, Cost least, Cost most,
+                              unsigned seed = 1) {
   std::mt19937_64 bits(seed + 1000 * static_cast<std::uint64_t>(n));
   std::uniform_int_distribution<Cost> number(least, most);
   const auto matrix = [&](bool symmetric) {
@@ -35,7 +36,8 @@ inline Problem random_problem(Index n, Kind kind, Diagonals diagonal, Cost least
     for (Index i = 0; i < n; ++i)
       for (Index j = 0; j < n; ++j) {
         at(i, j) = symmetric && j < i ? at(j, i) : number(bits);
-        if (i == j && diagonal != Diagonals::any) at(i, j) = diagonal == Diagonals::even ? at(i, j) / 2 * 2 : 0;
+        if (i == j && diagonal != Diagonals::any)
+          at(i, j) = diagonal == Diagonals::even ? at(i, j) / 2 * 2 : 0;
       }
     return a;
   };

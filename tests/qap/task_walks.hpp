@@ -31,16 +31,16 @@ struct Walk {
 template <class E>
 class TaskWalks {
  public:
-  TaskWalks(Runtime& runtime, const Problem& problem, const Tenures& tenures, const std::vector<Permutation>& starts,
-            Where where, double temperature = 0)
+  TaskWalks(Runtime& runtime, const Problem& problem, const Tenures& tenures,
+            const std::vector<Permutation>& starts, Where where, double temperature = 0)
       : problem_(problem),
         form_(form_of(problem, facts_of(problem))),
         capacity_(tenures.most + 2),
         where_(where),
         rule_(tenures.rule),
         matrices_values_(matrices_of<E>(problem, facts_of(problem), form_)),
-        matrices_(runtime, matrices_values_.data(), MatrixView<E>::rows(problem.n, form_.terms), padded<E>(problem.n),
-                  padded<E>(problem.n)),
+        matrices_(runtime, matrices_values_.data(), MatrixView<E>::rows(problem.n, form_.terms),
+                  padded<E>(problem.n), padded<E>(problem.n)),
         walks_(runtime, static_cast<Index>(starts.size()), WalkView::bytes(problem.n, capacity_)),
         room_(runtime, static_cast<Index>(starts.size()), room_of_walk<E>(problem.n)) {
     const HostView<unsigned char> view(walks_, HostView<unsigned char>::Access::write);
@@ -63,13 +63,13 @@ class TaskWalks {
         WalkView(view.row(k), problem_.n, capacity_).head().planned = iterations;
     }
     codelet({.n = problem_.n,
-                                .terms = form_.terms,
-                                .has_diagonals = form_.has_diagonals,
-                                .unit = form_.unit,
-                                .rule = rule_,
-                                .capacity = capacity_,
-                                .target = target},
-                               matrices_, walks_, room_, {.where = where_});
+             .terms = form_.terms,
+             .has_diagonals = form_.has_diagonals,
+             .unit = form_.unit,
+             .rule = rule_,
+             .capacity = capacity_,
+             .target = target},
+            matrices_, walks_, room_, {.where = where_});
   }
 
   std::vector<Walk> walks() {
@@ -79,8 +79,12 @@ class TaskWalks {
     for (Index k = 0; k < view.rows(); ++k) {
       const WalkView walk(view.row(k), problem_.n, capacity_);
       const WalkHead& head = walk.head();
-      all.push_back({{walk.permutation(), walk.permutation() + n}, {walk.best(), walk.best() + n}, head.cost,
-                     head.best_cost, head.iterations, head.best_iteration});
+      all.push_back({{walk.permutation(), walk.permutation() + n},
+                     {walk.best(), walk.best() + n},
+                     head.cost,
+                     head.best_cost,
+                     head.iterations,
+                     head.best_iteration});
     }
     return all;
   }

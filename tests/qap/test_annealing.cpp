@@ -19,7 +19,8 @@ Walk textbook(const Problem& problem, std::uint64_t stream, const Permutation& s
   Walk walk{start, start, cost_of(problem, start), cost_of(problem, start), 0, 0};
   while (walk.iterations < iterations) {
     const Proposal move = proposal(stream, walk.iterations++, problem.n, minus_logs().of);
-    const Cost delta = swap_delta(problem.n, problem.d.data(), problem.f.data(), walk.p.data(), move.r, move.s);
+    const Cost delta =
+        swap_delta(problem.n, problem.d.data(), problem.f.data(), walk.p.data(), move.r, move.s);
     if (!accepts(delta, temperature, move.minus_log)) continue;
     walk.p = swapped(walk.p, move.r, move.s);
     walk.cost += delta;
@@ -38,7 +39,8 @@ void check_walks(Runtime& runtime, const Problem& problem, Where where) {
     CAPTURE(temperature);
     const auto starts = some_starts(problem.n, 2);
     TaskWalks<E> tasks(runtime, problem, {TabuRule::pair, 0, 0}, starts, where, temperature);
-    for (const Index iterations : {700, 1, 299}) tasks.go(iterations, std::numeric_limits<Cost>::min(), qap::codelets::anneal<E>());
+    for (const Index iterations : {700, 1, 299})
+      tasks.go(iterations, std::numeric_limits<Cost>::min(), qap::codelets::anneal<E>());
     const auto found = tasks.walks();
     for (std::size_t k = 0; k < starts.size(); ++k)
       CHECK(found[k] == textbook(problem, k, starts[k], temperature, 1000));
@@ -81,7 +83,8 @@ TEST_CASE("proposals are moves, each as likely as any other" * doctest::skip(sha
     }
     for (Index r = 0; r < n; ++r)
       for (Index s = r + 1; s < n; ++s)
-        CHECK(std::abs(counts[static_cast<std::size_t>(r * n + s)] - each) < 250);  // more than five deviations
+        CHECK(std::abs(counts[static_cast<std::size_t>(r * n + s)] - each) <
+              250);  // more than five deviations
     // -ln of an even random number is 1 on average.
     CHECK(std::abs(sum / static_cast<double>(moves * each) - 1) < 0.12);
   }

@@ -44,7 +44,8 @@ std::filesystem::path instances() {
 
 TEST_CASE("instances with any white space") {
   const Problem expected{.n = 2, .d = {0, -1, 2, 3}, .f = {4, 5, 6, 7}};
-  for (const char* text : {"2\n0 -1\n2 3\n\n4 5\n6 7\n", "2 0 -1 2 3 4 5 6 7", "\n\n\t2\r\n\r\n0\t-1  2\r\n 3 4\n5 +6\n7\n\n \n"}) {
+  for (const char* text : {"2\n0 -1\n2 3\n\n4 5\n6 7\n", "2 0 -1 2 3 4 5 6 7",
+                           "\n\n\t2\r\n\r\n0\t-1  2\r\n 3 4\n5 +6\n7\n\n \n"}) {
     const Problem problem = read_text(text);
     CHECK(problem.n == expected.n);
     CHECK(problem.d == expected.d);
@@ -64,10 +65,14 @@ TEST_CASE("wrong instances are refused with the line") {
   refused("\n\n-3\n", {"line 3: the size is '-3', which is not in 0 to 16384"});
   refused("99999\n", {"line 1: the size is '99999', which is not in 0 to 16384"});
   refused("3000\n1 2 3\n", {"line 1: the size is 3000, which makes 18000000 numbers", "cannot hold them"});
-  refused("2\n1 2\n3 x4\n5 6 7 8\n", {"line 3: the number of the first matrix is 'x4', which is no whole number"});
-  refused("2\n1 2\n3 4\n5 6 7 8.5\n", {"line 4: the number of the second matrix is '8.5', which is no whole number"});
-  refused("2\n1 2 3 4\n5 99999999999999999999 7 8\n", {"line 3", "is '99999999999999999999', which is beyond 64 bits"});
-  refused("2\n1 2 3 4\n5 6 7", {"line 3: the file ends after 3 of the 2 x 2 = 4 numbers of the second matrix"});
+  refused("2\n1 2\n3 x4\n5 6 7 8\n",
+          {"line 3: the number of the first matrix is 'x4', which is no whole number"});
+  refused("2\n1 2\n3 4\n5 6 7 8.5\n",
+          {"line 4: the number of the second matrix is '8.5', which is no whole number"});
+  refused("2\n1 2 3 4\n5 99999999999999999999 7 8\n",
+          {"line 3", "is '99999999999999999999', which is beyond 64 bits"});
+  refused("2\n1 2 3 4\n5 6 7",
+          {"line 3: the file ends after 3 of the 2 x 2 = 4 numbers of the second matrix"});
   refused("2\n1 2 3      \n     ", {"the file ends after 3 of the 2 x 2 = 4 numbers of the first matrix"});
   refused("2\n1 2 3 4\n5 6 7 8\n9\n", {"line 4: '9' is too much: the file ends with the second matrix"});
   refused("  \n\n", {"the file has no number"});

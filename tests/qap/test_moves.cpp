@@ -1,4 +1,5 @@
-// Changes by moves: the formulas against costs from scratch, and the tables that swaps bring up to date against the formulas.
+// Changes by moves: the formulas against costs from scratch, and the tables that swaps bring up to date against the
+// formulas.
 
 #include <doctest/doctest.h>
 
@@ -29,7 +30,8 @@ void check_table(const Problem& problem, const MoveForm& form, cpu::MoveTable<E>
           swap_delta(problem.n, problem.d.data(), problem.f.data(), table.permutation().data(), r, s);
       if (delta != form.unit * Cost{table.delta(r, s)}) ++wrong;
       const bool is_tabu = std::ranges::any_of(tabu, [&](Pair pair) { return pair.r == r && pair.s == s; });
-      const Move<E> move{static_cast<E>(delta / form.unit), static_cast<std::int32_t>(r), static_cast<std::int32_t>(s)};
+      const Move<E> move{static_cast<E>(delta / form.unit), static_cast<std::int32_t>(r),
+                         static_cast<std::int32_t>(s)};
       Move<E>& least = is_tabu ? forbidden : free;
       if (is_better(move, least)) least = move;
     }
@@ -44,8 +46,8 @@ void check_table(const Problem& problem, const MoveForm& form, cpu::MoveTable<E>
 template <class E>
 void check_swaps(const Problem& problem, const MoveForm& form, int swaps) {
   const auto matrices = matrices_of<E>(problem, facts_of(problem), form);
-  cpu::MoveTable<E> table({reinterpret_cast<const Unsigned<E>*>(matrices.data()), problem.n, padded<E>(problem.n),
-                           form.terms, form.has_diagonals});
+  cpu::MoveTable<E> table({reinterpret_cast<const Unsigned<E>*>(matrices.data()), problem.n,
+                           padded<E>(problem.n), form.terms, form.has_diagonals});
   table.begin(random_permutation(problem.n).data());
   check_table<E>(problem, form, table, {});
   if (problem.n < 2) return;
@@ -53,8 +55,10 @@ void check_swaps(const Problem& problem, const MoveForm& form, int swaps) {
   std::vector<Pair> tabu;
   for (int i = 0; i < swaps; ++i) {
     const auto r = static_cast<std::int32_t>(bits() % static_cast<unsigned>(problem.n - 1));
-    const auto s = static_cast<std::int32_t>(r + 1 + static_cast<std::int32_t>(bits() % static_cast<unsigned>(problem.n - 1 - r)));
-    if (std::ranges::none_of(tabu, [&](Pair pair) { return pair.r == r && pair.s == s; })) tabu.push_back({r, s});
+    const auto s = static_cast<std::int32_t>(
+        r + 1 + static_cast<std::int32_t>(bits() % static_cast<unsigned>(problem.n - 1 - r)));
+    if (std::ranges::none_of(tabu, [&](Pair pair) { return pair.r == r && pair.s == s; }))
+      tabu.push_back({r, s});
     table.swap(r, s);
     if (i % 3 == 0) {  // more than one swap between two looks
       table.best({});
@@ -101,7 +105,8 @@ TEST_CASE("tables of moves of 1 to 64 locations: all changes after every swap, a
 
 TEST_CASE("elements of 16 bits hold changes up to their largest") {
   // Two locations near each other and two far away: the change by the worst swap is what the bound says.
-  const Problem problem{.n = 4, .d = {0, 1, 90, 90, 1, 0, 90, 90, 90, 90, 0, 1, 90, 90, 1, 0},
+  const Problem problem{.n = 4,
+                        .d = {0, 1, 90, 90, 1, 0, 90, 90, 90, 90, 0, 1, 90, 90, 1, 0},
                         .f = {0, 184, 0, 0, 184, 0, 0, 0, 0, 0, 0, 184, 0, 0, 184, 0}};
   const MoveForm form = form_of(problem, facts_of(problem));
   CHECK(form.unit == 2);
@@ -146,13 +151,16 @@ TEST_CASE("costs near 2^62 are exact; what might reach it is refused") {
        {Problem{.n = 1, .d = {most_cost}, .f = {1}}, Problem{.n = 1, .d = {least}, .f = {least}},
         Problem{.n = 2, .d = {0, large, large, 0}, .f = {0, 2 * large + 8, 2 * large + 8, 0}},
         Problem{.n = 2, .d = {0, least, least, 0}, .f = {0, least, least, 0}}})
-    message_has(message_of([&] { facts_of(too_large); }), {"may reach 2^62", "divide", "matrices by a common factor"});
+    message_has(message_of([&] { facts_of(too_large); }),
+                {"may reach 2^62", "divide", "matrices by a common factor"});
 }
 
 TEST_CASE("problems and permutations that are none") {
   message_has(message_of([] { facts_of({.n = -1, .d = {}, .f = {}}); }), {"-1 locations", "0 to 16384"});
   message_has(message_of([] { facts_of({.n = 20000, .d = {}, .f = {}}); }), {"20000 locations"});
-  message_has(message_of([] { facts_of({.n = 2, .d = {1, 2, 3, 4}, .f = {1, 2, 3}}); }),
+  message_has(message_of([] {
+                facts_of({.n = 2, .d = {1, 2, 3, 4}, .f = {1, 2, 3}});
+              }),
               {"the matrix f has 3 numbers", "2 x 2 = 4"});
   const Problem problem = random_problem(3, Kind::symmetric, Diagonals::zero, 0, 9);
   message_has(message_of([&] { cost_of(problem, Permutation{0, 1}); }), {"has 2 numbers", "3 locations"});

@@ -31,7 +31,7 @@ SkipUnless with_data() {
 }
 
 const std::initializer_list<Method> methods = {Method::automatic, Method::multistart, Method::robust,
-                                                       Method::tempering};
+                                               Method::tempering};
 
 /// The least cost of all permutations.
 Cost least_of_all(const Problem& problem) {
@@ -121,7 +121,8 @@ TEST_CASE("equal seeds, equal answers, on any number of workers and ranks") {
     // Written down once: the same in every shape.
     CAPTURE(first->cost);
     CAPTURE(first->iterations);
-    const std::vector<std::pair<Cost, Index>> known{{5908, 185000}, {5982, 50000}, {5908, 320000}, {5934, 912000}};
+    const std::vector<std::pair<Cost, Index>> known{
+        {5908, 185000}, {5982, 50000}, {5908, 320000}, {5934, 912000}};
     CHECK(first->cost == known[static_cast<std::size_t>(method)].first);
     CHECK(first->iterations == known[static_cast<std::size_t>(method)].second);
   }
@@ -130,7 +131,9 @@ TEST_CASE("equal seeds, equal answers, on any number of workers and ranks") {
 TEST_CASE("other seeds, other walks") {
   Runtime runtime;
   const Problem problem = random_problem(50, Kind::symmetric, Diagonals::zero, 0, 99);
-  const auto of_seed = [&](std::uint64_t seed) { return answer_of(search(runtime, problem, {.seed = seed, .generations = 1})); };
+  const auto of_seed = [&](std::uint64_t seed) {
+    return answer_of(search(runtime, problem, {.seed = seed, .generations = 1}));
+  };
   CHECK(of_seed(1) == of_seed(1));
   CHECK(of_seed(1).permutation != of_seed(2).permutation);
 }
@@ -208,9 +211,15 @@ TEST_CASE("settings that make no sense are refused") {
 
 TEST_CASE("best known costs of small instances" * with_data()) {
   Runtime runtime;
-  for (const auto& [name, best] : std::initializer_list<std::pair<const char*, Cost>>{
-           {"nug12", 578}, {"chr12a", 9552}, {"had14", 2724}, {"esc16a", 68}, {"rou15", 354210}, {"scr15", 51140},
-           {"els19", 17212548}, {"nug20", 2570}, {"bur26a", 5426670}}) {
+  for (const auto& [name, best] : std::initializer_list<std::pair<const char*, Cost>>{{"nug12", 578},
+                                                                                      {"chr12a", 9552},
+                                                                                      {"had14", 2724},
+                                                                                      {"esc16a", 68},
+                                                                                      {"rou15", 354210},
+                                                                                      {"scr15", 51140},
+                                                                                      {"els19", 17212548},
+                                                                                      {"nug20", 2570},
+                                                                                      {"bur26a", 5426670}}) {
     CAPTURE(name);
     const Problem problem = tools::read_instance(instances() / (std::string(name) + ".dat"));
     const SearchReport report = search(runtime, problem, {.seconds = 60, .target = best});

@@ -41,8 +41,8 @@ class TextbookWalk {
         v = s;
       }
     REQUIRE(u >= 0);
-    const TabuEntry entry = entry_of(head_, walk_.iterations, static_cast<std::int32_t>(u), static_cast<std::int32_t>(v),
-                                     0, 0);
+    const TabuEntry entry =
+        entry_of(head_, walk_.iterations, static_cast<std::int32_t>(u), static_cast<std::int32_t>(v), 0, 0);
     if (tenures_.rule == TabuRule::pair) {
       until(u, v) = entry.until_r;
     } else {
@@ -75,9 +75,11 @@ class TextbookWalk {
   Walk walk_;
 };
 
-const std::initializer_list<Tenures> all_tenures = {
-    {TabuRule::pair, 0, 0},   {TabuRule::pair, 5, 5},      {TabuRule::pair, 2, 9},
-    {TabuRule::assignment, 6, 6}, {TabuRule::assignment, 3, 12}};
+const std::initializer_list<Tenures> all_tenures = {{TabuRule::pair, 0, 0},
+                                                    {TabuRule::pair, 5, 5},
+                                                    {TabuRule::pair, 2, 9},
+                                                    {TabuRule::assignment, 6, 6},
+                                                    {TabuRule::assignment, 3, 12}};
 
 template <class E>
 void check_against_textbook(Runtime& runtime, const Problem& problem, Where where) {
@@ -104,8 +106,10 @@ void check_all(Runtime& runtime, Where where, std::initializer_list<Index> sizes
   for (const Kind kind : kinds)
     for (const Index n : sizes) {
       check_against_textbook<std::int16_t>(runtime, random_problem(n, kind, Diagonals::zero, 0, 5), where);
-      check_against_textbook<std::int32_t>(runtime, random_problem(n, kind, Diagonals::any, -300, 999), where);
-      check_against_textbook<std::int64_t>(runtime, random_problem(n, kind, Diagonals::even, 0, 5000000), where);
+      check_against_textbook<std::int32_t>(runtime, random_problem(n, kind, Diagonals::any, -300, 999),
+                                           where);
+      check_against_textbook<std::int64_t>(runtime, random_problem(n, kind, Diagonals::even, 0, 5000000),
+                                           where);
     }
 }
 
@@ -153,7 +157,8 @@ TEST_CASE("every cost of a long walk is the cost of its permutation" * doctest::
   Runtime runtime(one_core());
   for (const Kind kind : kinds) {
     const Problem problem = random_problem(40, kind, Diagonals::any, 0, 7);
-    TaskWalks<std::int32_t> tasks(runtime, problem, {TabuRule::assignment, 36, 44}, some_starts(40, 3), Where::cpu);
+    TaskWalks<std::int32_t> tasks(runtime, problem, {TabuRule::assignment, 36, 44}, some_starts(40, 3),
+                                  Where::cpu);
     tasks.go(3000);
     for (const Walk& walk : tasks.walks()) {
       CHECK(walk.iterations == 3000);

@@ -20,7 +20,8 @@ struct StatedQap {
 };
 
 StatedQap read(const QapOptions& o) {
-  if (o.instance.empty()) throw Error("an instance is missing: `asterism qap INSTANCE.dat`; see `asterism qap --help`");
+  if (o.instance.empty())
+    throw Error("an instance is missing: `asterism qap INSTANCE.dat`; see `asterism qap --help`");
   if (o.settings.tenure && !o.settings.tenures.empty())
     throw Error("--tenures and --tenure both say how long moves stay tabu; give one of them");
   StatedQap stated;
@@ -64,7 +65,8 @@ QapOutcome solve(Runtime& runtime, const QapOptions& o, const StatedQap& stated)
   });
   outcome.run.stopwatch.lap("write");
   const Index islands = o.settings.islands, ranks = runtime.ranks(), rank = runtime.rank();
-  outcome.run.sum_up(runtime, ((rank + 1) * islands + ranks - 1) / ranks - (rank * islands + ranks - 1) / ranks);
+  outcome.run.sum_up(runtime,
+                     ((rank + 1) * islands + ranks - 1) / ranks - (rank * islands + ranks - 1) / ranks);
   return outcome;
 }
 
@@ -74,14 +76,15 @@ constexpr const char* footer =
     "  asterism qap tai60a.dat --start OUT.sln --search rots --target 7205962\n"
     "  asterism qap nug30.dat --generations 20 --seed 3 --json\n"
     "  mpirun -np 4 asterism qap sko100a.dat --islands 8 --time 60\n\n"
-    "The cost is the sum of a[i][j] b[p(i)][p(j)], a the first matrix, b the second. Ctrl-C ends a search like its time\n"
-    "does: the best so far is written and told, with exit status 0; a second one ends the program at once.";
+    "The cost is the sum of a[i][j] b[p(i)][p(j)], a the first matrix, b the second. Ctrl-C ends a search like\n"
+    "its time does: the best so far is written and told, with exit status 0; a second one ends the program at once.";
 
 }  // namespace
 
 Command add_qap(CLI::App& program) {
   auto options = std::make_shared<QapOptions>();
-  CLI::App* app = program.add_subcommand("qap", "search good solutions of a quadratic assignment problem: tabu search");
+  CLI::App* app =
+      program.add_subcommand("qap", "search good solutions of a quadratic assignment problem: tabu search");
   add_qap_options(*app, *options);
   app->footer(footer);
   return {app, [options] {

@@ -15,10 +15,11 @@ std::vector<qap::Cost> read_matrix(NumberStream& numbers, Index n, const char* w
   std::vector<qap::Cost> matrix;
   matrix.reserve(static_cast<std::size_t>(n * n));
   for (Index k = 0; k < n * n; ++k) {
-    const auto value = numbers.next(entry, std::numeric_limits<Index>::min(), std::numeric_limits<Index>::max());
+    const auto value =
+        numbers.next(entry, std::numeric_limits<Index>::min(), std::numeric_limits<Index>::max());
     if (!value)
-      numbers.fail(fmt::format("the file ends after {} of the {} x {} = {} numbers of the {} matrix", k, n, n, n * n,
-                               which));
+      numbers.fail(fmt::format("the file ends after {} of the {} x {} = {} numbers of the {} matrix", k, n, n,
+                               n * n, which));
     matrix.push_back(*value);
   }
   return matrix;
@@ -46,8 +47,8 @@ qap::Problem read_instance(const std::filesystem::path& path) {
   // Two characters a number at least: a size that the file cannot hold is found before memory is taken for it.
   const auto room = static_cast<Index>(numbers.lines().size() / 2) + 1;
   if (2 * *n * *n > room)
-    numbers.fail(fmt::format("the size is {}, which makes {} numbers; the file of {} bytes cannot hold them", *n,
-                             2 * *n * *n, numbers.lines().size()));
+    numbers.fail(fmt::format("the size is {}, which makes {} numbers; the file of {} bytes cannot hold them",
+                             *n, 2 * *n * *n, numbers.lines().size()));
   problem.d = read_matrix(numbers, *n, "first", "number of the first matrix");
   problem.f = read_matrix(numbers, *n, "second", "number of the second matrix");
   numbers.expect_end("the second matrix");

@@ -29,7 +29,8 @@ Interruption::Interruption() {
   action.sa_handler = remember_wish;
   for (std::size_t i = 0; i < signals.size(); ++i) {
     ::sigaction(signals[i], nullptr, &before[i]);
-    if (before[i].sa_handler != SIG_IGN) ::sigaction(signals[i], &action, nullptr);  // a run under nohup stays so
+    if (before[i].sa_handler != SIG_IGN)
+      ::sigaction(signals[i], &action, nullptr);  // a run under nohup stays so
   }
 }
 

@@ -10,8 +10,10 @@ namespace {
 
 using qap::Method;
 
-const Words<Method> methods{
-    {"auto", Method::automatic}, {"pmts", Method::multistart}, {"rots", Method::robust}, {"tempering", Method::tempering}};
+const Words<Method> methods{{"auto", Method::automatic},
+                            {"pmts", Method::multistart},
+                            {"rots", Method::robust},
+                            {"tempering", Method::tempering}};
 
 qap::TenureRange parse_tenure(const std::string& text) {
   const auto colon = text.find(':');
@@ -23,8 +25,10 @@ qap::TenureRange parse_tenure(const std::string& text) {
   const auto dash = value.find('-');
   if (kind != "random" || dash == std::string::npos)
     throw Error(fmt::format("'{}' is no tenure: fixed:L, or random:LO-HI", text));
-  const qap::TenureRange range{parse_whole<Index>(value.substr(0, dash)), parse_whole<Index>(value.substr(dash + 1))};
-  if (range.least > range.most) throw Error(fmt::format("'{}': {} is more than {}", text, range.least, range.most));
+  const qap::TenureRange range{parse_whole<Index>(value.substr(0, dash)),
+                               parse_whole<Index>(value.substr(dash + 1))};
+  if (range.least > range.most)
+    throw Error(fmt::format("'{}': {} is more than {}", text, range.least, range.most));
   return range;
 }
 
@@ -48,21 +52,27 @@ double parse_seconds(const std::string& text) {
 
 void add_search_options(CLI::App& app, qap::SearchSettings& s) {
   OptionGroup method(app, "Method");
-  method.choice("--search", s.method, methods,
-                "pmts: parallel multistart tabu search; rots: robust tabu search, walks that stand still started anew; "
-                "tempering: parallel tempering; auto: pmts and rots, on islands in turn; default: auto");
-  method.add("--islands", s.islands, parse_count<>, "N",
-             "populations that search by themselves and tell each other their best; ranks share them; default: 4");
+  method.choice(
+      "--search", s.method, methods,
+      "pmts: parallel multistart tabu search; rots: robust tabu search, walks that stand still started anew; "
+      "tempering: parallel tempering; auto: pmts and rots, on islands in turn; default: auto");
+  method.add(
+      "--islands", s.islands, parse_count<>, "N",
+      "populations that search by themselves and tell each other their best; ranks share them; default: 4");
   method.add("--offset", s.max_offset, parse_count<>, "K",
              "of pmts: every initial solution is diversified with offsets from 1 to K; default: 5");
-  method.add("--initials", s.initials, parse_count<>, "N", "of pmts: initial solutions of a generation; default: 5");
-  method.add("--tenures", s.tenures, parse_counts, "A,B,...",
-             "of pmts: lengths of tabu lists, each of which every start is walked with; default: 18,21,24,29,32, shorter "
-             "for fewer than 36 locations");
-  method.add("--tenure", s.tenure, parse_tenure, "fixed:L|random:LO-HI",
-             "for how many iterations a move stays tabu, in rots, and in pmts instead of --tenures; default of rots: "
-             "random, 0.9 to 1.1 times the number of locations");
-  method.add("--walks", s.walks, parse_count<>, "N", "of rots and tempering: walks of an island; default: 16, 24");
+  method.add("--initials", s.initials, parse_count<>, "N",
+             "of pmts: initial solutions of a generation; default: 5");
+  method.add(
+      "--tenures", s.tenures, parse_counts, "A,B,...",
+      "of pmts: lengths of tabu lists, each of which every start is walked with; default: 18,21,24,29,32, shorter "
+      "for fewer than 36 locations");
+  method.add(
+      "--tenure", s.tenure, parse_tenure, "fixed:L|random:LO-HI",
+      "for how many iterations a move stays tabu, in rots, and in pmts instead of --tenures; default of rots: "
+      "random, 0.9 to 1.1 times the number of locations");
+  method.add("--walks", s.walks, parse_count<>, "N",
+             "of rots and tempering: walks of an island; default: 16, 24");
   method.add("--iterations", s.first_iterations, parse_count<>, "N",
              "of pmts: of a walk in the first generation; default: the number of locations");
   method.add("--max-iterations", s.most_iterations, parse_count<>, "N",
@@ -70,8 +80,9 @@ void add_search_options(CLI::App& app, qap::SearchSettings& s) {
 }
 
 void add_qap_options(CLI::App& app, QapOptions& o) {
-  app.add_option("INSTANCE.dat", o.instance,
-                 "the instance, as in QAPLIB: its size n, an n x n matrix of distances, one of flows, whole numbers")
+  app.add_option(
+         "INSTANCE.dat", o.instance,
+         "the instance, as in QAPLIB: its size n, an n x n matrix of distances, one of flows, whole numbers")
       ->type_name("");
   OptionGroup problem(app, "Problem");
   problem.name("--start", o.start, "S.sln",
@@ -81,8 +92,9 @@ void add_qap_options(CLI::App& app, QapOptions& o) {
   end.add("--time", o.settings.seconds, parse_seconds, "SECONDS",
           "end after so long; default: 10, where neither --generations nor --target is given");
   end.add("--target", o.settings.target, parse_cost, "COST", "end at this cost, or less");
-  end.add("--generations", o.settings.generations, parse_count<>, "G",
-          "end after so many generations: runs of equal seeds and options then have equal answers, on any machine");
+  end.add(
+      "--generations", o.settings.generations, parse_count<>, "G",
+      "end after so many generations: runs of equal seeds and options then have equal answers, on any machine");
   add_search_options(app, o.settings);
   add_machine_options(app, o.common);
   add_output_options(app, o.common);

@@ -49,8 +49,8 @@ std::string solver_name(qap::Method method) {
 
 Section problem_section(const QapOptions& o, const QapOutcome& outcome) {
   Section section;
-  section.line("problem", fmt::format("quadratic assignment, {}: {} locations, {}{}", o.instance.string(), outcome.n,
-                                      words_of(outcome.facts.symmetry),
+  section.line("problem", fmt::format("quadratic assignment, {}: {} locations, {}{}", o.instance.string(),
+                                      outcome.n, words_of(outcome.facts.symmetry),
                                       outcome.facts.has_diagonals ? ", diagonals" : ""));
   section.add("instance", o.instance.string());
   section.add("n", outcome.n);
@@ -81,7 +81,8 @@ Section speed_section(const qap::SearchReport& search) {
   section.line("walked");
   section.say("generations", search.generations, "{} generations");
   section.say("iterations", search.iterations, ", {} iterations");
-  section.say("moves_per_second", search.seconds > 0 ? search.moves / search.seconds : 0.0, ", {:.3g} moves per second");
+  section.say("moves_per_second", search.seconds > 0 ? search.moves / search.seconds : 0.0,
+              ", {:.3g} moves per second");
   return section;
 }
 
@@ -91,7 +92,8 @@ Section cost_section(const QapOutcome& outcome) {
   section.line("cost");
   section.say("cost", search.cost, "{}");
   section.say("seconds_to_best", search.seconds_to_best, ", found after {:.3f} s");
-  section.add("verified", outcome.verified, outcome.verified ? ", verified" : ", which is not that of its permutation");
+  section.add("verified", outcome.verified,
+              outcome.verified ? ", verified" : ", which is not that of its permutation");
   section.add("least_possible_cost", outcome.facts.least_cost);
   std::vector<std::int32_t> from_one;
   for (const std::int32_t facility : search.permutation) from_one.push_back(facility + 1);
@@ -104,7 +106,8 @@ Section cost_section(const QapOutcome& outcome) {
 }  // namespace
 
 SolverReport report_of(const QapOptions& options, const QapOutcome& outcome) {
-  SolverReport report{.solver = solver_name(options.settings.method), .method = name(options.settings.method)};
+  SolverReport report{.solver = solver_name(options.settings.method),
+                      .method = name(options.settings.method)};
   report.run = outcome.run;
   report.problem = problem_section(options, outcome);
   report.choices = choices_section(options, outcome.search);

@@ -16,7 +16,8 @@ qap::Permutation read_permutation(NumberStream& numbers, Index n) {
   std::vector<bool> there(static_cast<std::size_t>(n));
   for (Index i = 0; i < n; ++i) {
     const auto number = numbers.next("number of the permutation", 1, n);
-    if (!number) numbers.fail(fmt::format("the file ends after {} of the {} numbers of the permutation", i, n));
+    if (!number)
+      numbers.fail(fmt::format("the file ends after {} of the {} numbers of the permutation", i, n));
     if (there[static_cast<std::size_t>(*number - 1)])
       numbers.fail(fmt::format("{} is there twice: no permutation of 1 to {}", *number, n));
     there[static_cast<std::size_t>(*number - 1)] = true;
@@ -33,15 +34,17 @@ Solution read_solution(const std::filesystem::path& path, const qap::Problem& pr
   if (!n) numbers.fail("the file has no number; a QAPLIB solution begins with its size");
   if (*n != problem.n)
     numbers.fail(fmt::format("a solution of {} locations; the problem has {}", *n, problem.n));
-  const auto cost = numbers.next("cost", std::numeric_limits<Index>::min(), std::numeric_limits<Index>::max());
+  const auto cost =
+      numbers.next("cost", std::numeric_limits<Index>::min(), std::numeric_limits<Index>::max());
   if (!cost) numbers.fail("the file ends before the cost, its second number");
   const qap::Permutation written = read_permutation(numbers, *n), inverse = qap::inverse_of(written);
   numbers.expect_end("the permutation");
   const qap::Cost of_written = cost_of(problem, written), of_inverse = cost_of(problem, inverse);
   if (of_written != *cost && of_inverse != *cost)
-    throw Error(fmt::format("{}: the cost is {}, but that of the permutation is {}, and of its inverse {}: a solution of "
-                            "another instance",
-                            path.string(), *cost, of_written, of_inverse));
+    throw Error(fmt::format(
+        "{}: the cost is {}, but that of the permutation is {}, and of its inverse {}: a solution of "
+        "another instance",
+        path.string(), *cost, of_written, of_inverse));
   const Convention convention = of_written != *cost   ? Convention::locations
                                 : of_inverse != *cost ? Convention::facilities
                                                       : Convention::either;

@@ -34,8 +34,8 @@ json qap_run(const Words& arguments) { return report_of(one_process(Words{"qap",
 
 /// What does not depend on the clock.
 json answer_of(json report) {
-  for (const char* key : {"seconds", "solver_seconds", "moves_per_second", "seconds_to_best", "workers", "batches",
-                          "bytes", "slices_of_ranks", "output"})
+  for (const char* key : {"seconds", "solver_seconds", "moves_per_second", "seconds_to_best", "workers",
+                          "batches", "bytes", "slices_of_ranks", "output"})
     report.erase(key);
   for (auto& entry : report["history"]) entry.erase(0);
   return report;
@@ -48,10 +48,33 @@ TEST_CASE("the documented report, and the solution in a file") {
   const Problem problem = grid_problem(20);
   const std::string dat = instance(folder / "a.dat", problem), sln = (folder / "a.sln").string();
   const json j = qap_run({dat, "--generations", "3", "-o", sln});
-  CHECK(keys(j) == sorted({"solver", "method", "instance", "n", "symmetry", "diagonals", "seed", "islands", "walks",
-                           "batches", "element_bits", "longest_walk", "seconds", "solver_seconds", "generations",
-                           "iterations", "moves_per_second", "cost", "seconds_to_best", "verified",
-                           "least_possible_cost", "permutation", "history", "ending", "workers", "bytes", "output",
+  CHECK(keys(j) == sorted({"solver",
+                           "method",
+                           "instance",
+                           "n",
+                           "symmetry",
+                           "diagonals",
+                           "seed",
+                           "islands",
+                           "walks",
+                           "batches",
+                           "element_bits",
+                           "longest_walk",
+                           "seconds",
+                           "solver_seconds",
+                           "generations",
+                           "iterations",
+                           "moves_per_second",
+                           "cost",
+                           "seconds_to_best",
+                           "verified",
+                           "least_possible_cost",
+                           "permutation",
+                           "history",
+                           "ending",
+                           "workers",
+                           "bytes",
+                           "output",
                            "reason"}));
   CHECK(j["method"] == "auto");
   CHECK(j["n"] == 20);
@@ -83,7 +106,8 @@ TEST_CASE("the documented report, and the solution in a file") {
 
 TEST_CASE("equal seeds, equal answers: one worker, two, two ranks") {
   const fs::path folder = fresh_folder("equal");
-  const std::string dat = instance(folder / "a.dat", random_problem(15, Kind::asymmetric, Diagonals::any, 0, 9));
+  const std::string dat =
+      instance(folder / "a.dat", random_problem(15, Kind::asymmetric, Diagonals::any, 0, 9));
   for (const char* search : {"auto", "tempering"}) {
     CAPTURE(search);
     const Words arguments{"qap", "--json", "--search", search, "--seed", "4", dat, "--generations", "3"};
@@ -106,7 +130,8 @@ TEST_CASE("a start in either convention; the search never ends with worse") {
   CHECK(again["ending"] == "time");
   std::ofstream file(turned);
   file << fmt::format("12 {}\n", cost);
-  for (const std::int32_t location : qap::inverse_of(tools::read_solution(sln, problem).permutation)) file << location + 1 << ' ';
+  for (const std::int32_t location : qap::inverse_of(tools::read_solution(sln, problem).permutation))
+    file << location + 1 << ' ';
   file.close();
   const json inverse = qap_run({"--start", turned, "--time", "0", dat});
   CHECK(inverse["cost"] <= cost);
@@ -120,12 +145,15 @@ TEST_CASE("the smallest instances") {
            {"0\n", 0, {}}, {"1 3 4\n", 12, {1}}, {"2  0 1 0 0  0 5 2 0\n", 2, {2, 1}}}) {
     CAPTURE(text);
     store(folder / "a.dat", text);
-    const json j = qap_run({"-o", (folder / "a.sln").string(), (folder / "a.dat").string(), "--generations", "2"});
+    const json j =
+        qap_run({"-o", (folder / "a.sln").string(), (folder / "a.dat").string(), "--generations", "2"});
     CHECK(j["cost"] == cost);
     CHECK(j["permutation"] == json(permutation));
     CHECK(j["verified"] == true);
     CHECK(load(folder / "a.sln") == fmt::format("{} {}\n{}\n", permutation.size(), cost,
-                                                permutation.empty() ? "" : permutation.size() == 1 ? "1" : "2 1"));
+                                                permutation.empty()       ? ""
+                                                : permutation.size() == 1 ? "1"
+                                                                          : "2 1"));
   }
 }
 
@@ -160,7 +188,9 @@ TEST_CASE("wrong input is refused with status 2, and nothing is left") {
       {{bad / "none.dat"}, 2, {"none.dat", "cannot be opened"}},
       {{bad / "short.dat"}, 2, {"short.dat: line 1: the size is 3, which makes 18 numbers"}},
       {{bad / "far.dat"}, 2, {"far.dat: a permutation's cost may reach 2^62"}},
-      {{dat, "--start", bad / "other.sln"}, 2, {"other.sln: line 1: a solution of 4 locations; the problem has 5"}},
+      {{dat, "--start", bad / "other.sln"},
+       2,
+       {"other.sln: line 1: a solution of 4 locations; the problem has 5"}},
       {{dat, "--start", bad / "cost.sln"}, 2, {"cost.sln: the cost is -3, but that of the permutation is"}},
       {{dat, "--target", "-1"}, 2, {"a target of -1: no permutation costs less than "}},
       {{dat, "--target", "1.5"}, 2, {"--target: '1.5' is no whole number"}},
@@ -181,14 +211,14 @@ TEST_CASE("wrong input is refused with status 2, and nothing is left") {
 TEST_CASE("tenures, walks and islands as they are asked for") {
   const fs::path folder = fresh_folder("options");
   const std::string dat = instance(folder / "a.dat", grid_problem(15));
-  CHECK(qap_run({"--search", "pmts", "--islands", "2", "--initials", "3", "--offset", "4", "--tenures", "5,6", dat,
-                 "--generations", "2"})["walks"] == 2 * 3 * 4 * 2);
-  CHECK(qap_run({"--search", "pmts", "--islands", "1", "--tenure", "random:3-9", dat, "--generations", "2"})["walks"] ==
-        25);
-  CHECK(qap_run({"--search", "rots", "--islands", "3", "--walks", "7", "--tenure", "fixed:8", dat, "--generations",
-                 "2"})["walks"] == 21);
-  const json grown = qap_run({"--search", "pmts", "--iterations", "16", "--max-iterations", "50", dat, "--generations",
-                              "8"});
+  CHECK(qap_run({"--search", "pmts", "--islands", "2", "--initials", "3", "--offset", "4", "--tenures", "5,6",
+                 dat, "--generations", "2"})["walks"] == 2 * 3 * 4 * 2);
+  CHECK(qap_run({"--search", "pmts", "--islands", "1", "--tenure", "random:3-9", dat, "--generations",
+                 "2"})["walks"] == 25);
+  CHECK(qap_run({"--search", "rots", "--islands", "3", "--walks", "7", "--tenure", "fixed:8", dat,
+                 "--generations", "2"})["walks"] == 21);
+  const json grown = qap_run(
+      {"--search", "pmts", "--iterations", "16", "--max-iterations", "50", dat, "--generations", "8"});
   CHECK(grown["longest_walk"] >= 16);
   CHECK(grown["longest_walk"] <= 50);
 }

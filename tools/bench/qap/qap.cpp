@@ -55,7 +55,8 @@ struct Row {
   std::vector<qap::SearchReport> runs;
 
   [[nodiscard]] Index reached() const {
-    return std::ranges::count_if(runs, [&](const auto& run) { return best_known && run.cost <= *best_known; });
+    return std::ranges::count_if(runs,
+                                 [&](const auto& run) { return best_known && run.cost <= *best_known; });
   }
   [[nodiscard]] qap::Cost worst() const { return std::ranges::max(runs, {}, &qap::SearchReport::cost).cost; }
   /// Relative percentage deviation, (5.3), of the mean.
@@ -71,7 +72,9 @@ struct Row {
     std::ranges::sort(seconds);
     return seconds[seconds.size() / 2];
   }
-  [[nodiscard]] double most_seconds() const { return std::ranges::max(runs, {}, &qap::SearchReport::seconds_to_best).seconds_to_best; }
+  [[nodiscard]] double most_seconds() const {
+    return std::ranges::max(runs, {}, &qap::SearchReport::seconds_to_best).seconds_to_best;
+  }
   [[nodiscard]] double moves_per_second() const {
     double moves = 0, seconds = 0;
     for (const auto& run : runs) {
@@ -118,22 +121,25 @@ int bench(Runtime& runtime, const QapBenchOptions& o) {
       o.best_known.empty() ? std::vector<std::pair<std::string, qap::Cost>>{} : read_best_known(o.best_known);
   Figures figures(runtime, o.common);
   const Machine machine = runtime.machine();
-  figures.print("{}, {} seeds, {:g} s each at most, on {} cores and {} GPUs. Seconds: to the best cost of a run.\n\n",
-                name(o.settings.method), o.repeats, o.settings.seconds.value_or(0), machine.count(WorkerKind::cpu),
-                machine.count(WorkerKind::cuda));
-  figures.print("{:<12} {:>4} {:>12} {:>12} {:>8} {:>8} {:>9} {:>9} {:>10}\n", "instance", "n", "best known", "worst",
-                "RPD [%]", "reached", "median s", "most s", "moves/s");
+  figures.print(
+      "{}, {} seeds, {:g} s each at most, on {} cores and {} GPUs. Seconds: to the best cost of a run.\n\n",
+      name(o.settings.method), o.repeats, o.settings.seconds.value_or(0), machine.count(WorkerKind::cpu),
+      machine.count(WorkerKind::cuda));
+  figures.print("{:<12} {:>4} {:>12} {:>12} {:>8} {:>8} {:>9} {:>9} {:>10}\n", "instance", "n", "best known",
+                "worst", "RPD [%]", "reached", "median s", "most s", "moves/s");
   auto rows = nlohmann::ordered_json::array();
   for (const std::filesystem::path& path : o.instances) {
     const Row row = bench_instance(runtime, o, path, best_known);
     const auto deviation = row.mean_deviation();
     figures.print("{:<12} {:>4} {:>12} {:>12} {:>8} {:>8} {:>9.3f} {:>9.3f} {:>10.3g}\n", row.name, row.n,
                   row.best_known ? std::to_string(*row.best_known) : "-", row.worst(),
-                  deviation ? fmt::format("{:.3f}", *deviation) : "-", fmt::format("{}/{}", row.reached(), o.repeats),
-                  row.median_seconds(), row.most_seconds(), row.moves_per_second());
+                  deviation ? fmt::format("{:.3f}", *deviation) : "-",
+                  fmt::format("{}/{}", row.reached(), o.repeats), row.median_seconds(), row.most_seconds(),
+                  row.moves_per_second());
     rows.push_back(as_json(row));
   }
-  figures.note("workers", as_json(Workers{machine.count(WorkerKind::cpu), machine.count(WorkerKind::cuda), runtime.ranks()}));
+  figures.note("workers", as_json(Workers{machine.count(WorkerKind::cpu), machine.count(WorkerKind::cuda),
+                                          runtime.ranks()}));
   figures.note("search", name(o.settings.method));
   figures.note("instances", rows);
   figures.finish();
@@ -148,12 +154,14 @@ Command add_bench_qap(CLI::App& bench_app) {
       "qap", "quadratic assignment: best costs of instances, and when they are found, with several seeds");
   app->add_option("INSTANCE.dat...", options->instances, "instances, as in QAPLIB")->type_name("");
   OptionGroup end(*app, "End");
-  end.name("--best-known", options->best_known, "TABLE.tsv",
-           "a line of names of columns, then lines that begin with an instance's name and end with its best known cost, "
-           "at which its runs end");
+  end.name(
+      "--best-known", options->best_known, "TABLE.tsv",
+      "a line of names of columns, then lines that begin with an instance's name and end with its best known cost, "
+      "at which its runs end");
   end.add("--time", options->settings.seconds, parse_seconds, "SECONDS", "of a run, at most; default: 60");
   end.add("--target", options->settings.target, parse_cost, "COST", "at which all runs end, instead");
-  end.add("--generations", options->settings.generations, parse_count<>, "G", "of a run, at most; default: any number");
+  end.add("--generations", options->settings.generations, parse_count<>, "G",
+          "of a run, at most; default: any number");
   add_search_options(*app, options->settings);
   add_bench_options(*app, options->common, options->repeats, "seeds, from 1 on; default: 5");
   return {app, [options] {
