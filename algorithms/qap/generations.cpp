@@ -50,8 +50,7 @@ class TypedGenerations final : public Generations {
       return batches_of<E>(runtime, tabu_, matrices_, walks, rank);
     };
     for (const IslandPlan& island : plan.islands) add(island, cut(island.walks, island.rank));
-    for (Index g = 0; g < kept; ++g)
-      best_.push_back(one_per_rank<Index>(runtime, 1, RecordView::numbers(n_)));
+    for (Index g = 0; g < kept; ++g) best_.push_back(one_per_rank<Index>(runtime, 1, record_numbers(n_)));
     for (std::size_t i = 0; i < islands_.size(); ++i) found(i);
   }
   TypedGenerations(const TypedGenerations&) = delete;
@@ -71,7 +70,7 @@ class TypedGenerations final : public Generations {
   Found look(Index generation) override {
     const HostView<Index> view(best_of(generation)[static_cast<std::size_t>(runtime_.rank())],
                                HostView<Index>::Access::read);
-    const RecordView record{view.row(0)};
+    const RecordView<Index> record{view.row(0)};
     Found found{.is_there = record.is_there() != 0,
                 .cost = record.cost(),
                 .island = record.island(),
@@ -106,14 +105,14 @@ class TypedGenerations final : public Generations {
     Island island;
     island.state =
         Tile<unsigned char>(runtime_, 1, IslandView::bytes(n_, plan.arguments.initials), plan.rank);
-    island.own = Tile<Index>(runtime_, 1, RecordView::numbers(n_), plan.rank);
+    island.own = Tile<Index>(runtime_, 1, record_numbers(n_), plan.rank);
     for (const Batch& batch : batches) {
       island.walks.emplace_back(runtime_, batch.walks, WalkView::bytes(n_, plan_.capacity), plan.rank);
       island.hints.push_back(batch.hints);
       rooms_.emplace_back(runtime_, batch.walks, room_of_walk<E>(n_), plan.rank);
     }
     for (Index g = 0; g < kept; ++g)
-      island.champions.emplace_back(runtime_, 1, RecordView::numbers(n_), plan.rank);
+      island.champions.emplace_back(runtime_, 1, record_numbers(n_), plan.rank);
     rooms_before_.push_back(rooms_.size() - batches.size());
     islands_.push_back(std::move(island));
   }

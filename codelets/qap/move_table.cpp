@@ -174,7 +174,8 @@ void MoveTable<E>::update_columns(Index first) {
   Signs lane{};
   for (Index i = 0; i < Side<E>::lanes; ++i) lane[i] = static_cast<E>(first + i);
   const Signs none = Signs{} + no_delta<E>();
-  Signs least = none, least_row{}, now;
+  // Of even rows and of odd ones by themselves, so that they need not wait for each other.
+  Signs least[2] = {none, none}, least_row[2] = {none, none}, now;
   Vector* delta = Side<E>::of(deltas_[0]) + block;
   const auto update = [&](Index r) {  // (M2)
     Vector d = *delta;
@@ -183,23 +184,28 @@ void MoveTable<E>::update_columns(Index first) {
     delta += row;
     now = reinterpret_cast<Signs>(d);
   };
-  const auto consider = [&](Index r) {
-    const auto less = now < least;
-    least = less ? now : least;
-    least_row = less ? Signs{} + static_cast<E>(r) : least_row;
+  const auto consider = [&](Index r, int parity) {
+    const auto less = now < least[parity];
+    least[parity] = less ? now : least[parity];
+    least_row[parity] = less ? Signs{} + static_cast<E>(r) : least_row[parity];
   };
-  for (Index r = 0; r < std::min(first, m_.n); ++r) {
-    update(r);
-    consider(r);
-  }
-  for (Index r = first; r < end; ++r) {
+  const Index above = std::min(first, m_.n) / 2 * 2;
+  for (Index r = 0; r < above; r += 2)
+    for (int parity = 0; parity < 2; ++parity) {
+      update(r + parity);
+      consider(r + parity, parity);
+    }
+  for (Index r = above; r < end; ++r) {
     update(r);
     now = lane > static_cast<E>(r) ? now : none;
-    consider(r);
+    consider(r, static_cast<int>(r % 2));
   }
-  least = lane < static_cast<E>(m_.n) ? least : none;
-  Side<E>::of(least_[0])[block] = reinterpret_cast<Vector>(least);
-  Side<E>::of(least_[1])[block] = reinterpret_cast<Vector>(least_row);
+  const auto odd = (least[1] < least[0]) | ((least[1] == least[0]) & (least_row[1] < least_row[0]));
+  least[0] = odd ? least[1] : least[0];
+  least_row[0] = odd ? least_row[1] : least_row[0];
+  least[0] = lane < static_cast<E>(m_.n) ? least[0] : none;
+  Side<E>::of(least_[0])[block] = reinterpret_cast<Vector>(least[0]);
+  Side<E>::of(least_[1])[block] = reinterpret_cast<Vector>(least_row[0]);
 }
 
 template <class E>

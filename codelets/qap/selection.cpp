@@ -161,7 +161,7 @@ std::vector<Candidate> improved(const SelectionArguments& a, const Island<InOut<
 std::vector<Candidate> immigrants(const SelectionArguments& a, const Many<In<Index>>& champions) {
   std::vector<Candidate> all;
   for (const In<Index>& champion : champions) {
-    const RecordView record{const_cast<Index*>(champion.data)};
+    const RecordView<const Index> record{champion.data};
     if (record.is_there() == 0 || record.island() == a.island) continue;
     all.push_back({record.cost(), {record.permutation(), record.permutation() + a.n}});
   }
@@ -188,7 +188,7 @@ void next_multistart(const SelectionArguments& a, Island<InOut<unsigned char>>& 
 
 /// Walks that stand still start anew: from the best of all islands, kicked, or anywhere.
 void next_robust(const SelectionArguments& a, Island<InOut<unsigned char>>& island,
-                 const std::vector<Candidate>& others, const RecordView& champion) {
+                 const std::vector<Candidate>& others, const RecordView<Index>& champion) {
   for (Index i = 0; i < a.initials; ++i) {
     const WalkHead& head = island.walks()[i].head();
     if (head.iterations - head.best_iteration <= a.patience) continue;
@@ -231,7 +231,7 @@ void next_tempering(const SelectionArguments& a, Island<InOut<unsigned char>>& i
 }
 
 /// Puts a walk's best into a record that has none so good.
-void offer(const RecordView& record, const WalkView& walk, Index island, Index n) {
+void offer(const RecordView<Index>& record, const WalkView& walk, Index island, Index n) {
   const WalkHead& head = walk.head();
   if (record.is_there() != 0 &&
       (record.cost() < head.best_cost || (record.cost() == head.best_cost && record.island() <= island)))
@@ -265,7 +265,7 @@ void found_island(const SelectionArguments& a, In<Index> costs, In<std::int32_t>
 
 void select(const SelectionArguments& a, SelectionPorts<AsPorts> p) {
   Island island(a, p.costs, p.island.data, p.walks);
-  const RecordView champion{p.own.data}, best{p.best.data};
+  const RecordView<Index> champion{p.own.data}, best{p.best.data};
   for (Index i = 0; i < island.walks().count(); ++i) {
     const WalkView walk = island.walks()[i];
     offer(champion, walk, a.island, a.n);

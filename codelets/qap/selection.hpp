@@ -13,18 +13,20 @@
 namespace asterism::qap {
 
 /// A permutation and its cost, with where it was found: a row of 6 + n numbers.
+/// @tparam Number Index, or where it is only read const Index
+template <class Number>
 struct RecordView {
-  Index* row;
+  Number* row;
 
-  [[nodiscard]] Index& cost() const { return row[0]; }
-  [[nodiscard]] Index& island() const { return row[1]; }
-  [[nodiscard]] Index& iterations() const { return row[2]; }  ///< that all walks have made for it
-  [[nodiscard]] Index& longest() const { return row[3]; }     ///< iterations that the next generation plans
-  [[nodiscard]] Index& is_there() const { return row[4]; }    ///< 0: nothing was found yet
-  [[nodiscard]] Index& moves() const { return row[5]; }       ///< that all walks have looked at for it
-  [[nodiscard]] Index* permutation() const { return row + 6; }
-  static constexpr Index numbers(Index n) { return 6 + n; }
+  [[nodiscard]] Number& cost() const { return row[0]; }
+  [[nodiscard]] Number& island() const { return row[1]; }
+  [[nodiscard]] Number& iterations() const { return row[2]; }  ///< that all walks have made for it
+  [[nodiscard]] Number& longest() const { return row[3]; }     ///< iterations that the next generation plans
+  [[nodiscard]] Number& is_there() const { return row[4]; }    ///< 0: nothing was found yet
+  [[nodiscard]] Number& moves() const { return row[5]; }       ///< that all walks have looked at for it
+  [[nodiscard]] Number* permutation() const { return row + 6; }
 };
+constexpr Index record_numbers(Index n) { return 6 + n; }
 
 /// How an island goes on.
 enum class IslandKind : std::int32_t {

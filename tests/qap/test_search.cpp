@@ -75,7 +75,7 @@ TEST_CASE("small problems are solved") {
   Runtime runtime;
   for (const Method method : methods)
     for (const Kind kind : {Kind::symmetric, Kind::asymmetric})
-      for (const Index n : {2, 3, 5, 7}) {
+      for (const Index n : {2, 3, 6}) {
         CAPTURE(n);
         const Problem problem = random_problem(n, kind, Diagonals::any, -20, 99);
         const SearchReport report = search(runtime, problem, {.method = method, .generations = 3});
