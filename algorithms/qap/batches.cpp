@@ -33,7 +33,7 @@ void measure(Runtime& runtime, const TabuArguments& a, const std::vector<Tile<E>
   for (const Candidate& worker : workers) {
     const Index count = worker.where == Where::cuda ? walks : 1;
     tried.push_back({Tile<unsigned char>(runtime, count, WalkView::bytes(a.n, a.capacity), worker.rank),
-                     Tile<unsigned char>(runtime, count, room_of_walk<E>(a.n), worker.rank)});
+                     Tile<unsigned char>(runtime, count, room_of_walk<E>(a.n, worker.where), worker.rank)});
     const TrialWalks<E>& its = tried.back();
     trials.push_back(
         {.work = static_cast<double>(count) * 1e6,  // speeds up to 1 count as not measured

@@ -109,7 +109,7 @@ class TypedGenerations final : public Generations {
     for (const Batch& batch : batches) {
       island.walks.emplace_back(runtime_, batch.walks, WalkView::bytes(n_, plan_.capacity), plan.rank);
       island.hints.push_back(batch.hints);
-      rooms_.emplace_back(runtime_, batch.walks, room_of_walk<E>(n_), plan.rank);
+      rooms_.emplace_back(runtime_, batch.walks, room_of_walk<E>(n_, batch.hints.where), plan.rank);
     }
     for (Index g = 0; g < kept; ++g)
       island.champions.emplace_back(runtime_, 1, record_numbers(n_), plan.rank);

@@ -47,6 +47,13 @@ constexpr Index room_of_walk(Index n) {
          2 * n * padded<E>(n + most_gap) * static_cast<Index>(sizeof(E));
 }
 
+/// Bytes of a row of `room` where a task runs: cores have no use for it.
+template <class E>
+constexpr Index room_of_walk(Index n, Where where) {
+  constexpr Index least = 16;
+  return where == Where::cpu ? least : room_of_walk<E>(n);
+}
+
 namespace codelets {
 /// "qap_tabu_search_i16", ...
 template <class E>
