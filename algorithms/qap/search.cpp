@@ -165,6 +165,7 @@ SearchReport only_one(const Problem& problem) {
 }
 
 void require_same_on_all_ranks(const Runtime& runtime, const Problem& problem, const SearchSettings& s) {
+  const TenureRange tenure = s.tenure.value_or(TenureRange{-1, -1});
   Statement statement;
   statement.add("locations", problem.n)
       .add("d", problem.d)
@@ -173,6 +174,8 @@ void require_same_on_all_ranks(const Runtime& runtime, const Problem& problem, c
       .add("seed", s.seed)
       .add("generations", s.generations)
       .add("target", s.target)
+      .add("start", std::vector<Cost>(s.start.begin(), s.start.end()))
+      .add("tenure", std::vector<Index>{tenure.least, tenure.most})
       .add("islands", s.islands)
       .add("initial solutions", s.initials)
       .add("offsets", s.max_offset)
