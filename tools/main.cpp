@@ -74,7 +74,7 @@ int run(int argc, char** argv) {
       "Exit status: 0 solved; 1 not converged or broken down; 2 bad usage or input;\n"
       "3 the machine cannot (no such worker, not enough memory); 4 a task failed.");
   const Command commands[] = {add_poisson(program), add_relax(program), add_linear(program),
-                              add_info(program),    add_bench(program), add_tune(program)};
+                              add_qap(program),     add_info(program),  add_bench(program), add_tune(program)};
   if (parse_command_line(program, argc, argv) == Parsed::finished) return 0;
   asked_for = "version: " ASTERISM_VERSION "\n" + options_for_all_ranks(program);
   for (const Command& command : commands)

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <limits>
 #include <sstream>
 #include <string>
@@ -218,6 +219,22 @@ TEST_CASE("a solver of matrices: the keys and lines that it shares with those on
   const std::string text = output_of(matrix);
   CHECK(only(labels(text), shared_lines) == shared_lines);
   has(text, {"result     solved\n"});
+}
+
+TEST_CASE("a search of assignments: the keys and lines that it shares with solvers on grids, alike") {
+  const fs::path folder = fresh_folder("assignments");
+  const Words shared_keys{"version",        "command", "solver", "method", "seconds",
+                          "solver_seconds", "workers", "bytes",  "output", "reason"};
+  const Names shared_lines{"problem", "method", "workers", "seconds", "written", "result"};
+  std::ofstream(folder / "a.dat") << "3\n0 1 2\n1 0 3\n2 3 0\n0 5 6\n5 0 7\n6 7 0\n";
+  const Words search{"qap", (folder / "a.dat").string(), "--generations", "2", "-o", (folder / "a.sln").string()};
+  const ordered_json on_grid = ordered_json::parse(
+      output_of({"relax", "--model", "random", "--grid", "7x5", "-o", (folder / "x.npy").string(), "--json"}));
+  const ordered_json j = ordered_json::parse(output_of(search + Words{"--json"}));
+  CHECK(only(keys_in_order(j), shared_keys) == shared_keys);
+  for (const std::string& key : shared_keys) same_types(key, on_grid[key], j[key]);
+  CHECK(type_of(j["seconds"]["total"]) == "number");
+  CHECK(only(labels(output_of(search)), shared_lines) == shared_lines);
 }
 
 TEST_CASE("what was not solved is told in the solver's words") {

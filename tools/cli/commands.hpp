@@ -19,6 +19,7 @@ struct Command {
 Command add_poisson(CLI::App& program);
 Command add_relax(CLI::App& program);
 Command add_linear(CLI::App& program);
+Command add_qap(CLI::App& program);
 Command add_info(CLI::App& program);
 Command add_bench(CLI::App& program);
 Command add_tune(CLI::App& program);
@@ -28,6 +29,7 @@ Command add_bench_poisson(CLI::App& bench);     ///< `bench poisson`
 Command add_bench_jacobi(CLI::App& bench);      ///< `bench jacobi`
 Command add_bench_relax(CLI::App& bench);       ///< `bench relax`
 Command add_bench_linear(CLI::App& bench);      ///< `bench linear`
+Command add_bench_qap(CLI::App& bench);         ///< `bench qap`
 Command add_bench_tile_model(CLI::App& bench);  ///< `bench tile-model`
 
 /// Runs `body` with a Runtime, on ranks that were all asked for the same. After a Stall on a single rank the program

@@ -1,0 +1,189 @@
+#include "generations.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "../../codelets/qap/annealing.hpp"
+#include "../../codelets/qap/tabu_search.hpp"
+#include "../common/one_per_rank.hpp"
+#include "../common/set.hpp"
+#include "batches.hpp"
+
+namespace asterism::qap {
+namespace {
+
+/// Of how many generations ago islands know each other's champions.
+constexpr Index lag = 2;
+/// Generations whose records are kept: more than are under way.
+constexpr Index kept = 8;
+static_assert(kept > Generations::ahead + lag);
+
+/// An island's tiles.
+struct Island {
+  Tile<unsigned char> state;
+  std::vector<Tile<unsigned char>> walks;  // a tile for each batch
+  std::vector<Hints> hints;
+  Tile<Index> own;
+  std::vector<Tile<Index>> champions;  // of the last generations
+};
+
+template <class E>
+class TypedGenerations final : public Generations {
+ public:
+  TypedGenerations(Runtime& runtime, const Problem& problem, const ProblemFacts& facts, const MoveForm& form,
+                   const Plan& plan, const SearchSettings& settings)
+      : runtime_(runtime),
+        n_(problem.n),
+        plan_(plan),
+        matrices_(one_per_rank<E>(runtime, MatrixView<E>::rows(n_, form.terms), padded<E>(n_))),
+        costs_(one_per_rank<Index>(runtime, 2 * n_, n_)),
+        starts_(one_per_rank<std::int32_t>(runtime, 1, n_)) {
+    tabu_ = {.n = n_,
+             .terms = form.terms,
+             .has_diagonals = form.has_diagonals,
+             .unit = form.unit,
+             .capacity = plan.capacity,
+             .target = settings.target.value_or(std::numeric_limits<Cost>::min()),
+             .stop = &stop_};
+    fill(problem, matrices_of<E>(problem, facts, form), settings.start);
+    const auto cut = [&](Index walks, int rank) {
+      return batches_of<E>(runtime, tabu_, matrices_, walks, rank);
+    };
+    for (const IslandPlan& island : plan.islands) add(island, cut(island.walks, island.rank));
+    for (Index g = 0; g < kept; ++g) best_.push_back(one_per_rank<Index>(runtime, 1, record_numbers(n_)));
+    for (std::size_t i = 0; i < islands_.size(); ++i) found(i);
+  }
+  TypedGenerations(const TypedGenerations&) = delete;
+  TypedGenerations& operator=(const TypedGenerations&) = delete;
+
+  ~TypedGenerations() override { stop_ = true; }
+
+  void submit() override {
+    for (const Tile<Index>& best : best_of(submitted_)) codelets::clear_record({}, best);
+    for (std::size_t i = 0; i < islands_.size(); ++i) {
+      walk(i);
+      select(i);
+    }
+    ++submitted_;
+  }
+
+  Found look(Index generation) override {
+    const HostView<Index> view(best_of(generation)[static_cast<std::size_t>(runtime_.rank())],
+                               HostView<Index>::Access::read);
+    const RecordView<Index> record{view.row(0)};
+    Found found{.is_there = record.is_there() != 0,
+                .cost = record.cost(),
+                .island = record.island(),
+                .iterations = record.iterations(),
+                .moves = record.moves(),
+                .longest = record.longest(),
+                .permutation = {}};
+    if (found.is_there) found.permutation.assign(record.permutation(), record.permutation() + n_);
+    return found;
+  }
+
+  std::atomic<bool>& stop() override { return stop_; }
+
+  [[nodiscard]] Index batches() const override {
+    Index count = 0;
+    for (const Island& island : islands_) count += static_cast<Index>(island.walks.size());
+    return count;
+  }
+
+ private:
+  void fill(const Problem& problem, const std::vector<E>& matrices, const Permutation& start) {
+    const auto rank = static_cast<std::size_t>(runtime_.rank());
+    const auto at = [](Index i, Index cols, Index j) { return static_cast<std::size_t>(i * cols + j); };
+    set(runtime_, matrices_[rank], [&](Index i, Index j) { return matrices[at(i, padded<E>(n_), j)]; });
+    set(runtime_, costs_[rank],
+        [&](Index i, Index j) { return i < n_ ? problem.d[at(i, n_, j)] : problem.f[at(i - n_, n_, j)]; });
+    set(runtime_, starts_[rank],
+        [&](Index, Index j) { return start.empty() ? -1 : start[static_cast<std::size_t>(j)]; });
+  }
+
+  void add(const IslandPlan& plan, const std::vector<Batch>& batches) {
+    Island island;
+    island.state =
+        Tile<unsigned char>(runtime_, 1, IslandView::bytes(n_, plan.arguments.initials), plan.rank);
+    island.own = Tile<Index>(runtime_, 1, record_numbers(n_), plan.rank);
+    for (const Batch& batch : batches) {
+      island.walks.emplace_back(runtime_, batch.walks, WalkView::bytes(n_, plan_.capacity), plan.rank);
+      island.hints.push_back(batch.hints);
+      rooms_.emplace_back(runtime_, batch.walks, room_of_walk<E>(n_, batch.hints.where), plan.rank);
+    }
+    for (Index g = 0; g < kept; ++g)
+      island.champions.emplace_back(runtime_, 1, record_numbers(n_), plan.rank);
+    rooms_before_.push_back(rooms_.size() - batches.size());
+    islands_.push_back(std::move(island));
+  }
+
+  void found(std::size_t i) {
+    const Island& island = islands_[i];
+    codelets::found_island(plan_.islands[i].arguments, of_rank(costs_, i), of_rank(starts_, i), island.state,
+                           island.walks, island.own);
+  }
+
+  void walk(std::size_t i) {
+    TabuArguments arguments = tabu_;
+    arguments.rule = plan_.islands[i].rule;
+    for (std::size_t b = 0; b < islands_[i].walks.size(); ++b) {
+      const auto& codelet = plan_.islands[i].arguments.kind == IslandKind::tempering
+                                ? codelets::anneal<E>()
+                                : codelets::tabu_search<E>();
+      codelet(arguments, of_rank(matrices_, i), islands_[i].walks[b], rooms_[rooms_before_[i] + b],
+              islands_[i].hints[b]);
+    }
+  }
+
+  void select(std::size_t i) {
+    TileList<Index> others;
+    if (submitted_ >= lag)
+      for (const Island& other : islands_) others.add(champion_of(other, submitted_ - lag));
+    codelets::select(plan_.islands[i].arguments, {.costs = of_rank(costs_, i),
+                                                  .island = islands_[i].state,
+                                                  .walks = islands_[i].walks,
+                                                  .champions = others,
+                                                  .own = islands_[i].own,
+                                                  .champion = champion_of(islands_[i], submitted_),
+                                                  .best = of_rank(best_of(submitted_), i)});
+  }
+
+  static const Tile<Index>& champion_of(const Island& island, Index generation) {
+    return island.champions[static_cast<std::size_t>(generation % kept)];
+  }
+  [[nodiscard]] const std::vector<Tile<Index>>& best_of(Index generation) const {
+    return best_[static_cast<std::size_t>(generation % kept)];
+  }
+  template <class T>
+  [[nodiscard]] const Tile<T>& of_rank(const std::vector<Tile<T>>& one_per_rank, std::size_t island) const {
+    return one_per_rank[static_cast<std::size_t>(plan_.islands[island].rank)];
+  }
+
+  Runtime& runtime_;
+  const Index n_;
+  const Plan& plan_;
+  TabuArguments tabu_;
+  std::atomic<bool> stop_{false};
+  std::vector<Tile<E>> matrices_;
+  std::vector<Tile<Index>> costs_;  // d, below it f
+  std::vector<Tile<std::int32_t>> starts_;
+  std::vector<Tile<unsigned char>> rooms_;  // of all batches of all islands, for their sizes
+  std::vector<std::size_t> rooms_before_;
+  std::vector<Island> islands_;
+  std::vector<std::vector<Tile<Index>>> best_;  // of the last generations, on every rank
+  Index submitted_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Generations> make_generations(Runtime& runtime, const Problem& problem,
+                                              const ProblemFacts& facts, const MoveForm& form,
+                                              const Plan& plan, const SearchSettings& settings) {
+  if (form.bits == 16)
+    return std::make_unique<TypedGenerations<std::int16_t>>(runtime, problem, facts, form, plan, settings);
+  if (form.bits == 32)
+    return std::make_unique<TypedGenerations<std::int32_t>>(runtime, problem, facts, form, plan, settings);
+  return std::make_unique<TypedGenerations<std::int64_t>>(runtime, problem, facts, form, plan, settings);
+}
+
+}  // namespace asterism::qap

@@ -1,0 +1,45 @@
+/// \file
+/// The task graph of a search: generations of walks and selections.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+
+#include "plan.hpp"
+
+namespace asterism::qap {
+
+/// The best of a generation, on one rank or on all.
+struct Found {
+  bool is_there = false;
+  Cost cost = 0;
+  Index island = 0;
+  Index iterations = 0;  ///< of all walks
+  Index moves = 0;       ///< that these looked at
+  Index longest = 0;     ///< planned for the next generation
+  Permutation permutation;
+};
+
+class Generations {
+ public:
+  virtual ~Generations() = default;
+
+  /// How many generations may be submitted beyond the last one that was looked at.
+  static constexpr Index ahead = 3;
+
+  /// Submits the tasks of the next generation.
+  virtual void submit() = 0;
+  /// Waits for a generation's best on this rank; with it goes what its walks have done.
+  virtual Found look(Index generation) = 0;
+  /// Walks on cores, and with them tasks to come, end when this is set.
+  virtual std::atomic<bool>& stop() = 0;
+  [[nodiscard]] virtual Index batches() const = 0;
+};
+
+/// In elements as the problem's form has them. With several ranks: collective.
+std::unique_ptr<Generations> make_generations(Runtime& runtime, const Problem& problem,
+                                              const ProblemFacts& facts, const MoveForm& form,
+                                              const Plan& plan, const SearchSettings& settings);
+
+}  // namespace asterism::qap

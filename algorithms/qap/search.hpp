@@ -1,0 +1,100 @@
+/// \file
+/// Searches for good solutions of quadratic assignment problems: parallel multistart tabu search, robust tabu search,
+/// parallel tempering.
+///
+/// Islands search by themselves, generation by generation, and hear of each other's best of two generations before.
+/// What they find follows from problem, settings and seed alone: any workers, on any number of ranks, find the same
+/// in so many generations, and nobody waits for anybody who is no more than two generations behind.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../../codelets/qap/walk.hpp"
+#include "../../runtime/runtime.hpp"
+#include "move_form.hpp"
+#include "problem.hpp"
+
+namespace asterism::qap {
+
+enum class Method {
+  automatic,   ///< multistart and robust islands in turn
+  multistart,  ///< PMTS [Czapinski 2014, section 5.2.3]
+  robust,      ///< robust tabu search [Taillard 1991], walks that stand still started anew
+  tempering,   ///< parallel tempering: many temperatures, swaps between neighbours
+};
+
+/// A cost that is less than all before.
+struct Improvement {
+  Cost cost = 0;
+  double seconds = 0;    ///< since the search began
+  Index generation = 0;  ///< that found it, from 0
+  std::span<const std::int32_t> permutation;
+};
+
+enum class Proceed { go_on, stop };
+
+/// What a search has done so far.
+struct SearchState {
+  Index generation = 0;  ///< that were looked at
+  Cost cost = 0;         ///< the best
+  double seconds = 0, moves_per_second = 0;
+};
+
+struct SearchSettings {
+  Method method = Method::automatic;
+  std::uint64_t seed = 1;
+  std::optional<double> seconds = {};  ///< to end after; none, and no generations and no target either: 10
+  std::optional<Index> generations =
+      {};  ///< at most, from 1 on; answers of equal searches without a time limit are equal
+  std::optional<Cost> target = {};  ///< a cost that is good enough
+  Permutation start = {};           ///< an initial solution of the first island; empty: all are random
+  Index islands = 4;
+  Index initials = 0;               ///< initial solutions of a multistart island; 0: 5
+  Index max_offset = 0;             ///< of diversification; 0: 5
+  std::vector<Index> tenures = {};  ///< of the multistart's tabu lists; empty: five from the literature
+  /// Of robust walks, and where no tenures are given of the multistart's; none: 0.9 n to 1.1 n, and those from the
+  /// literature.
+  std::optional<TenureRange> tenure = {};
+  Index walks = 0;             ///< of a robust island; 0: 16. Of tempering; 0: 24
+  Index first_iterations = 0;  ///< of a multistart's walk; 0: n
+  Index most_iterations = 0;   ///< to which they grow; 0: n^2
+  /// Called on every rank for every new best, in the thread that searches. Says whether to go on; what it throws ends
+  /// the search.
+  std::function<Proceed(const Improvement&)> on_improvement = {};
+  /// Called after every generation, on every rank.
+  std::function<void(const SearchState&)> on_generation = {};
+  /// Asked all the time, by another thread: whether to end now.
+  std::function<bool()> interrupted = {};
+};
+
+enum class Ending { target, optimal, generations, time, stopped };
+
+/// "target", "optimal", ...
+std::string to_string(Ending ending);
+
+struct SearchReport {
+  Permutation permutation;
+  Cost cost = 0;
+  Ending ending = Ending::generations;
+  Index generations = 0;  ///< that were looked at
+  Index iterations = 0;   ///< of all walks together
+  double moves = 0;       ///< evaluated: n (n - 1) / 2 in an iteration of tabu search, 1 in one of tempering
+  double seconds = 0, seconds_to_best = 0;
+  std::vector<std::pair<double, Cost>> history;  ///< seconds, and each new best
+  MoveForm form;
+  Index walks = 0, batches = 0;  ///< of a generation, on all ranks
+  Index longest = 0;             ///< iterations of a walk in the last generation
+};
+
+/// Searches until there is a reason to end. With several ranks: collective, each with the same problem and settings
+/// (but for what is called).
+/// @throw Error: what facts_of() and require_permutation() refuse; a setting that makes no sense, a target that no
+/// permutation can have. @throw TaskFailure, Stall
+SearchReport search(Runtime& runtime, const Problem& problem, const SearchSettings& settings = {});
+
+}  // namespace asterism::qap

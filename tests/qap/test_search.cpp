@@ -1,0 +1,230 @@
+// Searches: what they find is the same whoever searches, and good.
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "../support/messages.hpp"
+#include "../support/skip.hpp"
+#include "algorithms/qap/search.hpp"
+#include "codelets/qap/starts.hpp"
+#include "random_instances.hpp"
+#include "tools/qap/instance_file.hpp"
+
+using namespace asterism;
+using namespace asterism::qap;
+using namespace asterism::test;
+
+namespace {
+
+std::filesystem::path instances() {
+  const char* const data = std::getenv("ASTERISM_DATA");
+  return data != nullptr ? std::filesystem::path(data) / "qaplib" : std::filesystem::path();
+}
+SkipUnless with_data() {
+  return {std::filesystem::exists(instances()), "ASTERISM_DATA names no folder with qaplib/"};
+}
+
+const std::initializer_list<Method> methods = {Method::automatic, Method::multistart, Method::robust,
+                                               Method::tempering};
+
+/// The least cost of all permutations.
+Cost least_of_all(const Problem& problem) {
+  Permutation p(static_cast<std::size_t>(problem.n));
+  std::iota(p.begin(), p.end(), 0);
+  Cost least = std::numeric_limits<Cost>::max();
+  do {
+    least = std::min(least, cost_of(problem, p));
+  } while (std::next_permutation(p.begin(), p.end()));
+  return least;
+}
+
+/// What follows from problem, settings and seed.
+struct Answer {
+  Permutation permutation;
+  Cost cost;
+  Index iterations, generations;
+  std::vector<Cost> costs;
+  bool operator==(const Answer&) const = default;
+};
+Answer answer_of(const SearchReport& report) {
+  Answer answer{report.permutation, report.cost, report.iterations, report.generations, {}};
+  for (const auto& [seconds, cost] : report.history) answer.costs.push_back(cost);
+  return answer;
+}
+
+}  // namespace
+
+TEST_CASE("algorithm 5.1 takes every offset-th number") {
+  const std::vector<std::int32_t> p{10, 11, 12, 13, 14, 15, 16};
+  std::vector<std::int32_t> q(7);
+  diversify(1, 7, p.data(), q.data());
+  CHECK(q == p);
+  diversify(3, 7, p.data(), q.data());
+  CHECK(q == std::vector<std::int32_t>{12, 15, 11, 14, 10, 13, 16});
+  diversify(7, 7, p.data(), q.data());
+  CHECK(q == std::vector<std::int32_t>{16, 15, 14, 13, 12, 11, 10});
+}
+
+TEST_CASE("small problems are solved") {
+  Runtime runtime;
+  for (const Method method : methods)
+    for (const Kind kind : {Kind::symmetric, Kind::asymmetric})
+      for (const Index n : {2, 3, 6}) {
+        CAPTURE(n);
+        const Problem problem = random_problem(n, kind, Diagonals::any, -20, 99);
+        const SearchReport report = search(runtime, problem, {.method = method, .generations = 3});
+        CHECK(report.cost == cost_of(problem, report.permutation));
+        CHECK(report.cost == least_of_all(problem));
+      }
+}
+
+TEST_CASE("problems in which there is nothing to choose") {
+  Runtime runtime;
+  CHECK(search(runtime, {}).cost == 0);
+  CHECK(search(runtime, {}).permutation.empty());
+  const SearchReport one = search(runtime, {.n = 1, .d = {3}, .f = {-5}});
+  CHECK(one.cost == -15);
+  CHECK(one.permutation == Permutation{0});
+  CHECK(one.ending == Ending::optimal);
+}
+
+TEST_CASE("costs near 2^62 are searched") {
+  Runtime runtime;
+  const Cost large = Cost{1} << 28;
+  const Problem problem = random_problem(7, Kind::asymmetric, Diagonals::any, -large, large);
+  const SearchReport report = search(runtime, problem, {.generations = 5});
+  CHECK(report.form.bits == 64);
+  CHECK(report.cost == least_of_all(problem));
+}
+
+TEST_CASE("equal seeds, equal answers, on any number of workers and ranks") {
+  const Problem problem = random_problem(20, Kind::symmetric, Diagonals::zero, 0, 9);
+  for (const Method method : methods) {
+    std::optional<Answer> first;
+    for (const int cpus : {-1, 1}) {
+      Options options;
+      options.cpus = cpus;
+      options.gpus = 0;
+      Runtime runtime(options);
+      const SearchReport report = search(runtime, problem, {.method = method, .seed = 5, .generations = 5});
+      CHECK(report.ending == Ending::generations);
+      CHECK(report.generations == 5);
+      if (first) CHECK(answer_of(report) == *first);
+      first = answer_of(report);
+    }
+    // Written down once: the same in every shape.
+    CAPTURE(first->cost);
+    CAPTURE(first->iterations);
+    const std::vector<std::pair<Cost, Index>> known{
+        {5908, 185000}, {5982, 50000}, {5908, 320000}, {5934, 912000}};
+    CHECK(first->cost == known[static_cast<std::size_t>(method)].first);
+    CHECK(first->iterations == known[static_cast<std::size_t>(method)].second);
+  }
+}
+
+TEST_CASE("other seeds, other walks") {
+  Runtime runtime;
+  const Problem problem = random_problem(50, Kind::symmetric, Diagonals::zero, 0, 99);
+  const auto of_seed = [&](std::uint64_t seed) {
+    return answer_of(search(runtime, problem, {.seed = seed, .generations = 1}));
+  };
+  CHECK(of_seed(1) == of_seed(1));
+  CHECK(of_seed(1).permutation != of_seed(2).permutation);
+}
+
+TEST_CASE("gpu: the same answer as on cores, by GPUs alone and by all workers") {
+  const Problem problem = random_problem(30, Kind::asymmetric, Diagonals::any, 0, 9);
+  std::optional<Answer> first;
+  for (const auto& [cpus, gpus] : {std::pair(2, 0), std::pair(0, 1), std::pair(2, 1)}) {
+    Options options;
+    options.cpus = cpus;
+    options.gpus = gpus;
+    Runtime runtime(options);
+    const Answer answer = answer_of(search(runtime, problem, {.generations = 6}));
+    if (first) CHECK(answer == *first);
+    first = answer;
+  }
+}
+
+TEST_CASE("a search begins with what it is given, and never ends with worse") {
+  Runtime runtime;
+  const Problem problem = random_problem(25, Kind::symmetric, Diagonals::zero, 0, 9);
+  const SearchReport good = search(runtime, problem, {.generations = 12});
+  const SearchReport again =
+      search(runtime, problem, {.method = Method::multistart, .seconds = 0, .start = good.permutation});
+  CHECK(again.ending == Ending::time);
+  CHECK(again.cost <= good.cost);
+  CHECK(again.seconds < 20);
+}
+
+TEST_CASE("a search ends at its target, and when its caller wants it to") {
+  Runtime runtime;
+  const Problem problem = random_problem(20, Kind::symmetric, Diagonals::zero, 1, 9);
+  const SearchReport good = search(runtime, problem, {.generations = 8});
+  const SearchReport aimed = search(runtime, problem, {.target = good.cost});
+  CHECK(aimed.ending == Ending::target);
+  CHECK(aimed.cost <= good.cost);
+  std::vector<Cost> told;
+  const SearchReport stopped = search(runtime, problem, {.on_improvement = [&](const Improvement& better) {
+                                        CHECK(better.cost == cost_of(problem, better.permutation));
+                                        CHECK((told.empty() || better.cost < told.back()));
+                                        told.push_back(better.cost);
+                                        return Proceed::stop;
+                                      }});
+  CHECK(stopped.ending == Ending::stopped);
+  CHECK(!told.empty());
+  CHECK(stopped.cost == told.back());
+  const SearchReport interrupted = search(runtime, problem, {.interrupted = [] { return true; }});
+  CHECK(interrupted.ending == Ending::stopped);
+  CHECK(interrupted.cost == cost_of(problem, interrupted.permutation));
+}
+
+TEST_CASE("a cost that no permutation can beat ends a search") {
+  Runtime runtime;
+  const Problem problem{.n = 3, .d = {0, 1, 1, 1, 0, 1, 1, 1, 0}, .f = {0, 2, 2, 2, 0, 2, 2, 2, 0}};
+  const SearchReport report = search(runtime, problem);
+  CHECK(report.ending == Ending::optimal);
+  CHECK(report.cost == 12);
+}
+
+TEST_CASE("settings that make no sense are refused") {
+  Runtime runtime;
+  const Problem problem = random_problem(5, Kind::symmetric, Diagonals::zero, 1, 9);
+  const auto refused = [&](const SearchSettings& settings, std::initializer_list<const char*> words) {
+    message_has(message_of([&] { search(runtime, problem, settings); }), words);
+  };
+  refused({.seconds = -1}, {"a search of -1 seconds: 0 at least"});
+  refused({.generations = 0}, {"a search of 0 generations: 1 at least"});
+  refused({.target = 19}, {"a target of 19: no permutation costs less than "});
+  refused({.start = {0, 1, 2}}, {"the start has 3 numbers; the problem has 5 locations"});
+  refused({.start = {0, 1, 2, 3, 3}}, {"the start: number 4 is 3 again"});
+  refused({.islands = 0}, {"0 islands: there may be 1 to"});
+  refused({.tenures = {3, -1}}, {"a tenure of -1"});
+  refused({.tenure = TenureRange{5, 4}}, {"tenures of 5 to 4"});
+}
+
+TEST_CASE("best known costs of small instances" * with_data()) {
+  Runtime runtime;
+  for (const auto& [name, best] : std::initializer_list<std::pair<const char*, Cost>>{{"nug12", 578},
+                                                                                      {"chr12a", 9552},
+                                                                                      {"had14", 2724},
+                                                                                      {"esc16a", 68},
+                                                                                      {"rou15", 354210},
+                                                                                      {"scr15", 51140},
+                                                                                      {"els19", 17212548},
+                                                                                      {"nug20", 2570},
+                                                                                      {"bur26a", 5426670}}) {
+    CAPTURE(name);
+    const Problem problem = tools::read_instance(instances() / (std::string(name) + ".dat"));
+    const SearchReport report = search(runtime, problem, {.seconds = 60, .target = best});
+    CHECK(report.ending == Ending::target);
+    CHECK(report.cost == best);
+    CHECK(cost_of(problem, report.permutation) == best);
+  }
+}
