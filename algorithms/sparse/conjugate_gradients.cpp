@@ -57,6 +57,11 @@ void ConjugateGradients<T, V>::make_tiles() {
     all_pq_.add(cg_[k].pq);
     all_rz_.add(has_m ? cg_[k].rz : tiles(k).rr);
   }
+  if (count() == 1 && blocks()[0].where == Where::cuda && !preconditioner().has_z() &&
+      system().rows() <= most_pipelined_rows) {
+    pipelined_ = Tile<T>(this->runtime(), 1, pipelined_vectors * system().rows(), blocks().owner(0));
+    set(this->runtime(), pipelined_, [](Index, Index) { return T{0}; });
+  }
   looks_ = KrylovLooks<CgState>(this->runtime());
 }
 
@@ -67,7 +72,8 @@ CgArgs ConjugateGradients<T, V>::args(Index block) const {
 
 /// [Czapinski 2014] algorithm 6.2, lines 1 to 3: z = M^-1 r, p = z
 template <class T, class V>
-void ConjugateGradients<T, V>::begin(Index) {
+void ConjugateGradients<T, V>::begin(Index attempt) {
+  may_pipeline_ = attempt == 0;  // which drifts more
   if (preconditioner().kind() == PreconditionerKind::diagonal) scale_by_diagonal();
   apply_preconditioner();
   turn(-1);
@@ -103,6 +109,7 @@ void ConjugateGradients<T, V>::iterate_one_block(Index iterations) {
   const CgTiles& cg = cg_.front();
   Hints hints = blocks().hints(0);
   hints.cost = static_cast<std::uint64_t>(iterations);
+  const Tile<T>* const pipelined = may_pipeline_ && pipelined_.state() != nullptr ? &pipelined_ : nullptr;
   codelets::cg_sweep<T, V>({args(0), iterations, preconditioner().shape()},
                            {.matrix = system().matrix().ports(0),
                             .preconditioner = preconditioner().ports(),
@@ -113,7 +120,8 @@ void ConjugateGradients<T, V>::iterate_one_block(Index iterations) {
                             .pq = cg.pq,
                             .rr = t.rr,
                             .rz = preconditioner().kind() == PreconditionerKind::none ? t.rr : cg.rz,
-                            .state = cg.state},
+                            .state = cg.state,
+                            .pipelined = pipelined},
                            hints);
   iteration_ += iterations;
 }

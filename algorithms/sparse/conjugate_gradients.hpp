@@ -56,6 +56,8 @@ class ConjugateGradients : public KrylovSolver<T, V> {
 
   std::vector<CgTiles> cg_;
   TileList<double> all_pq_, all_rz_;
+  Tile<T> pipelined_;  // of a matrix that is a single block on a GPU
+  bool may_pipeline_ = true;
   KrylovLooks<CgState> looks_;
   CgState last_ = {};
   Index iteration_ = 0;

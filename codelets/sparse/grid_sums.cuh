@@ -17,11 +17,12 @@ struct alignas(16) ToldSum {
   std::uint32_t low, meeting_of_low, high, meeting_of_high;
 };
 
-/// @tparam threads of a block, at least as many as there are blocks
+/// @tparam threads of a block: a warp of warps
 template <int threads>
 class GridSums {
  public:
-  static constexpr int kinds = 3;  ///< of sums that are under way at once
+  static constexpr int kinds = 10;  ///< of sums that are under way at once
+  static constexpr int most_blocks = 256;
 
   /// Of so many blocks. Before the kernel all of it is 0.
   static std::size_t bytes(Index blocks) {
@@ -37,21 +38,28 @@ class GridSums {
   /// @param meeting counts from 1, for each kind
   template <int count>
   __device__ void meet(double (&sums)[count], int first_kind, std::uint32_t meeting) {
-    const int blocks = static_cast<int>(gridDim.x), thread = static_cast<int>(threadIdx.x);
-    sum_over_block<threads>(sums);
-    if (thread == 0) {
-      __threadfence();  // the block's threads have written before they met
-#pragma unroll
-      for (int k = 0; k < count; ++k) tell(told_ + (first_kind + k) * blocks + blockIdx.x, sums[k], meeting);
-    }
-#pragma unroll
-    for (int k = 0; k < count; ++k) sums[k] = 0;
-    if (thread < blocks) {
-#pragma unroll
-      for (int k = 0; k < count; ++k) sums[k] = hear(told_ + (first_kind + k) * blocks + thread, meeting);
+    static_assert(threads == warp_lanes * warp_lanes && count <= 8);
+    __shared__ double of_warps[count][warp_lanes], of_grid[count];
+    const int lane = static_cast<int>(threadIdx.x) % warp_lanes,
+              warp = static_cast<int>(threadIdx.x) / warp_lanes;
+    const double of_warp = sums_of_warp(sums);
+    if (lane < count) of_warps[lane][warp] = of_warp;
+    __syncthreads();
+    if (warp < count) {  // a warp has one of the sums from here on
+      const int blocks = static_cast<int>(gridDim.x);
+      ToldSum* const told = told_ + (first_kind + warp) * blocks;
+      const double of_block = sum_of_warp(of_warps[warp][lane]);
+      if (lane == 0) {
+        __threadfence();  // the block's threads have written before they met
+        tell(told + blockIdx.x, of_block, meeting);
+      }
+      const double sum = sum_of_warp(heard(told, blocks, meeting));
       __threadfence();
+      if (lane == 0) of_grid[warp] = sum;
     }
-    sum_over_block<threads>(sums);  // nobody goes on before all have heard
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < count; ++k) sums[k] = of_grid[k];
   }
 
  private:
@@ -62,15 +70,32 @@ class GridSums {
                  "r"(static_cast<std::uint32_t>(bits >> 32)), "r"(meeting)
                  : "memory");
   }
-  static __device__ double hear(const ToldSum* from, std::uint32_t meeting) {
-    ToldSum told;
+  /// What every 32nd block has told, added up: all are asked before the first answer is waited for.
+  static __device__ double heard(const ToldSum* from, int blocks, std::uint32_t meeting) {
+    constexpr int of_lane = most_blocks / warp_lanes;
+    const int lane = static_cast<int>(threadIdx.x) % warp_lanes;
+    double sums[of_lane];
+    bool all_there;
     do {
-      asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-                   : "=r"(told.low), "=r"(told.meeting_of_low), "=r"(told.high), "=r"(told.meeting_of_high)
-                   : "l"(from)
-                   : "memory");
-    } while (told.meeting_of_low != meeting || told.meeting_of_high != meeting);
-    return __longlong_as_double(static_cast<long long>(std::uint64_t{told.high} << 32 | told.low));
+      all_there = true;
+#pragma unroll
+      for (int j = 0; j < of_lane; ++j) {
+        sums[j] = 0;
+        if (const int block = lane + j * warp_lanes; block < blocks)
+          all_there &= has_told(from + block, meeting, sums[j]);
+      }
+    } while (!all_there);
+    __syncwarp();
+    return by_halves(sums);
+  }
+  static __device__ bool has_told(const ToldSum* from, std::uint32_t meeting, double& sum) {
+    ToldSum told;
+    asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(told.low), "=r"(told.meeting_of_low), "=r"(told.high), "=r"(told.meeting_of_high)
+                 : "l"(from)
+                 : "memory");
+    sum = __longlong_as_double(static_cast<long long>(std::uint64_t{told.high} << 32 | told.low));
+    return told.meeting_of_low == meeting && told.meeting_of_high == meeting;
   }
 
   ToldSum* told_;

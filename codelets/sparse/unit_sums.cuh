@@ -2,6 +2,7 @@
 /// Sums over units on a GPU: a block of threads has a unit, and goes through its rows in packs of neighbouring ones.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <type_traits>
 
@@ -22,6 +23,39 @@ __device__ inline double sum_of_warp(double own) {
   for (int distance = warp_lanes / 2; distance > 0; distance /= 2)
     own += __shfl_xor_sync(whole_warp, own, distance);
   return own;
+}
+
+/// Several sums at once, which takes hardly more than one. @return of lane k sum k
+template <int count>
+__device__ double sums_of_warp(const double (&own)[count]) {
+  constexpr int padded = static_cast<int>(std::bit_ceil(static_cast<unsigned>(count)));
+  const int lane = static_cast<int>(threadIdx.x) % warp_lanes;
+  double a[padded] = {};
+#pragma unroll
+  for (int k = 0; k < count; ++k) a[k] = own[k];
+#pragma unroll
+  for (int half = padded / 2; half > 0; half /= 2) {  // a lane goes on with half of the sums
+    const bool upper = (lane & half) != 0;
+#pragma unroll
+    for (int k = 0; k < half; ++k) {
+      const double given = upper ? a[k] : a[k + half], kept = upper ? a[k + half] : a[k];
+      a[k] = kept + __shfl_xor_sync(whole_warp, given, half);
+    }
+  }
+#pragma unroll
+  for (int distance = padded; distance < warp_lanes; distance *= 2)
+    a[0] += __shfl_xor_sync(whole_warp, a[0], distance);
+  return a[0];
+}
+
+/// a[u] += a[u + count / 2], and so on. @return what they add up to
+template <int count>
+__device__ double by_halves(double (&a)[count]) {
+#pragma unroll
+  for (int half = count / 2; half > 0; half /= 2)
+#pragma unroll
+    for (int u = 0; u < half; ++u) a[u] += a[u + half];
+  return a[0];
 }
 
 /// The sums of what all threads of a block have, always added in the same order, for all of them. All of them call it.
@@ -94,14 +128,6 @@ struct SumLists {
   }
 
  private:
-  template <int count>
-  static __device__ double by_halves(double (&a)[count]) {
-#pragma unroll
-    for (int half = count / 2; half > 0; half /= 2)
-#pragma unroll
-      for (int u = 0; u < half; ++u) a[u] += a[u + half];
-    return a[0];
-  }
   [[nodiscard]] __device__ int block_of(int unit) const {
     if constexpr (most == 1) return 0;
     int low = 0, high = blocks;  // begins[low] <= unit < begins[high]

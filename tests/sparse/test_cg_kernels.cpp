@@ -32,6 +32,7 @@ struct Solve {
   Tile<T> x, r, p, q, z, next, s;
   Tile<double> pq, rr, rz;
   Tile<CgState> state;
+  Tile<T> pipelined;
 
   Solve(Runtime& runtime, const Entries& entries, Stored stored, const Stencil& stencil,
         const std::vector<T>& b, Where on)
@@ -44,6 +45,7 @@ struct Solve {
     for (Tile<T>* vector : {&p, &q, &z, &next, &s}) *vector = tile_of(runtime, poison<T>(n));
     for (Tile<double>* sums : {&pq, &rr, &rz}) *sums = tile_of(runtime, poison<double>(units_of(n, unit)));
     state = tile_of(runtime, std::vector<CgState>(1));
+    pipelined = tile_of(runtime, poison<T>(pipelined_vectors * n));
   }
 
   /// Before the first sweep: p = M^-1 r for M = 1, as all of these methods may begin.
@@ -95,7 +97,8 @@ struct Solve {
                     .pq = pq,
                     .rr = rr,
                     .rz = shape.kind == PreconditionerKind::none ? rr : rz,
-                    .state = state},
+                    .state = state,
+                    .pipelined = pipelined},
                    {.where = where});
   }
   CgState look() { return values_of(state).front(); }

@@ -116,6 +116,9 @@ struct DirectionPorts {
   Departures<As, T> departures;
 };
 
+/// On a GPU the pipelined form may be taken, with so many vectors of its own, for matrices of at most so many rows.
+inline constexpr Index pipelined_vectors = 6, most_pipelined_rows = Index{1} << 20;
+
 /// Several iterations of a matrix that is a single block.
 struct CgSweepArgs {
   CgArgs first;  ///< of the first of them
@@ -134,6 +137,7 @@ struct CgSweepPorts {
   As<InOut<double>> rr;
   As<InOut<double>> rz;  ///< the same tile as rr where there is no M
   As<InOut<CgState>> state;
+  As<Optional<InOut<T>>> pipelined;  ///< room for pipelined_vectors; none: it takes another form
 };
 
 namespace cpu {

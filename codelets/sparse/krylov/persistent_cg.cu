@@ -1,48 +1,18 @@
-// Every block has consecutive rows. x and r of these lie in shared memory, p and q in registers; global memory has
-// for the other blocks z = M^-1 r where r will be, and p of the iteration before: what they need of p they make of
-// these, which saves a meeting. Between two iterations are two meetings, whose sums are (p, q), and (r, r) with (r,
-// z).
+// x and r of a block's rows lie in shared memory, p and q in registers; global memory has for the other blocks z = M^-1 r
+// where r will be, and p of the iteration before: what they need of p they make of these, which saves a meeting. Between
+// two iterations are two meetings, whose sums are (p, q), and (r, r) with (r, z).
 
 #include "persistent_cg.cuh"
 
 #include <algorithm>
 
-#include "../grid_sums.cuh"
-#include "../row_products.cuh"
+#include "persistent_sweep.cuh"
 
 namespace asterism::sparse::cuda {
 
-using asterism::cuda::check;
-using asterism::cuda::native;
+using namespace persistent;
 
 namespace {
-
-constexpr int threads = 1024;
-
-/// D^-1 of either type.
-struct InverseDiagonal {
-  const float* floats = nullptr;
-  const double* doubles = nullptr;
-
-  InverseDiagonal() = default;
-  explicit InverseDiagonal(const float* d) : floats(d) {}
-  explicit InverseDiagonal(const double* d) : doubles(d) {}
-  [[nodiscard]] __device__ bool is_there() const { return floats != nullptr || doubles != nullptr; }
-  template <class T>
-  [[nodiscard]] __device__ T at(Index i) const {
-    return floats != nullptr ? static_cast<T>(__ldg(floats + i)) : static_cast<T>(__ldg(doubles + i));
-  }
-};
-
-template <class T>
-struct Sweep {
-  Index iteration, count;
-  int rows, rows_of_block;
-  InverseDiagonal d;
-  T *x, *r, *p;
-  ToldSum* told;
-  CgState* state;
-};
 
 /// p of the iteration at hand.
 template <class T>
@@ -56,46 +26,6 @@ struct Direction {
     return ready ? before[j] : multiply_add(beta, before[j], z[j]);
   }
   [[nodiscard]] __device__ Direction from(Index j) const { return {z + j, before + j, beta, ready}; }
-};
-
-/// The rows of a block.
-struct OwnRows {
-  int first, count;
-  template <class T>
-  __device__ explicit OwnRows(const Sweep<T>& sweep)
-      : first(static_cast<int>(blockIdx.x) * sweep.rows_of_block),
-        count(min(sweep.rows_of_block, sweep.rows - first)) {}
-  /// Calls body(k, i) for the rows of a thread, k-th of them row first + i.
-  template <int most, class Body>
-  __device__ void for_each(Body body) const {
-#pragma unroll
-    for (int k = 0; k < most; ++k) {
-      const int i = static_cast<int>(threadIdx.x) + k * threads;
-      if (i < count) body(k, i);
-    }
-  }
-};
-
-/// What all threads know of the iteration.
-struct Progress {
-  CgStatus status;
-  double rz, rr, pq, limit;
-  Index iterations;
-
-  __device__ Progress(const CgState& state, Index iteration)
-      : status(state.status[side_of(iteration)]),
-        rz(state.rz[side_of(iteration)]),
-        rr(state.rr),
-        pq(state.pq),
-        limit(state.limit),
-        iterations(state.iterations) {}
-  __device__ void leave(CgState& state, Index next) const {
-    state.status[side_of(next)] = status;
-    state.rz[side_of(next)] = rz;
-    state.rr = rr;
-    state.pq = pq;
-    state.iterations = iterations;
-  }
 };
 
 /// The registers and the shared memory of a thread.
@@ -122,7 +52,7 @@ __device__ void descend(const Sweep<T>& sweep, const OwnRows& rows, T alpha, Own
   rows.for_each<most>([&](int k, int i) {
     own.x[i] = multiply_add(alpha, own.p[k], own.x[i]);
     const T r = multiply_add(-alpha, own.q[k], own.r[i]);
-    const T z = sweep.d.is_there() ? sweep.d.template at<T>(rows.first + i) * r : r;
+    const T z = preconditioned(sweep, rows.first + i, r);
     own.r[i] = r;
     sweep.r[rows.first + i] = z;
     sweep.p[rows.first + i] = own.p[k];
@@ -134,8 +64,7 @@ __device__ void descend(const Sweep<T>& sweep, const OwnRows& rows, T alpha, Own
 template <class T, int most>
 __device__ void turn(const Sweep<T>& sweep, const OwnRows& rows, T beta, Own<T, most>& own) {
   rows.for_each<most>([&](int k, int i) {
-    const T r = own.r[i], z = sweep.d.is_there() ? sweep.d.template at<T>(rows.first + i) * r : r;
-    own.p[k] = multiply_add(beta, own.p[k], z);
+    own.p[k] = multiply_add(beta, own.p[k], preconditioned(sweep, rows.first + i, own.r[i]));
   });
 }
 
@@ -210,60 +139,6 @@ __global__ void __launch_bounds__(threads, 1)
   if (tells) now.leave(*sweep.state, end);
 }
 
-/// What a GPU has for a sweep.
-struct Gpu {
-  int processors = 0, cooperates = 0, shared_bytes = 0;
-};
-Gpu this_gpu() {
-  Gpu gpu;
-  int device = 0;
-  check(cudaGetDevice(&device), "cudaGetDevice");
-  check(cudaDeviceGetAttribute(&gpu.processors, cudaDevAttrMultiProcessorCount, device),
-        "cudaDeviceGetAttribute");
-  check(cudaDeviceGetAttribute(&gpu.cooperates, cudaDevAttrCooperativeLaunch, device),
-        "cudaDeviceGetAttribute");
-  check(cudaDeviceGetAttribute(&gpu.shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
-        "cudaDeviceGetAttribute");
-  return gpu;
-}
-
-/// @return whether the kernel can run with so many blocks at once
-template <class Kernel>
-bool fits(Kernel kernel, const Gpu& gpu, int shared_bytes) {
-  if (shared_bytes > gpu.shared_bytes) return false;
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
-        "cudaFuncSetAttribute");
-  int blocks = 0;
-  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads,
-                                                      static_cast<std::size_t>(shared_bytes)),
-        "occupancy");
-  return blocks >= 1;
-}
-
-template <int most, class Rows, class T>
-bool launch(Stream stream, const Gpu& gpu, unsigned blocks, const Rows& rows, const Sweep<T>& sweep) {
-  const auto kernel = sweep_kernel<Rows, T, most>;
-  const int shared_bytes = 2 * sweep.rows_of_block * static_cast<int>(sizeof(T));
-  if (!fits(kernel, gpu, shared_bytes)) return false;
-  check(cudaMemsetAsync(sweep.told, 0, GridSums<threads>::bytes(blocks), native(stream)), "cudaMemsetAsync");
-  void* arguments[] = {const_cast<Rows*>(&rows), const_cast<Sweep<T>*>(&sweep)};
-  check(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kernel), dim3(blocks), dim3(threads),
-                                    arguments, static_cast<std::size_t>(shared_bytes), native(stream)),
-        "cg_sweep");
-  return true;
-}
-
-/// The kernel for the fewest rows of a thread that are enough.
-template <class Rows, class T>
-bool launch(Stream stream, const Gpu& gpu, unsigned blocks, const Rows& rows, const Sweep<T>& sweep) {
-  const int needed = (sweep.rows_of_block + threads - 1) / threads;
-  if (needed <= 1) return launch<1>(stream, gpu, blocks, rows, sweep);
-  if (needed <= 2) return launch<2>(stream, gpu, blocks, rows, sweep);
-  if (needed <= 4) return launch<4>(stream, gpu, blocks, rows, sweep);
-  if (needed <= 8) return launch<8>(stream, gpu, blocks, rows, sweep);
-  return false;
-}
-
 }  // namespace
 
 template <class T, class V>
@@ -277,10 +152,9 @@ bool sweep_at_once(Stream stream, const CgSweepArgs& args, const CgSweepPorts<As
   if (shape.rows < least_rows) return false;  // q has no room for the meetings
   const Gpu gpu = this_gpu();
   if (gpu.cooperates == 0) return false;
-  const Index most_blocks_at_once = std::min<Index>(gpu.processors, threads);
+  const Index most_blocks_at_once = std::min<Index>(gpu.processors, GridSums<threads>::most_blocks);
   const Index wanted = std::min(most_blocks_at_once, shape.rows / least_rows);
   const Index rows_of_block = ((shape.rows + wanted - 1) / wanted + slice_rows - 1) / slice_rows * slice_rows;
-  const auto blocks = static_cast<unsigned>((shape.rows + rows_of_block - 1) / rows_of_block);
   // q is not written otherwise.
   constexpr std::uintptr_t line = 128;
   const std::uintptr_t told = (reinterpret_cast<std::uintptr_t>(ports.q.data) + line - 1) / line * line;
@@ -295,13 +169,16 @@ bool sweep_at_once(Stream stream, const CgSweepArgs& args, const CgSweepPorts<As
                        ports.x.data,
                        ports.r.data,
                        ports.p.data,
+                       ports.pipelined.data,
                        reinterpret_cast<ToldSum*>(told),
                        ports.state.data};
+  if (sweep_pipelined(stream, gpu, shape, ports.matrix, sweep)) return true;
   bool done = false;
   with_device_rows<T>(shape, ports.matrix, [&](const auto& rows) {
     using Rows = std::remove_cvref_t<decltype(rows)>;
-    if constexpr (!std::is_same_v<Rows, CsrRows<T>> && !std::is_same_v<Rows, StencilRows<T>>)
-      done = launch(stream, gpu, blocks, rows, sweep);
+    if constexpr (is_known<Rows, T>)
+      done = launch_fewest<8>(
+          sweep, [&](auto most) { return launch(stream, sweep_kernel<Rows, T, most>, gpu, 2, rows, sweep); });
   });
   return done;
 }
