@@ -1,33 +1,28 @@
-#include <cublas_v2.h>
-
 #include <algorithm>
 #include <map>
 #include <mutex>
 #include <type_traits>
 
-#include "gemm_transform.hpp"
 #include "../../runtime/cuda.hpp"
+#include "../../runtime/loaded/cublas.hpp"
+#include "gemm_transform.hpp"
 
 namespace asterism::poisson::cuda {
 namespace {
 
 using asterism::cuda::check;
 using asterism::cuda::check_launch;
+using asterism::cuda::cublas;
 using asterism::cuda::native;
-
-void check(cublasStatus_t status, const char* what) {
-  if (status != CUBLAS_STATUS_SUCCESS)
-    throw Error(std::string(what) + ": cuBLAS says " + cublasGetStatusString(status), Blame::task);
-}
 
 /// cuBLAS on one device. A handle belongs to one thread at a time, from the choice of its stream to the
 /// launch.
 class Blas {
  public:
   Blas() {
-    check(cublasCreate(&handle_), "start of cuBLAS");
+    check(cublas().create(&handle_), "start of cuBLAS");
     // The default, and said nevertheless: no TF32, no emulation by shorter numbers.
-    check(cublasSetMathMode(handle_, CUBLAS_DEFAULT_MATH), "cuBLAS' choice of arithmetic");
+    check(cublas().set_math_mode(handle_, CUBLAS_DEFAULT_MATH), "cuBLAS' choice of arithmetic");
   }
   Blas(const Blas&) = delete;
   Blas& operator=(const Blas&) = delete;
@@ -38,14 +33,14 @@ class Blas {
                 T beta, T* c, Index ldc) {
     const std::scoped_lock lock(mutex_);
     constexpr T one = 1;
-    check(cublasSetStream(handle_, stream), "cuBLAS' stream");
+    check(cublas().set_stream(handle_, stream), "cuBLAS' stream");
     const auto status_of = [&](auto gemm) {
       return gemm(handle_, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, a, lda, b, ldb, &beta, c, ldc);
     };
     if constexpr (std::is_same_v<T, float>)
-      check(status_of(cublasSgemm_64), "SGEMM");
+      check(status_of(cublas().sgemm_64), "SGEMM");
     else
-      check(status_of(cublasDgemm_64), "DGEMM");
+      check(status_of(cublas().dgemm_64), "DGEMM");
   }
 
  private:

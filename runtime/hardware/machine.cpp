@@ -15,7 +15,7 @@
 #include "../detail/state.hpp"
 
 #ifdef ASTERISM_WITH_CUDA
-#include <cuda_runtime_api.h>
+#include "../loaded/cublas.hpp"
 #endif
 
 namespace asterism {
@@ -46,6 +46,18 @@ std::size_t container_limit() {
   }
   return std::numeric_limits<std::size_t>::max();
 }
+
+#ifdef ASTERISM_WITH_CUDA
+/// What this program was built with need not be what it finds.
+std::string about_cublas() {
+  try {
+    cuda::cublas();
+    return fmt::format("cuBLAS {}, loaded when first used", CUBLAS_VER_MAJOR);
+  } catch (const Error& missing) {
+    return missing.what();
+  }
+}
+#endif
 
 }  // namespace
 
@@ -170,6 +182,7 @@ std::vector<std::string> build_features() {
       mpi_version.substr(0, mpi_version.find_first_of(",\n")),
 #ifdef ASTERISM_WITH_CUDA
       fmt::format("CUDA {}.{}", CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10),
+      about_cublas(),
 #else
       "CUDA: no",
 #endif

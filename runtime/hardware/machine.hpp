@@ -79,7 +79,8 @@ struct Machine {
   [[nodiscard]] std::size_t capacity(MemoryKind kind) const;
 };
 
-/// Versions and features that this build was compiled with, one line each ("StarPU 1.4.10", "CUDA 13.0", ...).
+/// Versions and features that this build was compiled with, one line each ("StarPU 1.4.10", "CUDA 13.0", ...), and whether
+/// what is loaded when first used is there.
 std::vector<std::string> build_features();
 
 /// "1.5 GiB": a number of bytes for people.

@@ -129,6 +129,14 @@ TEST_CASE("not a number has no sign") {
   CHECK(text.out.find("-nan") == std::string::npos);
 }
 
+TEST_CASE("the program does not start with libraries that take longer to load than all else") {
+  const Result needed = run({"readelf", "--dynamic", std::getenv("ASTERISM_PROGRAM")});
+  REQUIRE(needed.status == 0);
+  REQUIRE(needed.out.find("Shared library: [libstarpu-") != std::string::npos);
+  for (const char* library : {"libcublas", "libcusparse", "libcusolver", "libnvJitLink"})
+    CHECK(needed.out.find(library) == std::string::npos);
+}
+
 TEST_CASE("info shows the machine") {
   const json j = report_of(on_all_cores({"info", "--json"}));
   CHECK(keys(j) == sorted({"host", "features", "workers", "memories", "links", "scheduler", "schedulers"}));

@@ -1,8 +1,5 @@
 #include "textbook_cg.hpp"
 
-#include <cublas_v2.h>
-#include <cusparse.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,24 +7,19 @@
 #include <type_traits>
 
 #include "../../../runtime/cuda.hpp"
+#include "../../../runtime/loaded/cublas.hpp"
+#include "../../../runtime/loaded/cusparse.hpp"
 
 namespace asterism::sparse::cuda {
 namespace {
 
 using asterism::cuda::check;
 using asterism::cuda::check_launch;
+using asterism::cuda::cublas;
+using asterism::cuda::cusparse;
 
 constexpr Index iterations_of_graph = 10;
 constexpr int threads = 256;
-
-void check(cublasStatus_t status, const char* what) {
-  if (status != CUBLAS_STATUS_SUCCESS)
-    throw Error(std::string(what) + ": cuBLAS says " + cublasGetStatusString(status), Blame::task);
-}
-void check(cusparseStatus_t status, const char* what) {
-  if (status != CUSPARSE_STATUS_SUCCESS)
-    throw Error(std::string(what) + ": cuSPARSE says " + cusparseGetErrorString(status), Blame::task);
-}
 
 /// What CUDA or one of its libraries made, and takes back.
 template <class Handle, auto destroy>
@@ -41,6 +33,11 @@ struct Owned {
     if (handle != nullptr) destroy(handle);
   }
 };
+
+void destroy_blas(cublasHandle_t handle) { cublas().destroy(handle); }
+void destroy_sparse(cusparseHandle_t handle) { cusparse().destroy(handle); }
+void destroy_matrix(cusparseSpMatDescr_t matrix) { cusparse().destroy_matrix(matrix); }
+void destroy_vector(cusparseDnVecDescr_t vector) { cusparse().destroy_vector(vector); }
 
 template <class T>
 class DeviceArray {
@@ -93,35 +90,35 @@ template <class T>
 class Blas {
  public:
   explicit Blas(cudaStream_t stream) : workspace_(std::size_t{4} << 20) {
-    check(cublasCreate(&blas_.handle), "start of cuBLAS");
-    check(cublasSetStream(blas_.handle, stream), "cuBLAS' stream");
-    check(cublasSetPointerMode(blas_.handle, CUBLAS_POINTER_MODE_DEVICE), "cuBLAS' pointer mode");
+    check(cublas().create(&blas_.handle), "start of cuBLAS");
+    check(cublas().set_stream(blas_.handle, stream), "cuBLAS' stream");
+    check(cublas().set_pointer_mode(blas_.handle, CUBLAS_POINTER_MODE_DEVICE), "cuBLAS' pointer mode");
     // What is captured in a graph may not ask for memory.
-    check(cublasSetWorkspace(blas_.handle, workspace_.data(), workspace_.bytes()), "cuBLAS' workspace");
+    check(cublas().set_workspace(blas_.handle, workspace_.data(), workspace_.bytes()), "cuBLAS' workspace");
   }
   void dot(int n, const T* a, const T* b, T* result) {
     if constexpr (std::is_same_v<T, float>)
-      check(cublasSdot(blas_.handle, n, a, 1, b, 1, result), "SDOT");
+      check(cublas().sdot(blas_.handle, n, a, 1, b, 1, result), "SDOT");
     else
-      check(cublasDdot(blas_.handle, n, a, 1, b, 1, result), "DDOT");
+      check(cublas().ddot(blas_.handle, n, a, 1, b, 1, result), "DDOT");
   }
   /// y += alpha x
   void add(int n, const T* alpha, const T* x, T* y) {
     if constexpr (std::is_same_v<T, float>)
-      check(cublasSaxpy(blas_.handle, n, alpha, x, 1, y, 1), "SAXPY");
+      check(cublas().saxpy(blas_.handle, n, alpha, x, 1, y, 1), "SAXPY");
     else
-      check(cublasDaxpy(blas_.handle, n, alpha, x, 1, y, 1), "DAXPY");
+      check(cublas().daxpy(blas_.handle, n, alpha, x, 1, y, 1), "DAXPY");
   }
   void scale(int n, const T* alpha, T* x) {
     if constexpr (std::is_same_v<T, float>)
-      check(cublasSscal(blas_.handle, n, alpha, x, 1), "SSCAL");
+      check(cublas().sscal(blas_.handle, n, alpha, x, 1), "SSCAL");
     else
-      check(cublasDscal(blas_.handle, n, alpha, x, 1), "DSCAL");
+      check(cublas().dscal(blas_.handle, n, alpha, x, 1), "DSCAL");
   }
 
  private:
   DeviceArray<char> workspace_;
-  Owned<cublasHandle_t, cublasDestroy> blas_;
+  Owned<cublasHandle_t, destroy_blas> blas_;
 };
 
 /// y = alpha A x + beta y by cuSPARSE.
@@ -135,15 +132,15 @@ class Product {
         values_(a.values, static_cast<std::size_t>(a.entries)),
         buffer_(bytes_of_buffer(stream, a, x, y)) {
     constexpr T one = 1, zero = 0;
-    check(cusparseSpMV_preprocess(sparse_.handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, a_.handle,
-                                  x_.handle, &zero, y_.handle, type, algorithm_, buffer_.data()),
+    check(cusparse().spmv_preprocess(sparse_.handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, a_.handle,
+                                     x_.handle, &zero, y_.handle, type, algorithm_, buffer_.data()),
           "cusparseSpMV_preprocess");
   }
   void multiply(T alpha, T* x, T beta, T* y) {
-    check(cusparseDnVecSetValues(x_.handle, x), "cusparseDnVecSetValues");
-    check(cusparseDnVecSetValues(y_.handle, y), "cusparseDnVecSetValues");
-    check(cusparseSpMV(sparse_.handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &alpha, a_.handle, x_.handle, &beta,
-                       y_.handle, type, algorithm_, buffer_.data()),
+    check(cusparse().set_values(x_.handle, x), "cusparseDnVecSetValues");
+    check(cusparse().set_values(y_.handle, y), "cusparseDnVecSetValues");
+    check(cusparse().spmv(sparse_.handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &alpha, a_.handle, x_.handle,
+                          &beta, y_.handle, type, algorithm_, buffer_.data()),
           "cusparseSpMV");
   }
 
@@ -152,18 +149,18 @@ class Product {
 
   /// Makes the handles that the buffer depends on.
   std::size_t bytes_of_buffer(cudaStream_t stream, const TextbookSystem<T>& a, T* x, T* y) {
-    check(cusparseCreate(&sparse_.handle), "start of cuSPARSE");
-    check(cusparseSetStream(sparse_.handle, stream), "cuSPARSE's stream");
-    check(cusparseCreateCsr(&a_.handle, a.rows, a.rows, a.entries, begins_.data(), columns_.data(),
-                            values_.data(), CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
-                            type),
+    check(cusparse().create(&sparse_.handle), "start of cuSPARSE");
+    check(cusparse().set_stream(sparse_.handle, stream), "cuSPARSE's stream");
+    check(cusparse().create_csr(&a_.handle, a.rows, a.rows, a.entries, begins_.data(), columns_.data(),
+                                values_.data(), CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
+                                CUSPARSE_INDEX_BASE_ZERO, type),
           "cusparseCreateCsr");
-    check(cusparseCreateDnVec(&x_.handle, a.rows, x, type), "cusparseCreateDnVec");
-    check(cusparseCreateDnVec(&y_.handle, a.rows, y, type), "cusparseCreateDnVec");
+    check(cusparse().create_vector(&x_.handle, a.rows, x, type), "cusparseCreateDnVec");
+    check(cusparse().create_vector(&y_.handle, a.rows, y, type), "cusparseCreateDnVec");
     constexpr T one = 1, zero = 0;
     std::size_t bytes = 0;
-    check(cusparseSpMV_bufferSize(sparse_.handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, a_.handle,
-                                  x_.handle, &zero, y_.handle, type, algorithm_, &bytes),
+    check(cusparse().spmv_buffer_size(sparse_.handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, a_.handle,
+                                      x_.handle, &zero, y_.handle, type, algorithm_, &bytes),
           "cusparseSpMV_bufferSize");
     return bytes;
   }
@@ -171,9 +168,9 @@ class Product {
   cusparseSpMVAlg_t algorithm_;
   DeviceArray<std::int32_t> begins_, columns_;
   DeviceArray<T> values_;
-  Owned<cusparseHandle_t, cusparseDestroy> sparse_;
-  Owned<cusparseSpMatDescr_t, cusparseDestroySpMat> a_;
-  Owned<cusparseDnVecDescr_t, cusparseDestroyDnVec> x_, y_;
+  Owned<cusparseHandle_t, destroy_sparse> sparse_;
+  Owned<cusparseSpMatDescr_t, destroy_matrix> a_;
+  Owned<cusparseDnVecDescr_t, destroy_vector> x_, y_;
   DeviceArray<char> buffer_;  // the last, as its size is asked for by the others
 };
 
