@@ -1,4 +1,4 @@
-// Conjugate gradients with one meeting an iteration, after [Ghysels and Vanroose 2014] algorithm 4: with u = M^-1 r,
+// Conjugate gradients with one meeting an iteration, after [Ghysels, Vanroose 2014] algorithm 4: with u = M^-1 r,
 // q = M^-1 s, m = M^-1 w,
 //
 //     (P1)  x += alpha p,  r -= alpha s,  w -= alpha z,  (r, r), (r, u), (w, u), (u, s), (p, s)
