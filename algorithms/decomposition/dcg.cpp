@@ -149,6 +149,7 @@ void Dcg<T>::begin(Index) {
   iteration_ = 0;
   for (Index k = 0; k < this->count(); ++k) {
     const auto send = [&](const Tile<T>& v, const Transfer<T>& there) {
+      if (!there.gives(k)) return;
       sparse::codelets::send<T>({0}, {.v = v, .departures = there.from(k)}, this->blocks().hints(k));
     };
     send(this->tiles(k).x, x_there_);

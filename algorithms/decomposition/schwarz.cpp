@@ -98,7 +98,8 @@ void Schwarz<T, V>::attach(const sparse::LinearSystem<T>& system) {
 template <class T, class V>
 void Schwarz<T, V>::send(const VectorOf& r, const Transfer<T>& there) const {
   for (Index k = 0; k < system_->count(); ++k)
-    sparse::codelets::send<T>({0}, {.v = r(k), .departures = there.from(k)}, system_->blocks().hints(k));
+    if (there.gives(k))
+      sparse::codelets::send<T>({0}, {.v = r(k), .departures = there.from(k)}, system_->blocks().hints(k));
 }
 
 template <class T, class V>

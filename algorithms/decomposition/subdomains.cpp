@@ -8,20 +8,16 @@
 #include <numeric>
 
 #include "../../runtime/error.hpp"
-#include "../common/partition.hpp"
 
 namespace asterism::decomposition {
 namespace {
 
 static_assert(sizeof(idx_t) == sizeof(std::int32_t), "METIS with 32-bit numbers, as Debian has it");
 
-/// Consecutive rows with about as many entries each, at least one row.
-template <class T>
-std::vector<Index> row_bounds(const sparse::Csr<T>& whole, Index count) {
-  const Index n = whole.total_rows;
-  std::vector<Index> bounds =
-      bounds_by_cost(whole.row_begin, std::vector<double>(static_cast<std::size_t>(count), 1));
-  for (Index p = 1; p < count; ++p) bounds[p] = std::clamp(bounds[p], bounds[p - 1] + 1, n - (count - p));
+/// As many rows in each subdomain, or one more.
+std::vector<Index> row_bounds(Index n, Index count) {
+  std::vector<Index> bounds;
+  for (Index p = 0; p <= count; ++p) bounds.push_back(n * p / count);
   return bounds;
 }
 
@@ -170,7 +166,7 @@ std::vector<Subdomain> cut_into_subdomains(const sparse::Csr<T>& whole, const Su
   if (settings.overlap < 0)
     throw Error(fmt::format("an overlap of {}: it may not be negative", settings.overlap));
   if (settings.cut == Cut::graph) return cut_by_graph(whole, settings);
-  const std::vector<Index> bounds = row_bounds(whole, settings.count);
+  const std::vector<Index> bounds = row_bounds(n, settings.count);
   std::vector<Subdomain> subdomains;
   for (Index p = 0; p < settings.count; ++p)
     subdomains.push_back(with_neighbours(bounds, p, settings.overlap));

@@ -11,7 +11,7 @@ namespace asterism::decomposition {
 
 /// How rows are cut.
 enum class Cut {
-  rows,   ///< consecutive rows, about as many entries in each subdomain, [Czapinski 2014] (7.2)
+  rows,   ///< consecutive rows, as many in each subdomain, [Czapinski 2014] (7.2)
   graph,  ///< by METIS, so that few entries are between subdomains
 };
 

@@ -37,6 +37,7 @@ class Transfer {
   Transfer(Runtime& runtime, const std::vector<Parcel>& parcels, Index from_pieces, const OwnerOf& givers,
            Index to_pieces, const OwnerOf& takers);
 
+  [[nodiscard]] bool gives(Index piece) const { return !from_[static_cast<std::size_t>(piece)].empty(); }
   /// What a task that makes a piece, or uses those of others, is given.
   [[nodiscard]] sparse::Departures<AsTiles, T> from(Index piece) const;
   /// In the order of the pieces that they come from.

@@ -131,7 +131,8 @@ Section choices_section(const LinearOptions& o, const StatedLinear& stated, cons
   Section section;
   if (uses_gmres(o, outcome)) {
     const Index restart = o.restart.value_or(sparse::LinearSettings{}.restart);
-    section.add("restart", restart, fmt::format(" of {}", counted(restart, "vector")));
+    section.add("restart", restart,
+                o.decomposition.accelerate ? "" : fmt::format(" of {}", counted(restart, "vector")));
   }
   if (!outcome.chosen.because.empty())
     section.add("solver_because", outcome.chosen.because, fmt::format(", as {}", outcome.chosen.because));

@@ -171,16 +171,21 @@ class LinearRun {
       const WhileWorking shown(progress_, fmt::format("solving for {} unknowns", outcome_.rows));
       const auto solver = make(mine, settings);
       outcome_.facts = solver->facts();
-      for (const char* part :
-           {"divide", "gather", "colour", "permute", "symbolic", "factorise", "split", "arrange"})
-        if (const auto at = outcome_.facts.seconds.find(part); at != outcome_.facts.seconds.end())
-          stopwatch().add(part, at->second);
+      add_parts_of_setup();
       outcome_.columns = solver->solve(b.data(), x.data(), b_.columns);
     }
     progress_.note("");
     outcome_.run.report = summary_of(outcome_.columns);
     stopwatch().lap("solve");
     finish(x, file);
+  }
+
+  void add_parts_of_setup() {
+    std::vector<const char*> parts{"divide", "gather", "colour", "permute", "symbolic", "split", "arrange"};
+    if (!outcome_.decomposition) parts.insert(parts.begin() + 5, "factorise");
+    for (const char* part : parts)
+      if (const auto at = outcome_.facts.seconds.find(part); at != outcome_.facts.seconds.end())
+        stopwatch().add(part, at->second);
   }
 
   template <class T>
