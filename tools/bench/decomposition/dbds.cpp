@@ -81,7 +81,7 @@ class DbdsBench {
     sparse::LinearSettings its = settings();
     its.preconditioner = sparse::parse_preconditioner(preconditioner);
     its.max_iterations = 0;
-    Stopwatch watch;
+    asterism::Stopwatch watch;
     sparse::ConjugateGradients<double> solver(runtime_, a_, its);
     DbdsRun run{.method = fmt::format("conjugate gradients, {}", preconditioner)};
     finish(solver, watch, run);
@@ -101,7 +101,7 @@ class DbdsBench {
 
   template <class Solver, class V>
   void run_by_schwarz(const std::string& method, const SchwarzSettings& settings_of) {
-    Stopwatch watch;
+    asterism::Stopwatch watch;
     const auto schwarz = std::make_shared<Schwarz<double, V>>(runtime_, a_, settings_of);
     Solver solver(runtime_, a_, settings(), schwarz);
     const SchwarzFacts& facts = schwarz->facts();
@@ -115,7 +115,7 @@ class DbdsBench {
   }
 
   template <class Solver>
-  void finish(Solver& solver, const Stopwatch& watch, DbdsRun& run) {
+  void finish(Solver& solver, const asterism::Stopwatch& watch, DbdsRun& run) {
     std::vector<double> x(b_.size());
     run.report = solver.solve(b_.data(), x.data());
     run.total = watch.total();
