@@ -14,6 +14,18 @@ namespace {
 
 static_assert(sizeof(idx_t) == sizeof(std::int32_t), "METIS with 32-bit numbers, as Debian has it");
 
+/// @throw Error
+template <class T>
+void require_square(const sparse::Csr<T>& whole) {
+  if (whole.total_rows != whole.cols)
+    throw Error(
+        fmt::format("the matrix is {} x {}: only a square one has subdomains", whole.total_rows, whole.cols));
+  for (const Index column : whole.columns)
+    if (column < 0 || column >= whole.cols)
+      throw Error(fmt::format("the matrix has an entry in column {} (the first is 0): there are {}", column,
+                              whole.cols));
+}
+
 /// As many rows in each subdomain, or one more.
 std::vector<Index> row_bounds(Index n, Index count) {
   std::vector<Index> bounds;
@@ -160,6 +172,7 @@ std::vector<std::int32_t> cut_graph(const Adjacency& graph, std::int32_t parts) 
 template <class T>
 std::vector<Subdomain> cut_into_subdomains(const sparse::Csr<T>& whole, const SubdomainSettings& settings) {
   const Index n = whole.total_rows;
+  require_square(whole);
   if (settings.count < 1 || settings.count > n)
     throw Error(fmt::format("{} subdomains of {} rows: there must be at least 1, and a row for each",
                             settings.count, n));

@@ -122,6 +122,12 @@ TEST_CASE("what cannot be cut is refused") {
   const auto refusal = [&](const SubdomainSettings& s) {
     return message_of([&] { cut_into_subdomains(a, s); });
   };
+  sparse::Csr<double> wide = a;
+  wide.cols = 21;
+  message_has(message_of([&] { cut_into_subdomains(wide, {}); }), {"20 x 21", "only a square one"});
+  wide = a;
+  wide.columns.back() = 20;
+  message_has(message_of([&] { cut_into_subdomains(wide, {}); }), {"column 20", "there are 20"});
   message_has(refusal({.count = 0}), {"0 subdomains of 20 rows", "at least 1"});
   message_has(refusal({.count = 21}), {"21 subdomains of 20 rows"});
   message_has(refusal({.count = 4, .overlap = 6}), {"overlap of 6 rows", "subdomain 1 (of 4) has 5"});
