@@ -23,6 +23,7 @@ Command add_qap(CLI::App& program);
 Command add_info(CLI::App& program);
 Command add_bench(CLI::App& program);
 Command add_tune(CLI::App& program);
+Command add_bench_dbds(CLI::App& bench);        ///< `bench dbds`
 Command add_bench_methods(CLI::App& bench);     ///< `bench methods`
 Command add_bench_mlssor(CLI::App& bench);      ///< `bench mlssor`
 Command add_bench_poisson(CLI::App& bench);     ///< `bench poisson`

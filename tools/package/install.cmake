@@ -22,7 +22,7 @@ if(ASTERISM_FMT STREQUAL "fmt::fmt")
   list(APPEND modules fmt)
 endif()
 list(FILTER MPI_CXX_LIBRARIES EXCLUDE REGEX mpi_cxx)  # MPI's C interface alone is used
-set(libraries ${MPI_CXX_LIBRARIES} ${CMAKE_THREAD_LIBS_INIT} -lstdc++ -lm)
+set(libraries ${MPI_CXX_LIBRARIES} -lmetis ${CMAKE_THREAD_LIBS_INIT} -lstdc++ -lm)
 if(ASTERISM_WITH_CUDA)
   list(APPEND libraries -L${CUDAToolkit_LIBRARY_DIR} -lcufft -lcublas -lcusparse -lcudart)
   set(definitions -DASTERISM_WITH_CUDA=1)
