@@ -148,7 +148,9 @@ std::string difference(const std::string& statement, const std::string& first) {
 void leave_by_exception(Runtime::State& state) {
   const std::shared_ptr<Error::Note> note = Error::newest();
   if (note && note->thrown_by == ThrownBy::all_ranks) return;
-  state.leave(note ? note->message : "this rank left its Runtime by an exception that is not an asterism::Error",
+  state.leave(note ? note->message
+                   : "this rank left its Runtime by an exception that is not an asterism::Error; use asterism::run to be "
+                     "told what it says",
               static_cast<int>(note ? note->blame : Blame::task));
   if (note) note->thrown_by = ThrownBy::all_ranks;
 }
@@ -210,7 +212,7 @@ Runtime::Runtime(const Options& options) : state_(std::make_unique<State>()) {
 
 Runtime::~Runtime() {
   State& s = *state_;
-  if (s.ranks > 1 && std::uncaught_exceptions() > s.exceptions_at_start) leave_by_exception(s);
+  if (s.unwinds()) leave_by_exception(s);
   try {
     if (!s.stalled) wait();  // whoever waited was thrown the stall already
   } catch (const std::exception& error) {
@@ -253,6 +255,13 @@ void Runtime::wait() {
     ranks::wait_for_all();
   else
     starpu_task_wait_for_all();  // our count falls in the tasks' callbacks, a moment before StarPU is done with them
+
+  std::vector<std::shared_ptr<detail::TileState>> left_behind;
+  {
+    const std::lock_guard lock(s.mutex);
+    left_behind.swap(s.left_behind);
+  }
+  for (const auto& tile : left_behind) tile->end();
 
   const Failure* failure = s.failure.exchange(nullptr);
   if (s.ranks > 1) {

@@ -95,7 +95,14 @@ TileBase& TileBase::operator=(TileBase&& other) noexcept {
 }
 
 TileBase::~TileBase() {
-  if (state_) state_->end();
+  if (state_) state_->let_go();
+}
+
+void TileState::let_go() noexcept {
+  // While an exception passes its tasks may be waiting for other ranks, which wait for this one.
+  if (runtime == nullptr || borrowed || !runtime->unwinds()) return end();
+  const std::lock_guard lock(runtime->mutex);
+  runtime->left_behind.push_back(shared_from_this());
 }
 
 void TileState::end() noexcept {
@@ -103,7 +110,7 @@ void TileState::end() noexcept {
   // The caller may free borrowed memory right after, and transfers of any tile that are still on their way when StarPU
   // ends make it abort: wait for its tasks. While an exception passes they may be waiting for other ranks that wait
   // for this one: the watchdog is told.
-  const bool unwinds = runtime->ranks > 1 && std::uncaught_exceptions() > runtime->exceptions_at_start;
+  const bool unwinds = runtime->unwinds();
   const auto count = [&](int change) {
     const std::lock_guard lock(runtime->mutex);
     runtime->unwinding += change;

@@ -22,6 +22,7 @@
 #include "../kept/own_folder.hpp"
 #include "../runtime.hpp"
 #include "../tile.hpp"
+#include "pulses.hpp"
 #include "ranks.hpp"
 #include "rest.hpp"
 
@@ -45,6 +46,9 @@ struct TileState : std::enable_shared_from_this<TileState> {
   std::atomic<const Failure*> lost = nullptr;  // what kept its last task so far from writing it; nullptr: nothing
   std::uint64_t written_in = 0;     // the Runtime's period in which a task that writes it was last submitted
 
+  /// When nobody has the tile any more: ends it, now or, while an exception passes on one of several ranks, with the next
+  /// wait() or the Runtime.
+  void let_go() noexcept;
   /// Waits for the tile's tasks, brings borrowed memory up to date, and takes the tile out of the Runtime.
   void end() noexcept;
   /// The same for a tile that outlives its Runtime; views of it end too.
@@ -126,6 +130,7 @@ struct Runtime::State {
   // that submits or waits.
   std::list<detail::TaskRecord> finished;
   std::unordered_set<detail::TileState*> tiles;  // all that live
+  std::vector<std::shared_ptr<detail::TileState>> left_behind;  // those of them that nobody has any more
   std::size_t streaming = 0;  // those of them that Runtime::wait_for_room counts
   std::atomic<long> executing = 0;  // tasks whose kernels were called and that have not ended: they have all their data
   std::atomic<std::uint64_t> progress = 0;        // grows whenever a task is submitted, starts, runs or ends, or a view ends
@@ -135,7 +140,7 @@ struct Runtime::State {
 
   int waiting = 0;  // threads blocked in wait_until
   std::atomic<int> meeting = 0;  // threads that wait for the other ranks, in a collective operation
-  int unwinding = 0;  // threads that wait for a tile while an exception passes, with several ranks
+  int unwinding = 0;  // threads that wait for a borrowed tile while an exception passes, with several ranks
   int exceptions_at_start = std::uncaught_exceptions();  // of the thread that made the Runtime
   std::string stall;
   std::atomic<bool> stalled = false;
@@ -163,6 +168,8 @@ struct Runtime::State {
     if (stalled) throw Stall(stall);
   }
 
+  /// Whether an exception passes on a rank of several, which the others may not have.
+  [[nodiscard]] bool unwinds() const { return ranks > 1 && std::uncaught_exceptions() > exceptions_at_start; }
   void fail(const std::string& task, const std::string& reason);
   /// Nothing will make progress any more: wakes all who wait, with a Stall.
   void give_up(const std::string& reason);

@@ -9,6 +9,7 @@
 namespace asterism {
 namespace {
 
+constexpr std::chrono::duration<double> between_looks(0.25), patience_of_exceptions(0.6);
 constexpr std::chrono::seconds no_answer(10);  // after so long a rank that cannot go on acts by itself
 
 }  // namespace
@@ -21,7 +22,7 @@ void Runtime::State::watch() {
   using Clock = std::chrono::steady_clock;
   using Seconds = std::chrono::duration<double>;
   const Seconds patience(options.stall_seconds > 0 ? options.stall_seconds : std::numeric_limits<double>::infinity());
-  const Seconds pause = std::min(patience / 20, Seconds(1));  // others may be less patient, and want to hear from us
+  const Seconds pause = std::min(patience / 20, between_looks);  // others may be less patient, and want to hear from us
   const Seconds blink = ranks > 1 ? std::min(pause, Seconds(0.1)) : pause;  // farewells are not kept waiting
   std::uint64_t seen = 0;
   std::int64_t seen_bytes = 0;
@@ -48,7 +49,7 @@ void Runtime::State::watch() {
       lock.lock();
     }
     // All ranks are impatient at the same time: first those that can name a task.
-    const Seconds wait = (unwinding > 0 ? std::min(patience, Seconds(3)) : patience) +
+    const Seconds wait = (unwinding > 0 ? std::min(patience, patience_of_exceptions) : patience) +
                          (ranks > 1 && in_flight.empty() ? Seconds(1) + 2 * pause : Seconds(0));
     if (idle || moved || others_moved) {
       last_change = Clock::now();
