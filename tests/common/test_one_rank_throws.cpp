@@ -48,7 +48,7 @@ void solve_poisson(Runtime& runtime) {
   std::vector<double> planes(static_cast<std::size_t>(solver.plane_count() * 63), 1.);
   Tiles<double> f = solver.borrow(planes.data()), never = solver.own();
   between(runtime);
-  for (Tile<double>& tile : never)
+  for (const Tile<double>& tile : never)
     if (tile.owner() != runtime.ranks() - 1) set(runtime, tile, [](Index, Index) { return 1; });
   static_cast<void>(solver.solve(f));
   static_cast<void>(solver.solve(variable("PLACE") == "solve" ? never : f));
@@ -109,15 +109,12 @@ TEST_CASE("one rank throws: in a solver's constructor, between and in solve") {
            Expected{"poisson", "between", 4, last + "the disk is full"},
            Expected{"poisson", "solve", 2, last + "task "},
            Expected{"gemm", "constructor", 2, last + "lambda is nan"},
-           Expected{"gemm", "between", 4, last + "the disk is full"},
            Expected{"gemm", "solve", 2, last + "task "},
            Expected{"sor", "constructor", 2, last + "omega"},
-           Expected{"sor", "between", 4, last + "the disk is full"},
            Expected{"sor", "solve", 4, of_last + "no more of this"},
            Expected{"mlssor", "constructor", 2, last + "omega"},
-           Expected{"mlssor", "between", 4, last + "the disk is full"},
            Expected{"mlssor", "solve", 4, of_last + "no more of this"},
-           Expected{"cg", "constructor", 2, last + "column"},
+           Expected{"cg", "constructor", 2, of_last + "the matrix has an entry in column 1600"},
            Expected{"cg", "between", 4, last + "the disk is full"},
            Expected{"cg", "solve", 4, of_last + "no more of this"},
        })
@@ -125,5 +122,4 @@ TEST_CASE("one rank throws: in a solver's constructor, between and in solve") {
               {"SOLVER=" + std::string(e.solver), "PLACE=" + std::string(e.place)});
   ends_with("one rank throws: a child", 4, 4, " (rank 3): the disk is full",
             {"SOLVER=poisson", "PLACE=between"});
-  ends_with("one rank throws: a child", 1, 2, ": lambda is nan", {"SOLVER=poisson", "PLACE=constructor"});
 }
