@@ -6,6 +6,7 @@
 #include <array>
 #include <memory>
 
+#include "detail/program_name.hpp"
 #include "detail/task_checks.hpp"
 
 #ifdef ASTERISM_WITH_CUDA
@@ -22,32 +23,40 @@ int* wanted_nodes() {
   return nodes.data();
 }
 
+/// What a task's kernel is given of its tiles.
+ShortList<Matrix, 8> matrices_of(const TaskRecord& record, void* buffers[]) {
+  ShortList<Matrix, 8> tiles;
+  for (const std::size_t buffer : record.buffers.of_port) {
+    const auto* m = static_cast<const starpu_matrix_interface*>(buffers[buffer]);
+    tiles.push_back({reinterpret_cast<void*>(m->ptr), m->ny, m->nx, m->ld});
+  }
+  return tiles;
+}
+
 /// What StarPU runs as a task, on either kind of worker: unpacks the buffers and calls the kernel. Nothing may be
 /// thrown into StarPU; the first failure is kept, and the tasks after it do nothing, so that the graph drains. What they
 /// should have written is noted as lost before they end, that is before anybody else sees it.
 template <class Call>
 void run(void* buffers[], void* argument, Call call) noexcept {
   Runtime::State& runtime = *current_runtime();
-  ++runtime.progress;  // before anything of the task is read: see give_to_starpu
+  ++runtime.begun;
+  // Before anything of the task, and of what the host and other kernels have written, is read: see give_to_starpu.
+  static_cast<void>(runtime.submitted.load());
+  static_cast<void>(runtime.views_ended.load());
+  static_cast<void>(runtime.calculated.load());
   auto& record = *static_cast<TaskRecord*>(argument);
-  if (runtime.failure != nullptr) return record.lose_tiles();
-  record.runs = true;
-  ++runtime.executing;  // until the task ends
+  if (runtime.holds > 0) runtime.wait_while_held();
+  if (const Failure* const failure = runtime.failure; failure != nullptr) return record.lose(*failure);
   try {
-    std::vector<Matrix> tiles(record.tile_of_port.size());
-    for (std::size_t i = 0; i < tiles.size(); ++i) {
-      const auto* m = static_cast<const starpu_matrix_interface*>(buffers[record.tile_of_port[i]]);
-      tiles[i] = {reinterpret_cast<void*>(m->ptr), m->ny, m->nx, m->ld};
-    }
-    call(record, starpu_task_get_implementation(starpu_task_get_current()),
-         PortReader{tiles.data(), record.counts.data()});
-    ++runtime.progress;  // what the kernel wrote comes before those who read it and, like wait_for, this number
+    ShortList<Matrix, 8> tiles = matrices_of(record, buffers);
+    call(record, starpu_task_get_implementation(record.task), PortReader{tiles.data(), record.counts.data()});
+    for (const Buffer& buffer : record.buffers.all)
+      if (buffer.access == Access::write) buffer.tile->lost = nullptr;
+    ++runtime.calculated;  // what the kernel wrote comes before those who read it and, like wait_for, this number
   } catch (const std::exception& error) {
-    runtime.fail(record.name(), error.what());
-    record.lose_tiles();
+    record.lose(runtime.fail(record.name(), error.what()));
   } catch (...) {
-    runtime.fail(record.name(), no_standard_exception);
-    record.lose_tiles();
+    record.lose(runtime.fail(record.name(), no_standard_exception));
   }
 }
 
@@ -69,7 +78,7 @@ void run_cuda(void* buffers[], void* argument) {
 
 /// Distinguishes the performance of tasks by the sizes of their tiles and by what the submitter says changes the cost.
 std::uint32_t footprint(starpu_task* task) {
-  static_cast<void>(current_runtime()->progress.load());  // before anything of the task is read: see give_to_starpu
+  static_cast<void>(current_runtime()->submitted.load());  // before anything of the task is read: see give_to_starpu
   const auto* record = static_cast<const TaskRecord*>(task->cl_arg);
   // The upper half of the product: all bits of the cost count in it.
   constexpr std::uint64_t golden_ratio = 0x9e3779b97f4a7c15;  // of 2^64, odd
@@ -78,22 +87,12 @@ std::uint32_t footprint(starpu_task* task) {
 
 }  // namespace
 
-std::string full_name(const std::string& codelet, const std::string& label) {
-  return codelet + (label.empty() ? "" : " (" + label + ")");
-}
-
-std::string TaskRecord::name() const { return full_name(codelet->name, label); }
-
-void TaskRecord::lose_tiles() const {
-  for (const Tile& tile : tiles)
-    if (writes(tile.access)) tile.state->lost = runtime->failure.load();
-}
-
 CodeletCore::CodeletCore(std::string name, CpuCall call_cpu, std::vector<Kernel> cpu, CudaCall call_cuda,
                          std::vector<Kernel> cuda)
     : state_(std::make_unique<State>()) {
   State& s = *state_;
   s.name = std::move(name);
+  s.symbol = program_name() + "-" + s.name;  // programs have other codelets of the same name
   s.call_cpu = call_cpu;
   s.cpu = std::move(cpu);
   s.call_cuda = call_cuda;
@@ -114,7 +113,7 @@ CodeletCore::CodeletCore(std::string name, CpuCall call_cpu, std::vector<Kernel>
   s.codelet.dyn_nodes = wanted_nodes();
   s.codelet.name = s.name.c_str();
   s.model.type = STARPU_HISTORY_BASED;
-  s.model.symbol = s.name.c_str();
+  s.model.symbol = s.symbol.c_str();
   s.model.footprint = footprint;
   s.codelet.model = &s.model;
 }

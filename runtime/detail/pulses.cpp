@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <list>
 #include <map>
 #include <memory>
 #include <utility>
@@ -12,7 +13,7 @@
 namespace asterism::ranks {
 namespace {
 
-enum Tag { pulse_tag, farewell_tag, answer_tag };
+enum Tag { pulse_tag, farewell_tag, answer_tag, hold_tag, stop_tag };
 
 /// The pulses of this rank, and its farewells; nullptr: there are none.
 struct Pulses {
@@ -26,7 +27,9 @@ struct Pulses {
   std::chrono::steady_clock::time_point first_came;
   bool one_tells = false;              // rank 0: whether a rank was told to tell
   std::map<int, Answer> answers;       // rank 0: on their way
-  std::vector<MPI_Request> messages;   // farewell and answers that are on their way
+  std::vector<MPI_Request> holds;      // to each rank
+  std::list<std::string> stops;        // that were said
+  std::vector<MPI_Request> messages;   // farewells, answers and stops that are on their way
 };
 std::unique_ptr<Pulses> pulses;
 
@@ -36,6 +39,15 @@ std::optional<MPI_Status> probe(Tag tag) {
   MPI_Status status;
   MPI_Iprobe(MPI_ANY_SOURCE, tag, pulses->comm, &there, &status);
   return there == 0 ? std::nullopt : std::optional(status);
+}
+
+/// Takes a text of which probe() has told.
+std::string take_text(MPI_Status& status, Tag tag) {
+  int length = 0;
+  MPI_Get_count(&status, MPI_CHAR, &length);
+  std::string text(static_cast<std::size_t>(length), ' ');
+  MPI_Recv(text.data(), length, MPI_CHAR, status.MPI_SOURCE, tag, pulses->comm, MPI_STATUS_IGNORE);
+  return text;
 }
 
 void take_pulse(int from) {
@@ -114,10 +126,7 @@ void answer_farewells() {
   using Clock = std::chrono::steady_clock;
   Pulses& p = *pulses;
   while (auto status = probe(farewell_tag)) {
-    int length = 0;
-    MPI_Get_count(&*status, MPI_CHAR, &length);
-    std::string text(static_cast<std::size_t>(length), ' ');
-    MPI_Recv(text.data(), length, MPI_CHAR, status->MPI_SOURCE, farewell_tag, p.comm, MPI_STATUS_IGNORE);
+    std::string text = take_text(*status, farewell_tag);
     if (p.came.empty()) p.first_came = Clock::now();
     p.came.emplace_back(status->MPI_SOURCE, std::move(text));
   }
@@ -133,6 +142,47 @@ void answer_farewells() {
     MPI_Isend(&answer, sizeof answer, MPI_BYTE, farewell.first, answer_tag, p.comm, &p.messages.emplace_back());
   }
   p.came.clear();
+}
+
+void say_hold() {
+  if (!pulses) return;
+  pulses->holds.assign(static_cast<std::size_t>(pulses->ranks), MPI_REQUEST_NULL);
+  for (int r = 0; r < pulses->ranks; ++r)  // synchronous: only then does its completion say that it was taken
+    if (r != pulses->rank)
+      MPI_Issend(nullptr, 0, MPI_BYTE, r, hold_tag, pulses->comm, &pulses->holds[static_cast<std::size_t>(r)]);
+}
+
+bool all_hold() {
+  if (!pulses) return true;
+  int all = 0;
+  MPI_Testall(static_cast<int>(pulses->holds.size()), pulses->holds.data(), &all, MPI_STATUSES_IGNORE);
+  return all != 0;
+}
+
+void say_stop(const Failure& why) {
+  if (!pulses) return;
+  const std::string& text =
+      pulses->stops.emplace_back((why.cancelled ? "c" : "f") + why.task + '\0' + why.reason);
+  for (int r = 0; r < pulses->ranks; ++r)
+    if (r != pulses->rank)
+      MPI_Isend(text.data(), static_cast<int>(text.size()), MPI_CHAR, r, stop_tag, pulses->comm,
+                &pulses->messages.emplace_back());
+}
+
+bool hold_came() {
+  if (!pulses) return false;
+  const auto status = probe(hold_tag);
+  if (status) MPI_Recv(nullptr, 0, MPI_BYTE, status->MPI_SOURCE, hold_tag, pulses->comm, MPI_STATUS_IGNORE);
+  return status.has_value();
+}
+
+std::optional<Failure> stop_came() {
+  if (!pulses) return std::nullopt;
+  auto status = probe(stop_tag);
+  if (!status) return std::nullopt;
+  const std::string text = take_text(*status, stop_tag);
+  const std::size_t end = text.find('\0');
+  return Failure{text.substr(1, end - 1), text.substr(end + 1), Blame::task, status->MPI_SOURCE, text[0] == 'c'};
 }
 
 }  // namespace asterism::ranks

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "ranks.hpp"
+
 namespace asterism::ranks {
 
 /// Pulses: messages without content by which the watchdogs tell each other that their rank makes progress. They have a
@@ -34,5 +36,17 @@ void say_farewell(const std::string& text);
 std::optional<Answer> answer_to_farewell();
 /// On rank 0, from time to time: a moment after the first farewell all that came are answered.
 void answer_farewells();
+
+// Stops: see Runtime::State::carry_stops. They go the pulses' way, too.
+
+/// To all others: that their tasks are not to begin until they are told why. Not before the last stop was said.
+void say_hold();
+/// Whether all have heard it.
+bool all_hold();
+void say_stop(const Failure& why);
+/// Takes one from another rank. @return whether there was one
+bool hold_came();
+/// Takes one from another rank.
+std::optional<Failure> stop_came();
 
 }  // namespace asterism::ranks

@@ -196,6 +196,8 @@ void gather(const void* mine, Index count, std::size_t element_bytes, const std:
   MPI_Type_free(&element);
 }
 
+void send_to_all(_starpu_data_state* handle) { starpu_mpi_get_data_on_all_nodes_detached(MPI_COMM_WORLD, handle); }
+
 void register_tile(_starpu_data_state* handle, std::int64_t tag, int owner) {
   starpu_mpi_data_register_comm(handle, tag, owner, MPI_COMM_WORLD);
 }

@@ -17,11 +17,12 @@ namespace asterism {
 
 class Environment;
 
-/// The first thing that went wrong on a rank.
+/// The first thing that went wrong on a rank, or that somebody has cancelled its tasks.
 struct Failure {
   std::string task, reason;
   Blame blame;
-  int rank = -1;  ///< agreed on: the one whose failure it is; -1: all ranks have the same
+  int rank = -1;  ///< the other rank whose failure it is; -1: this one's, or, where ranks have agreed, that of all
+  bool cancelled = false;
 };
 
 namespace ranks {
@@ -57,6 +58,9 @@ void broadcast(std::string& text);
 void broadcast(void* value, std::size_t bytes);
 /// The elements of all ranks in their order. @param resize resize(n): memory for n elements
 void gather(const void* mine, Index count, std::size_t element_bytes, const std::function<void*(Index)>& resize);
+
+/// Brings a tile's content as of now to all ranks, once it is there. Collective, but waits for nobody.
+void send_to_all(_starpu_data_state* handle);
 
 void register_tile(_starpu_data_state* handle, std::int64_t tag, int owner);
 
