@@ -26,10 +26,14 @@ int* wanted_nodes() {
 /// What a task's kernel is given of its tiles.
 ShortList<Matrix, 8> matrices_of(const TaskRecord& record, void* buffers[]) {
   ShortList<Matrix, 8> tiles;
-  for (const std::size_t buffer : record.buffers.of_port) {
+  const auto add = [&](std::size_t buffer) {
     const auto* m = static_cast<const starpu_matrix_interface*>(buffers[buffer]);
     tiles.push_back({reinterpret_cast<void*>(m->ptr), m->ny, m->nx, m->ld});
-  }
+  };
+  if (record.buffers.of_port.empty())
+    for (std::size_t i = 0; i < record.buffers.all.size(); ++i) add(i);
+  else
+    for (const std::size_t buffer : record.buffers.of_port) add(buffer);
   return tiles;
 }
 
@@ -39,20 +43,20 @@ ShortList<Matrix, 8> matrices_of(const TaskRecord& record, void* buffers[]) {
 template <class Call>
 void run(void* buffers[], void* argument, Call call) noexcept {
   Runtime::State& runtime = *current_runtime();
-  ++runtime.begun;
-  // Before anything of the task, and of what the host and other kernels have written, is read: see give_to_starpu.
-  static_cast<void>(runtime.submitted.load());
-  static_cast<void>(runtime.views_ended.load());
-  static_cast<void>(runtime.calculated.load());
   auto& record = *static_cast<TaskRecord*>(argument);
+  ++runtime.of_this_worker().begun;
+  record.given.take();
+  runtime.by_host.take();
+  runtime.by_kernels.take();
   if (runtime.holds > 0) runtime.wait_while_held();
   if (const Failure* const failure = runtime.failure; failure != nullptr) return record.lose(*failure);
   try {
     ShortList<Matrix, 8> tiles = matrices_of(record, buffers);
     call(record, starpu_task_get_implementation(record.task), PortReader{tiles.data(), record.counts.data()});
-    for (const Buffer& buffer : record.buffers.all)
-      if (buffer.access == Access::write) buffer.tile->lost = nullptr;
-    ++runtime.calculated;  // what the kernel wrote comes before those who read it and, like wait_for, this number
+    if (record.writes_out)
+      for (const Buffer& buffer : record.buffers.all)
+        if (buffer.access == Access::write) buffer.tile->lost = nullptr;
+    runtime.by_kernels.give();
   } catch (const std::exception& error) {
     record.lose(runtime.fail(record.name(), error.what()));
   } catch (...) {
@@ -78,8 +82,8 @@ void run_cuda(void* buffers[], void* argument) {
 
 /// Distinguishes the performance of tasks by the sizes of their tiles and by what the submitter says changes the cost.
 std::uint32_t footprint(starpu_task* task) {
-  static_cast<void>(current_runtime()->submitted.load());  // before anything of the task is read: see give_to_starpu
   const auto* record = static_cast<const TaskRecord*>(task->cl_arg);
+  record->given.take();
   // The upper half of the product: all bits of the cost count in it.
   constexpr std::uint64_t golden_ratio = 0x9e3779b97f4a7c15;  // of 2^64, odd
   return starpu_task_data_footprint(task) ^ static_cast<std::uint32_t>(record->cost * golden_ratio >> 32);

@@ -171,6 +171,7 @@ void start(Runtime::State& state, bool& running) {
   require_gpus(options.gpus);
   state.rest.emplace();
   if (!options.spill.empty()) register_spill_disk(state);
+  state.of_workers = std::vector<TasksOfWorker>(starpu_worker_get_count() + 1);
   state.workplaces = {{starpu_cpu_worker_get_count(), Runtime::State::capacity(MemoryKind::main)},
                       {starpu_cuda_worker_get_count(), Runtime::State::capacity(MemoryKind::gpu)}};
   starpu_profiling_status_set(options.trace.empty() ? STARPU_PROFILING_DISABLE : STARPU_PROFILING_ENABLE);

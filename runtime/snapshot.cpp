@@ -87,7 +87,7 @@ void SnapshotState::ask() {
 }
 
 void SnapshotState::take_tile() {
-  static_cast<void>(runtime->calculated.load());  // after what the kernels before have written
+  runtime->by_kernels.take();
   if (const Failure* const lost = tile->lost) {
     Label& l = label();
     l.failed = 1;

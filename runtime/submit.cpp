@@ -51,7 +51,7 @@ struct DestroyTask {
 using OwnTask = std::unique_ptr<starpu_task, DestroyTask>;
 
 /// A task of StarPU's, with its tiles.
-OwnTask task_on(CodeletCore::State& core, const ShortList<Buffer, 4>& tiles, const Hints& hints) {
+OwnTask task_on(CodeletCore::State& core, const ShortList<Buffer, 3>& tiles, const Hints& hints) {
   OwnTask task(starpu_task_create());
   task->cl = &core.codelet;
   task->name = core.name.c_str();
@@ -92,14 +92,16 @@ using OwnRecord = std::unique_ptr<TaskRecord, DropRecord>;
 /// Waits until one more task may be in flight, and lets the record's task be that.
 /// @return tasks that have ended, for the caller to drop: their arguments may own tiles, whose end waits
 TaskRecord* enter(Runtime::State& runtime, TaskRecord& record) {
-  const std::uint64_t window = runtime.options.window;
-  if (runtime.in_flight() >= window) {
+  const std::uint64_t window = runtime.options.window, submitted = runtime.submitted;
+  constexpr std::uint64_t seldom = 32;  // workers write to what is looked at
+  if (submitted >= runtime.ended_before + window) runtime.ended_before = runtime.sum(&TasksOfWorker::ended);
+  if (submitted >= runtime.ended_before + window) {
     // Several threads may pass at once: there may be as many more in flight.
     std::unique_lock lock(runtime.mutex);
     runtime.wait_until(lock, [&] { return runtime.in_flight() < window; }, window - window / 8);
   }
   if (!record.streams) ++runtime.beside_streams;
-  TaskRecord* const ended = runtime.take_ended_tasks();
+  TaskRecord* const ended = submitted % seldom == 0 || window < seldom ? runtime.take_ended_tasks() : nullptr;
   const std::lock_guard lock(runtime.submission);
   record.older = runtime.newest;
   (runtime.newest != nullptr ? runtime.newest->newer : runtime.oldest) = &record;
@@ -108,9 +110,8 @@ TaskRecord* enter(Runtime::State& runtime, TaskRecord& record) {
 }
 
 /// Gives a task to StarPU, with the messages that it needs from other ranks. @return StarPU's status
-int give_to_starpu(starpu_task* task, Runtime::State& runtime) {
-  // What was written into the task comes before what a worker does with it, which begins by reading this number. StarPU
-  // orders the two as well, but not for those who cannot look into it, like the thread sanitizer.
+int give_to_starpu(starpu_task* task, TaskRecord& record, Runtime::State& runtime) {
+  record.given.give();
   ++runtime.submitted;
   if (runtime.ranks == 1) return starpu_task_submit(task);
   std::int64_t received = 0;
@@ -138,14 +139,16 @@ Task CodeletCore::submit(const KernelArgs& args, const TaskTiles& tiles, const H
   }
 
   OwnRecord record(new TaskRecord(args));
+  Task handle(record.get());
   list_buffers(core, tiles, hints, record->buffers);
   const Workers workers = workers_for(core, record->buffers, hints);
   note_written(record->buffers);
   record->codelet = &core;
-  record->label = hints.label;
+  if (!hints.label.empty()) record->label = std::make_unique<const std::string>(hints.label);
   record->cost = hints.cost;
   record->streams = hints.streams;
-  record->counts = tiles.counts;
+  for (const Index count : tiles.counts) record->counts.push_back(count);
+  for (const Buffer& buffer : record->buffers.all) record->writes_out |= buffer.access == Access::write;
   record->runtime = &runtime;
   OwnTask task = task_on(core, record->buffers.all, hints);
   record->task = task.get();
@@ -155,9 +158,8 @@ Task CodeletCore::submit(const KernelArgs& args, const TaskTiles& tiles, const H
   task->cl_arg = record.get();
   task->callback_func = ended;
   task->callback_arg = record.get();
-  Task handle(record.get());
   TaskRecord* const dropped = enter(runtime, *record);
-  const int status = give_to_starpu(task.get(), runtime);
+  const int status = give_to_starpu(task.get(), *record, runtime);
   TaskRecord& submitted = *record.release();  // the Runtime's from now on
   if (status != 0) runtime.task_ended(submitted);
   Runtime::State::drop_tasks(dropped);

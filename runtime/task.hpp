@@ -15,7 +15,7 @@ struct TaskRecord;
 class Task {
  public:
   Task() = default;
-  explicit Task(detail::TaskRecord* record) noexcept;  ///< private to runtime/
+  explicit Task(detail::TaskRecord* record) noexcept;  ///< private to runtime/: takes one of its holders over
   Task(const Task& other) noexcept;
   Task(Task&& other) noexcept : record_(std::exchange(other.record_, nullptr)) {}
   Task& operator=(Task other) noexcept {

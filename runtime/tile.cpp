@@ -28,7 +28,7 @@ void wait_for(const TileState& tile, int node, starpu_data_access_mode mode) {
       new std::shared_ptr<Call>(call));
   std::unique_lock lock(tile.runtime->mutex);
   tile.runtime->wait_until(lock, [&] { return call->ready; });
-  static_cast<void>(tile.runtime->calculated.load());  // after what the kernels before have written
+  tile.runtime->by_kernels.take();
 }
 
 /// The state of a tile that can be used. @throw Error
@@ -221,9 +221,8 @@ void release(const HeldTile& held) noexcept {
   TileState& t = *held.tile;
   if (t.runtime == nullptr) return;  // it ended, and the view with it
   --t.host_views;
-  // What the host did comes before what the next tasks do: they read this number first. StarPU's own locks order them too,
-  // but not for those who cannot look into StarPU, like the thread sanitizer.
   ++t.runtime->views_ended;
+  t.runtime->by_host.give();
   // Not starpu_data_release, which means a tile's home: for one that a GPU keeps that is the GPU.
   if (!t.runtime->stalled) starpu_data_release_on_node(t.handle, STARPU_MAIN_RAM);
 }

@@ -24,6 +24,7 @@
 #include "../kept/own_folder.hpp"
 #include "../runtime.hpp"
 #include "../tile.hpp"
+#include "handed_over.hpp"
 #include "pulses.hpp"
 #include "ranks.hpp"
 #include "rest.hpp"
@@ -108,6 +109,12 @@ struct Workplaces {
   Kind cpu, cuda;
 };
 
+/// What a worker counts. Only its thread writes to it, but for those who take the tasks.
+struct alignas(64) TasksOfWorker {
+  std::atomic<std::uint64_t> begun = 0, ended = 0;
+  std::atomic<detail::TaskRecord*> ended_tasks = nullptr;  // a stack
+};
+
 struct Runtime::State {
   Options options;
   Workplaces workplaces;
@@ -124,13 +131,12 @@ struct Runtime::State {
   // Tasks. Workers count only: they take no lock but for those who wait.
   std::mutex submission;                             // guards the list
   detail::TaskRecord *oldest = nullptr, *newest = nullptr;  // that were submitted; some of them have ended
-  std::atomic<detail::TaskRecord*> ended_tasks = nullptr;   // a stack of these
+  std::vector<TasksOfWorker> of_workers = std::vector<TasksOfWorker>(1);  // and last of those that are none
   alignas(64) std::atomic<std::uint64_t> submitted = 0;
-  alignas(64) std::atomic<std::uint64_t> begun = 0;     // on their workers
-  std::atomic<std::uint64_t> calculated = 0;            // whose kernels have returned
-  std::atomic<std::uint64_t> ended = 0;
-  alignas(64) std::atomic<std::size_t> beside_streams = 0;  // that have not ended and wait_for_room does not count
+  std::atomic<std::uint64_t> ended_before = 0;  // how many had ended some time ago, for those who submit
+  alignas(64) std::atomic<std::size_t> beside_streams = 0;  // in flight, and not counted by wait_for_room
   std::atomic<std::uint64_t> views_ended = 0;
+  HandedOver by_host, by_kernels;  // what is in tiles
 
   std::unordered_set<detail::TileState*> tiles;  // all that live
   std::vector<std::shared_ptr<detail::TileState>> left_behind;  // those of them that nobody has any more
@@ -168,14 +174,17 @@ struct Runtime::State {
   std::chrono::steady_clock::time_point started_at = std::chrono::steady_clock::now();
 
   [[nodiscard]] std::uint64_t in_flight() const {
-    const std::uint64_t before = ended;  // first, or it might have become more than those submitted
+    const std::uint64_t before = sum(&TasksOfWorker::ended);  // first, or it might become more than those submitted
     return submitted - before;
   }
   /// Tasks whose kernels were called and that have not ended: they have all their data.
   [[nodiscard]] std::uint64_t executing() const {
-    const std::uint64_t before = ended;
-    return begun - before;
+    const std::uint64_t before = sum(&TasksOfWorker::ended);
+    return sum(&TasksOfWorker::begun) - before;
   }
+
+  [[nodiscard]] TasksOfWorker& of_this_worker();
+  [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> TasksOfWorker::*count) const;
 
   /// Blocks until `condition` holds. @throw Stall when the watchdog gives up. `lock` holds `mutex`.
   /// @param wake a task that ends makes it look again where fewer than so many are in flight

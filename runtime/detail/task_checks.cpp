@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace asterism::detail {
 namespace {
@@ -25,7 +26,7 @@ std::size_t bytes_in(const Buffers& buffers, MemoryKind kind) {
 }
 
 /// "1 x 8 of 4 bytes, 20 times 1 x 8 of 8 bytes"
-std::string describe(const ShortList<Buffer, 4>& buffers) {
+std::string describe(const ShortList<Buffer, 3>& buffers) {
   const auto shape = [](const Buffer& buffer) {
     const TileShape& s = buffer.tile->shape;
     return fmt::format("{} x {} of {} bytes", s.rows, s.cols, s.element_bytes);
@@ -118,18 +119,24 @@ unsigned chosen_worker(const CodeletCore::State& core, const Hints& hints) {
 }  // namespace
 
 void list_buffers(const CodeletCore::State& core, const TaskTiles& tiles, const Hints& hints, Buffers& buffers) {
+  std::vector<std::size_t>& of_port = buffers.of_port;
   for (const TaskTiles::Entry& entry : tiles.entries) {
     TileState* const tile = &state(entry);
     Buffer* const same =
         std::find_if(buffers.all.begin(), buffers.all.end(), [&](const Buffer& b) { return b.tile.get() == tile; });
-    buffers.of_port.push_back(static_cast<std::size_t>(same - buffers.all.begin()));
-    if (same == buffers.all.end())
-      buffers.all.push_back({tile->shared_from_this(), entry.access});
-    else if ((same->access == Access::scratch) != (entry.access == Access::scratch))
+    const auto number = static_cast<std::size_t>(same - buffers.all.begin());
+    if (same == buffers.all.end()) {
+      if (!of_port.empty()) of_port.push_back(number);
+      buffers.all.push_back({entry.tile->shared_state(), entry.access});
+      continue;
+    }
+    if (of_port.empty())  // the first that is there twice
+      for (std::size_t i = 0; i < buffers.all.size(); ++i) of_port.push_back(i);
+    of_port.push_back(number);
+    if ((same->access == Access::scratch) != (entry.access == Access::scratch))
       throw Error(fmt::format("task {}: {} is the tile of another port, and one of them is scratch: give each its own",
                               full_name(core.name, hints.label), place(entry)));
-    else if (same->access != entry.access)
-      same->access = Access::read_write;
+    if (same->access != entry.access) same->access = Access::read_write;
   }
 }
 

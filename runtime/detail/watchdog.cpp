@@ -38,7 +38,7 @@ void Runtime::State::watch() {
     const std::int64_t bytes = t.to_device + t.from_device + t.to_disk + t.from_disk;
     const bool meets = meeting > 0 && ranks::has_pulses();
     const bool idle = (waiting == 0 && !meets) || executing() > 0;
-    const std::uint64_t progress = submitted + begun + calculated + ended + views_ended;
+    const std::uint64_t progress = submitted + sum(&TasksOfWorker::begun) + sum(&TasksOfWorker::ended) + views_ended;
     const bool moved = progress != seen || bytes != seen_bytes;
     seen = progress;
     seen_bytes = bytes;
