@@ -37,17 +37,11 @@ ShortList<Matrix, 8> matrices_of(const TaskRecord& record, void* buffers[]) {
   return tiles;
 }
 
-/// What StarPU runs as a task, on either kind of worker: unpacks the buffers and calls the kernel. Nothing may be
-/// thrown into StarPU; the first failure is kept, and the tasks after it do nothing, so that the graph drains. What they
-/// should have written is noted as lost before they end, that is before anybody else sees it.
+/// Unpacks the buffers and calls the kernel. Nothing may be thrown into StarPU; the first failure is kept, and the tasks
+/// after it do nothing, so that the graph drains. What they should have written is noted as lost before they end, that is
+/// before anybody else sees it.
 template <class Call>
-void run(void* buffers[], void* argument, Call call) noexcept {
-  Runtime::State& runtime = *current_runtime();
-  auto& record = *static_cast<TaskRecord*>(argument);
-  ++runtime.of_this_worker().begun;
-  record.given.take();
-  runtime.by_host.take();
-  runtime.by_kernels.take();
+void execute(void* buffers[], Runtime::State& runtime, TaskRecord& record, Call call) noexcept {
   if (runtime.holds > 0) runtime.wait_while_held();
   if (const Failure* const failure = runtime.failure; failure != nullptr) return record.lose(*failure);
   try {
@@ -62,6 +56,19 @@ void run(void* buffers[], void* argument, Call call) noexcept {
   } catch (...) {
     record.lose(runtime.fail(record.name(), no_standard_exception));
   }
+}
+
+/// What StarPU runs as a task, on either kind of worker.
+template <class Call>
+void run(void* buffers[], void* argument, Call call) noexcept {
+  Runtime::State& runtime = *current_runtime();
+  auto& record = *static_cast<TaskRecord*>(argument);
+  ++runtime.of_this_worker().begun;
+  record.given.take();
+  runtime.by_host.take();
+  runtime.by_kernels.take();
+  execute(buffers, runtime, record, call);
+  if (record.end == TaskEnd::with_kernel) runtime.task_ended(record);
 }
 
 void run_cpu(void* buffers[], void* argument) {
@@ -82,11 +89,8 @@ void run_cuda(void* buffers[], void* argument) {
 
 /// Distinguishes the performance of tasks by the sizes of their tiles and by what the submitter says changes the cost.
 std::uint32_t footprint(starpu_task* task) {
-  const auto* record = static_cast<const TaskRecord*>(task->cl_arg);
-  record->given.take();
-  // The upper half of the product: all bits of the cost count in it.
-  constexpr std::uint64_t golden_ratio = 0x9e3779b97f4a7c15;  // of 2^64, odd
-  return starpu_task_data_footprint(task) ^ static_cast<std::uint32_t>(record->cost * golden_ratio >> 32);
+  const auto cost = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(task->prologue_callback_arg));
+  return starpu_task_data_footprint(task) ^ cost;
 }
 
 }  // namespace

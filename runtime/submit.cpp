@@ -89,6 +89,13 @@ struct DropRecord {
 };
 using OwnRecord = std::unique_ptr<TaskRecord, DropRecord>;
 
+/// A cost for the codelet's footprint, which finds it in the task: StarPU may ask for it when the record has ended.
+void* spread(std::uint64_t cost) {
+  // The upper half of the product: all bits of the cost count in it.
+  constexpr std::uint64_t golden_ratio = 0x9e3779b97f4a7c15;  // of 2^64, odd
+  return reinterpret_cast<void*>(static_cast<std::uintptr_t>(cost * golden_ratio >> 32));
+}
+
 /// Waits until one more task may be in flight, and lets the record's task be that.
 /// @return tasks that have ended, for the caller to drop: their arguments may own tiles, whose end waits
 TaskRecord* enter(Runtime::State& runtime, TaskRecord& record) {
@@ -145,7 +152,6 @@ Task CodeletCore::submit(const KernelArgs& args, const TaskTiles& tiles, const H
   note_written(record->buffers);
   record->codelet = &core;
   if (!hints.label.empty()) record->label = std::make_unique<const std::string>(hints.label);
-  record->cost = hints.cost;
   record->streams = hints.streams;
   for (const Index count : tiles.counts) record->counts.push_back(count);
   for (const Buffer& buffer : record->buffers.all) record->writes_out |= buffer.access == Access::write;
@@ -156,8 +162,13 @@ Task CodeletCore::submit(const KernelArgs& args, const TaskTiles& tiles, const H
   task->execute_on_a_specific_worker = workers.chosen ? 1 : 0;
   task->workerid = workers.chosen.value_or(0);
   task->cl_arg = record.get();
-  task->callback_func = ended;
-  task->callback_arg = record.get();
+  task->prologue_callback_arg = spread(hints.cost);
+  if ((workers.where & STARPU_CUDA) == 0 && runtime.options.trace.empty()) {
+    record->end = TaskEnd::with_kernel;
+  } else {
+    task->callback_func = ended;
+    task->callback_arg = record.get();
+  }
   TaskRecord* const dropped = enter(runtime, *record);
   const int status = give_to_starpu(task.get(), *record, runtime);
   TaskRecord& submitted = *record.release();  // the Runtime's from now on

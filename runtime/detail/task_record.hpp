@@ -49,6 +49,12 @@ class KeptArgs {
   alignas(std::max_align_t) std::byte here_[48];
 };
 
+/// When a task counts as one that has ended.
+enum class TaskEnd {
+  with_kernel,    ///< when its kernel has returned: StarPU's callbacks take two of its locks
+  with_callback,  ///< when StarPU says so: kernels on GPUs go on after they have returned
+};
+
 /// Made by whoever submits, read by the worker, ended by whoever submits or waits next: arguments may own tiles, whose end
 /// waits. Handles (Task) may keep it beyond that.
 struct alignas(64) TaskRecord {
@@ -62,12 +68,12 @@ struct alignas(64) TaskRecord {
   // What a worker looks at comes first: every further cache line that it needs from another core takes longer than all
   // that it does with it.
   const CodeletCore::State* codelet = nullptr;
-  std::uint64_t cost = 0;
   Runtime::State* runtime = nullptr;
   starpu_task* task = nullptr;
   TaskRecord* next_ended = nullptr;  // in TasksOfWorker::ended_tasks
   std::atomic<int> holders = 2;      // the Runtime, until it has seen that the task ended, and handles: one at first
   std::atomic<bool> ended = false;
+  TaskEnd end = TaskEnd::with_callback;
   bool streams = true;
   bool writes_out = false;  // whether it has a port of Access::write
   HandedOver given;         // to StarPU
