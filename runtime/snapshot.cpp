@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstddef>
 #include <cstring>
 #include <limits>
 #include <mutex>
@@ -12,8 +13,8 @@
 namespace asterism::detail {
 namespace {
 
-/// What stands before the content where it travels to other ranks.
-struct Label {
+/// What stands before the content where it travels to other ranks; the content is as aligned as elements want.
+struct alignas(std::max_align_t) Label {
   char failed = 0, cancelled = 0;
   int rank = -1;
   std::array<char, 250> task = {};
