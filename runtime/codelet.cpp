@@ -6,6 +6,7 @@
 #include <array>
 #include <memory>
 
+#include "detail/program_name.hpp"
 #include "detail/task_checks.hpp"
 
 #ifdef ASTERISM_WITH_CUDA
@@ -22,33 +23,52 @@ int* wanted_nodes() {
   return nodes.data();
 }
 
-/// What StarPU runs as a task, on either kind of worker: unpacks the buffers and calls the kernel. Nothing may be
-/// thrown into StarPU; the first failure is kept, and the tasks after it do nothing, so that the graph drains. What they
-/// should have written is noted as lost before they end, that is before anybody else sees it.
+/// What a task's kernel is given of its tiles.
+ShortList<Matrix, 8> matrices_of(const TaskRecord& record, void* buffers[]) {
+  ShortList<Matrix, 8> tiles;
+  const auto add = [&](std::size_t buffer) {
+    const auto* m = static_cast<const starpu_matrix_interface*>(buffers[buffer]);
+    tiles.push_back({reinterpret_cast<void*>(m->ptr), m->ny, m->nx, m->ld});
+  };
+  if (record.buffers.of_port.empty())
+    for (std::size_t i = 0; i < record.buffers.all.size(); ++i) add(i);
+  else
+    for (const std::size_t buffer : record.buffers.of_port) add(buffer);
+  return tiles;
+}
+
+/// Unpacks the buffers and calls the kernel. Nothing may be thrown into StarPU; the first failure is kept, and the tasks
+/// after it do nothing, so that the graph drains. What they should have written is noted as lost before they end, that is
+/// before anybody else sees it.
+template <class Call>
+void execute(void* buffers[], Runtime::State& runtime, TaskRecord& record, Call call) noexcept {
+  if (runtime.holds > 0) runtime.wait_while_held();
+  if (const Failure* const failure = runtime.failure; failure != nullptr) return record.lose(*failure);
+  try {
+    ShortList<Matrix, 8> tiles = matrices_of(record, buffers);
+    call(record, starpu_task_get_implementation(record.task), PortReader{tiles.data(), record.counts.data()});
+    if (record.writes_out)
+      for (const Buffer& buffer : record.buffers.all)
+        if (buffer.access == Access::write) buffer.tile->lost = nullptr;
+    runtime.by_kernels.give();
+  } catch (const std::exception& error) {
+    record.lose(runtime.fail(record.name(), error.what()));
+  } catch (...) {
+    record.lose(runtime.fail(record.name(), no_standard_exception));
+  }
+}
+
+/// What StarPU runs as a task, on either kind of worker.
 template <class Call>
 void run(void* buffers[], void* argument, Call call) noexcept {
   Runtime::State& runtime = *current_runtime();
-  ++runtime.progress;  // before anything of the task is read: see give_to_starpu
   auto& record = *static_cast<TaskRecord*>(argument);
-  if (runtime.failure != nullptr) return record.lose_tiles();
-  record.runs = true;
-  ++runtime.executing;  // until the task ends
-  try {
-    std::vector<Matrix> tiles(record.tile_of_port.size());
-    for (std::size_t i = 0; i < tiles.size(); ++i) {
-      const auto* m = static_cast<const starpu_matrix_interface*>(buffers[record.tile_of_port[i]]);
-      tiles[i] = {reinterpret_cast<void*>(m->ptr), m->ny, m->nx, m->ld};
-    }
-    call(record, starpu_task_get_implementation(starpu_task_get_current()),
-         PortReader{tiles.data(), record.counts.data()});
-    ++runtime.progress;  // what the kernel wrote comes before those who read it and, like wait_for, this number
-  } catch (const std::exception& error) {
-    runtime.fail(record.name(), error.what());
-    record.lose_tiles();
-  } catch (...) {
-    runtime.fail(record.name(), no_standard_exception);
-    record.lose_tiles();
-  }
+  ++runtime.of_this_worker().begun;
+  record.given.take();
+  runtime.by_host.take();
+  runtime.by_kernels.take();
+  execute(buffers, runtime, record, call);
+  if (record.end == TaskEnd::with_kernel) runtime.task_ended(record);
 }
 
 void run_cpu(void* buffers[], void* argument) {
@@ -69,31 +89,18 @@ void run_cuda(void* buffers[], void* argument) {
 
 /// Distinguishes the performance of tasks by the sizes of their tiles and by what the submitter says changes the cost.
 std::uint32_t footprint(starpu_task* task) {
-  static_cast<void>(current_runtime()->progress.load());  // before anything of the task is read: see give_to_starpu
-  const auto* record = static_cast<const TaskRecord*>(task->cl_arg);
-  // The upper half of the product: all bits of the cost count in it.
-  constexpr std::uint64_t golden_ratio = 0x9e3779b97f4a7c15;  // of 2^64, odd
-  return starpu_task_data_footprint(task) ^ static_cast<std::uint32_t>(record->cost * golden_ratio >> 32);
+  const auto cost = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(task->prologue_callback_arg));
+  return starpu_task_data_footprint(task) ^ cost;
 }
 
 }  // namespace
-
-std::string full_name(const std::string& codelet, const std::string& label) {
-  return codelet + (label.empty() ? "" : " (" + label + ")");
-}
-
-std::string TaskRecord::name() const { return full_name(codelet->name, label); }
-
-void TaskRecord::lose_tiles() const {
-  for (const Tile& tile : tiles)
-    if (writes(tile.access)) tile.state->lost = runtime->failure.load();
-}
 
 CodeletCore::CodeletCore(std::string name, CpuCall call_cpu, std::vector<Kernel> cpu, CudaCall call_cuda,
                          std::vector<Kernel> cuda)
     : state_(std::make_unique<State>()) {
   State& s = *state_;
   s.name = std::move(name);
+  s.symbol = program_name() + "-" + s.name;  // programs have other codelets of the same name
   s.call_cpu = call_cpu;
   s.cpu = std::move(cpu);
   s.call_cuda = call_cuda;
@@ -114,7 +121,7 @@ CodeletCore::CodeletCore(std::string name, CpuCall call_cpu, std::vector<Kernel>
   s.codelet.dyn_nodes = wanted_nodes();
   s.codelet.name = s.name.c_str();
   s.model.type = STARPU_HISTORY_BASED;
-  s.model.symbol = s.name.c_str();
+  s.model.symbol = s.symbol.c_str();
   s.model.footprint = footprint;
   s.codelet.model = &s.model;
 }

@@ -148,7 +148,9 @@ std::string difference(const std::string& statement, const std::string& first) {
 void leave_by_exception(Runtime::State& state) {
   const std::shared_ptr<Error::Note> note = Error::newest();
   if (note && note->thrown_by == ThrownBy::all_ranks) return;
-  state.leave(note ? note->message : "this rank left its Runtime by an exception that is not an asterism::Error",
+  state.leave(note ? note->message
+                   : "this rank left its Runtime by an exception that is not an asterism::Error; use asterism::run to be "
+                     "told what it says",
               static_cast<int>(note ? note->blame : Blame::task));
   if (note) note->thrown_by = ThrownBy::all_ranks;
 }
@@ -169,6 +171,9 @@ void start(Runtime::State& state, bool& running) {
   require_gpus(options.gpus);
   state.rest.emplace();
   if (!options.spill.empty()) register_spill_disk(state);
+  state.of_workers = std::vector<TasksOfWorker>(starpu_worker_get_count() + 1);
+  state.workplaces = {{starpu_cpu_worker_get_count(), Runtime::State::capacity(MemoryKind::main)},
+                      {starpu_cuda_worker_get_count(), Runtime::State::capacity(MemoryKind::gpu)}};
   starpu_profiling_status_set(options.trace.empty() ? STARPU_PROFILING_DISABLE : STARPU_PROFILING_ENABLE);
 }
 
@@ -210,7 +215,7 @@ Runtime::Runtime(const Options& options) : state_(std::make_unique<State>()) {
 
 Runtime::~Runtime() {
   State& s = *state_;
-  if (s.ranks > 1 && std::uncaught_exceptions() > s.exceptions_at_start) leave_by_exception(s);
+  if (s.unwinds()) leave_by_exception(s);
   try {
     if (!s.stalled) wait();  // whoever waited was thrown the stall already
   } catch (const std::exception& error) {
@@ -243,39 +248,65 @@ Runtime::~Runtime() {
 void Runtime::wait() {
   State& s = *state_;
   {
-    std::list<detail::TaskRecord> finished;
     std::unique_lock lock(s.mutex);
-    s.wait_until(lock, [&] { return s.in_flight.empty(); });
-    finished.swap(s.finished);
+    s.wait_until(lock, [&] { return s.in_flight() == 0 && s.looks == 0 && !s.to_stop; }, 1);
   }
-  const Meeting meeting(s);
-  if (s.ranks > 1)
-    ranks::wait_for_all();
-  else
-    starpu_task_wait_for_all();  // our count falls in the tasks' callbacks, a moment before StarPU is done with them
+  State::drop_tasks(s.take_ended_tasks());
+  {
+    const Meeting meeting(s);
+    if (s.ranks > 1)
+      ranks::wait_for_all();
+    else
+      starpu_task_wait_for_all();  // our count falls in the tasks' callbacks, a moment before StarPU is done with them
+  }
+  if (s.holds > 0) {  // of a rank that has passed here: what it wants is on its way
+    std::unique_lock lock(s.mutex);
+    s.wait_until(lock, [&] { return s.holds == 0; });
+  }
+  s.end_left_behind();
 
   const Failure* failure = s.failure.exchange(nullptr);
-  if (s.ranks > 1) {
-    const std::optional<Failure> agreed =
-        ranks::agree_on_failure(failure != nullptr ? std::optional(*failure) : std::nullopt);
-    if (agreed) {
-      const std::lock_guard lock(s.mutex);
-      failure = &s.failures.emplace_back(*agreed);
-      for (detail::TileState* tile : s.tiles)
-        if (tile->written_in == s.period) tile->lost = failure;
-    }
-  }
+  if (s.ranks > 1) failure = s.agree_on_failure(failure);
   ++s.period;
-  if (failure != nullptr)
-    throw TaskFailure(failure->task, failure->reason, ThrownBy::all_ranks,
-                      failure->rank < 0 ? "" : fmt::format(" on rank {}", failure->rank));
+  if (failure != nullptr && !failure->cancelled) throw task_failure(*failure, ThrownBy::all_ranks);
 }
 
-bool Runtime::task_has_failed() const { return state_->failure != nullptr; }
+const Failure* Runtime::State::agree_on_failure(const Failure* known) {
+  const Meeting with_others(*this);
+  const bool mine = known != nullptr && !known->cancelled && known->rank < 0;
+  const std::optional<Failure> agreed = ranks::agree_on_failure(mine ? std::optional(*known) : std::nullopt);
+  if (!agreed) return known;
+  const std::lock_guard lock(mutex);
+  known = &failures.emplace_back(*agreed);
+  for (detail::TileState* tile : tiles)
+    if (tile->written_in == period) tile->lost = known;
+  return known;
+}
+
+void Runtime::State::end_left_behind() {
+  std::vector<std::shared_ptr<detail::TileState>> left;
+  {
+    const std::lock_guard lock(mutex);
+    left.swap(left_behind);
+  }
+  for (const auto& tile : left) tile->end();
+}
+
+bool Runtime::task_has_failed() const {
+  const Failure* const failure = state_->failure;
+  return failure != nullptr && !failure->cancelled;
+}
+
+void Runtime::cancel() { state_->cancel(); }
+
+bool Runtime::cancelled() const {
+  const Failure* const failure = state_->failure;
+  return failure != nullptr && failure->cancelled;
+}
 
 void Runtime::wait_for_room(std::size_t tasks) {
   std::unique_lock lock(state_->mutex);
-  state_->wait_until(lock, [&] { return state_->streaming < tasks; });
+  state_->wait_until(lock, [&] { return state_->in_flight() < tasks + state_->beside_streams; });
 }
 
 Machine Runtime::machine() const { return state_->machine(); }
@@ -360,6 +391,11 @@ Error error_on_all_ranks(const Failure& failure) {
   return Error(rank + failure.reason, failure.blame, ThrownBy::all_ranks);
 }
 
+TaskFailure task_failure(const Failure& failure, ThrownBy ranks) {
+  return TaskFailure(failure.task, failure.reason, ranks,
+                     failure.rank < 0 ? "" : fmt::format(" on rank {}", failure.rank));
+}
+
 Error agreed(const Error& error) {
   if (ranks::launched_ranks() == 1 || met_before_start) return error;
   int rank = 0, ranks = 1;
@@ -367,33 +403,11 @@ Error agreed(const Error& error) {
   return error_on_all_ranks(*meet_before_start(Failure{"start", error.what(), error.blame()}));
 }
 
-void Runtime::State::fail(const std::string& task, const std::string& reason) {
-  const std::lock_guard lock(mutex);
-  if (failure == nullptr) failure = &failures.emplace_back(Failure{task, reason, Blame::task});
-}
-
 void Runtime::State::give_up(const std::string& reason) {
   const std::lock_guard lock(mutex);
   if (stalled) return;
   stall = reason;
   stalled = true;
-  changed.notify_all();
-}
-
-void Runtime::State::task_ended(detail::TaskRecord& record) {
-  Rest::task_ended();
-  const std::lock_guard lock(mutex);
-  if (starpu_profiling_task_info* info = record.task->profiling_info) {
-    const double seconds = starpu_timing_timespec_delay_us(&info->start_time, &info->end_time) * 1e-6;
-    for (TaskTimes::Sum* sum : {&times.by_codelet[record.codelet->name], &times.by_worker[info->workerid]}) {
-      ++sum->count;
-      sum->seconds += seconds;
-    }
-  }
-  ++progress;
-  if (record.runs) --executing;
-  if (record.streams) --streaming;
-  finished.splice(finished.end(), in_flight, record.self);
   changed.notify_all();
 }
 

@@ -23,12 +23,13 @@ starpu_data_access_mode starpu_mode(Access access) {
 }
 
 /// Notes in the tiles that a task writes them, unless it does not come to that.
-void note_written(const std::vector<Buffer>& tiles) {
-  for (const auto& [tile, access] : tiles) {
+void note_written(const Buffers& buffers) {
+  for (const auto& [tile, access] : buffers.all) {
     if (!writes(access)) continue;
     tile->written = true;
     tile->written_in = tile->runtime->period;
-    tile->lost = nullptr;
+    // What wait() has thrown; else the task will do nothing, or has not failed yet.
+    if (const Failure* const lost = tile->lost; lost != nullptr && lost != tile->runtime->failure) tile->mended = lost;
   }
 }
 
@@ -50,7 +51,7 @@ struct DestroyTask {
 using OwnTask = std::unique_ptr<starpu_task, DestroyTask>;
 
 /// A task of StarPU's, with its tiles.
-OwnTask task_on(CodeletCore::State& core, const std::vector<Buffer>& tiles, const Hints& hints) {
+OwnTask task_on(CodeletCore::State& core, const ShortList<Buffer, 3>& tiles, const Hints& hints) {
   OwnTask task(starpu_task_create());
   task->cl = &core.codelet;
   task->name = core.name.c_str();
@@ -83,40 +84,42 @@ void ended(void* argument) {
   record.runtime->task_ended(record);
 }
 
-/// What is kept of a task while it is in flight: a list of one.
-std::list<TaskRecord> record_of(const CodeletCore::State& core, std::shared_ptr<const void> args, Buffers buffers,
-                                std::vector<Index> counts, const Hints& hints) {
-  std::list<TaskRecord> records(1);
-  TaskRecord& record = records.front();
-  record.self = records.begin();
-  record.runtime = buffers.all.front().tile->runtime;
-  record.codelet = &core;
-  record.args = std::move(args);
-  record.label = hints.label;
-  record.cost = hints.cost;
-  record.streams = hints.streams;
-  record.counts = std::move(counts);
-  record.tile_of_port = std::move(buffers.of_port);
-  record.tiles.reserve(buffers.all.size());
-  for (const auto& [tile, access] : buffers.all) record.tiles.push_back({tile->shared_from_this(), access});
-  return records;
+struct DropRecord {
+  void operator()(TaskRecord* record) const { record->drop(); }
+};
+using OwnRecord = std::unique_ptr<TaskRecord, DropRecord>;
+
+/// A cost for the codelet's footprint, which finds it in the task: StarPU may ask for it when the record has ended.
+void* spread(std::uint64_t cost) {
+  // The upper half of the product: all bits of the cost count in it.
+  constexpr std::uint64_t golden_ratio = 0x9e3779b97f4a7c15;  // of 2^64, odd
+  return reinterpret_cast<void*>(static_cast<std::uintptr_t>(cost * golden_ratio >> 32));
 }
 
 /// Waits until one more task may be in flight, and lets the record's task be that.
-/// @return tasks that have ended, for the caller to drop: their arguments may own tiles, whose end takes the lock and waits
-std::list<TaskRecord> enter(Runtime::State& runtime, std::list<TaskRecord> record) {
-  std::unique_lock lock(runtime.mutex);
-  runtime.wait_until(lock, [&] { return runtime.in_flight.size() < runtime.options.window; });
-  if (record.front().streams) ++runtime.streaming;
-  runtime.in_flight.splice(runtime.in_flight.end(), record);
-  return std::exchange(runtime.finished, {});
+/// @return tasks that have ended, for the caller to drop: their arguments may own tiles, whose end waits
+TaskRecord* enter(Runtime::State& runtime, TaskRecord& record) {
+  const std::uint64_t window = runtime.options.window, submitted = runtime.submitted;
+  constexpr std::uint64_t seldom = 32;  // workers write to what is looked at
+  if (submitted >= runtime.ended_before + window) runtime.ended_before = runtime.sum(&TasksOfWorker::ended);
+  if (submitted >= runtime.ended_before + window) {
+    // Several threads may pass at once: there may be as many more in flight.
+    std::unique_lock lock(runtime.mutex);
+    runtime.wait_until(lock, [&] { return runtime.in_flight() < window; }, window - window / 8);
+  }
+  if (!record.streams) ++runtime.beside_streams;
+  TaskRecord* const ended = submitted % seldom == 0 || window < seldom ? runtime.take_ended_tasks() : nullptr;
+  const std::lock_guard lock(runtime.submission);
+  record.older = runtime.newest;
+  (runtime.newest != nullptr ? runtime.newest->newer : runtime.oldest) = &record;
+  runtime.newest = &record;
+  return ended;
 }
 
 /// Gives a task to StarPU, with the messages that it needs from other ranks. @return StarPU's status
-int give_to_starpu(starpu_task* task, Runtime::State& runtime) {
-  // What was written into the task comes before what a worker does with it, which begins by reading this number. StarPU
-  // orders the two as well, but not for those who cannot look into it, like the thread sanitizer.
-  ++runtime.progress;
+int give_to_starpu(starpu_task* task, TaskRecord& record, Runtime::State& runtime) {
+  record.given.give();
+  ++runtime.submitted;
   if (runtime.ranks == 1) return starpu_task_submit(task);
   std::int64_t received = 0;
   int status = 0;
@@ -125,46 +128,56 @@ int give_to_starpu(starpu_task* task, Runtime::State& runtime) {
   return status;
 }
 
-/// Ends the record of a task that StarPU refuses.
-void take_back(TaskRecord& record) {
-  Runtime::State& runtime = *record.runtime;
-  std::list<TaskRecord> taken;  // ends without the lock, which the end of a tile in its arguments takes
-  const std::lock_guard lock(runtime.mutex);
-  if (record.streams) --runtime.streaming;
-  taken.splice(taken.end(), runtime.in_flight, record.self);
-}
-
 }  // namespace
 
-void CodeletCore::submit(std::shared_ptr<const void> args, TaskTiles tiles, const Hints& hints) const {
+Task CodeletCore::submit(const KernelArgs& args, const TaskTiles& tiles, const Hints& hints) const {
   State& core = *state_;
   require_usable(core, tiles, hints);
   const int executor = executing_rank(core, tiles);
-  Runtime::State& runtime = *detail::state(tiles.entries.front()).runtime;
+  Runtime::State& runtime = *detail::state(*tiles.entries.begin()).runtime;
   require_content(core, tiles, hints);
   if (runtime.ranks > 1) require_sendable(core, tiles, executor);
-  Buffers buffers = buffers_of(core, tiles, hints);
-  const bool ours = executor == runtime.rank;
-  const Workers workers = ours ? workers_for(core, buffers.all, hints) : Workers{};
-  note_written(buffers.all);
+  if (executor != runtime.rank) {
+    Buffers buffers;
+    list_buffers(core, tiles, hints, buffers);
+    note_written(buffers);
+    send_to_executor(task_on(core, buffers.all, hints).get());
+    return {};
+  }
 
-  OwnTask task = task_on(core, buffers.all, hints);
-  if (!ours) return send_to_executor(task.get());
-  std::list<TaskRecord> records = record_of(core, std::move(args), std::move(buffers), std::move(tiles.counts), hints);
-  TaskRecord& record = records.front();
-  record.task = task.get();
+  OwnRecord record(new TaskRecord(args));
+  Task handle(record.get());
+  list_buffers(core, tiles, hints, record->buffers);
+  const Workers workers = workers_for(core, record->buffers, hints);
+  note_written(record->buffers);
+  record->codelet = &core;
+  if (!hints.label.empty()) record->label = std::make_unique<const std::string>(hints.label);
+  record->streams = hints.streams;
+  for (const Index count : tiles.counts) record->counts.push_back(count);
+  for (const Buffer& buffer : record->buffers.all) record->writes_out |= buffer.access == Access::write;
+  record->runtime = &runtime;
+  OwnTask task = task_on(core, record->buffers.all, hints);
+  record->task = task.get();
   task->where = static_cast<std::int32_t>(workers.where);
   task->execute_on_a_specific_worker = workers.chosen ? 1 : 0;
   task->workerid = workers.chosen.value_or(0);
-  task->cl_arg = &record;
-  task->callback_func = ended;
-  task->callback_arg = &record;
-  const std::list<TaskRecord> finished = enter(runtime, std::move(records));
-  if (const int status = give_to_starpu(task.get(), runtime); status != 0) {
-    take_back(record);
-    throw Error(fmt::format("StarPU refuses task {}: {}", core.name, std::strerror(-status)), Blame::machine);
+  task->cl_arg = record.get();
+  task->prologue_callback_arg = spread(hints.cost);
+  if ((workers.where & STARPU_CUDA) == 0 && runtime.options.trace.empty()) {
+    record->end = TaskEnd::with_kernel;
+  } else {
+    task->callback_func = ended;
+    task->callback_arg = record.get();
   }
+  TaskRecord* const dropped = enter(runtime, *record);
+  const int status = give_to_starpu(task.get(), *record, runtime);
+  TaskRecord& submitted = *record.release();  // the Runtime's from now on
+  if (status != 0) runtime.task_ended(submitted);
+  Runtime::State::drop_tasks(dropped);
+  if (status != 0)
+    throw Error(fmt::format("StarPU refuses task {}: {}", core.name, std::strerror(-status)), Blame::machine);
   static_cast<void>(task.release());  // StarPU's from now on
+  return handle;
 }
 
 }  // namespace asterism::detail

@@ -28,7 +28,7 @@ void wait_for(const TileState& tile, int node, starpu_data_access_mode mode) {
       new std::shared_ptr<Call>(call));
   std::unique_lock lock(tile.runtime->mutex);
   tile.runtime->wait_until(lock, [&] { return call->ready; });
-  static_cast<void>(tile.runtime->progress.load());  // after what the kernels before have written
+  tile.runtime->by_kernels.take();
 }
 
 /// The state of a tile that can be used. @throw Error
@@ -47,6 +47,13 @@ const char* flaw_of(const TileState* tile) {
 
 TileBase::TileBase(Runtime& runtime, const TileShape& shape, void* borrowed, int owner)
     : state_(std::make_shared<TileState>()) {
+  state_->begin(runtime.state(), shape, borrowed, owner);
+}
+
+void TileState::begin(Runtime::State& its_runtime, const TileShape& its_shape, void* memory_of_caller, int its_owner) {
+  runtime = &its_runtime;
+  shape = its_shape;
+  owner = its_owner;
   constexpr Index most = std::numeric_limits<std::uint32_t>::max();  // StarPU counts elements in 32 bits
   if (shape.rows < 1 || shape.cols < 1)
     throw Error(fmt::format("tile is {} x {}: every extent must be at least 1", shape.rows, shape.cols));
@@ -59,31 +66,28 @@ TileBase::TileBase(Runtime& runtime, const TileShape& shape, void* borrowed, int
   if (shape.ld < shape.cols)
     throw Error(fmt::format("tile has rows of {} elements {} apart: the distance must be at least the length",
                             shape.cols, shape.ld));
-  if (owner < 0 || owner >= runtime.ranks())
-    throw Error(fmt::format("tile of rank {}: there are ranks 0 to {}", owner, runtime.ranks() - 1));
-  state_->runtime = &runtime.state();
-  state_->shape = shape;
-  state_->owner = owner;
-  state_->borrowed = borrowed != nullptr && owner == runtime.rank();
-  state_->written = state_->borrowed;
-  if (shape.gpu >= 0 && owner == runtime.rank()) {
+  if (owner < 0 || owner >= runtime->ranks)
+    throw Error(fmt::format("tile of rank {}: there are ranks 0 to {}", owner, runtime->ranks - 1));
+  borrowed = memory_of_caller != nullptr && owner == runtime->rank;
+  written = borrowed;
+  if (shape.gpu >= 0 && owner == runtime->rank) {
     const int worker = starpu_worker_get_by_type(STARPU_CUDA_WORKER, shape.gpu);
     if (worker < 0)
       throw Error(fmt::format("tile for GPU {}: there are {}, counted from 0", shape.gpu, starpu_cuda_worker_get_count()));
-    state_->kept_node = starpu_worker_get_memory_node(static_cast<unsigned>(worker));
-    state_->kept = starpu_malloc_on_node(state_->kept_node, state_->bytes());
+    kept_node = starpu_worker_get_memory_node(static_cast<unsigned>(worker));
+    kept = starpu_malloc_on_node(kept_node, bytes());
   }
   int home = -1;
-  if (state_->borrowed) home = STARPU_MAIN_RAM;
-  if (state_->kept != 0) home = static_cast<int>(state_->kept_node);
-  starpu_matrix_data_register(&state_->handle, home,
-                              state_->borrowed ? reinterpret_cast<std::uintptr_t>(borrowed) : state_->kept,
-                              static_cast<std::uint32_t>(state_->borrowed ? shape.ld : shape.cols),
+  if (borrowed) home = STARPU_MAIN_RAM;
+  if (kept != 0) home = static_cast<int>(kept_node);
+  starpu_matrix_data_register(&handle, home,
+                              borrowed ? reinterpret_cast<std::uintptr_t>(memory_of_caller) : kept,
+                              static_cast<std::uint32_t>(borrowed ? shape.ld : shape.cols),
                               static_cast<std::uint32_t>(shape.cols), static_cast<std::uint32_t>(shape.rows),
                               shape.element_bytes);
-  if (runtime.ranks() > 1) ranks::register_tile(state_->handle, state_->runtime->next_tag++, owner);
-  const std::lock_guard lock(state_->runtime->mutex);
-  state_->runtime->tiles.insert(state_.get());
+  if (runtime->ranks > 1) ranks::register_tile(handle, runtime->next_tag++, owner);
+  const std::lock_guard lock(runtime->mutex);
+  runtime->tiles.insert(this);
 }
 
 TileBase::TileBase() noexcept = default;
@@ -95,7 +99,14 @@ TileBase& TileBase::operator=(TileBase&& other) noexcept {
 }
 
 TileBase::~TileBase() {
-  if (state_) state_->end();
+  if (state_) state_->let_go();
+}
+
+void TileState::let_go() noexcept {
+  // While an exception passes its tasks may be waiting for other ranks, which wait for this one.
+  if (runtime == nullptr || borrowed || !runtime->unwinds()) return end();
+  const std::lock_guard lock(runtime->mutex);
+  runtime->left_behind.push_back(shared_from_this());
 }
 
 void TileState::end() noexcept {
@@ -103,7 +114,7 @@ void TileState::end() noexcept {
   // The caller may free borrowed memory right after, and transfers of any tile that are still on their way when StarPU
   // ends make it abort: wait for its tasks. While an exception passes they may be waiting for other ranks that wait
   // for this one: the watchdog is told.
-  const bool unwinds = runtime->ranks > 1 && std::uncaught_exceptions() > runtime->exceptions_at_start;
+  const bool unwinds = runtime->unwinds();
   const auto count = [&](int change) {
     const std::lock_guard lock(runtime->mutex);
     runtime->unwinding += change;
@@ -201,7 +212,7 @@ HeldTile acquire(const TileBase& tile, HostAccess access) {
     t.lost = nullptr;
   } else if (const Failure* const failure = t.lost) {
     release(held);
-    throw TaskFailure(failure->task, failure->reason);
+    throw task_failure(*failure);
   }
   return held;
 }
@@ -210,9 +221,8 @@ void release(const HeldTile& held) noexcept {
   TileState& t = *held.tile;
   if (t.runtime == nullptr) return;  // it ended, and the view with it
   --t.host_views;
-  // What the host did comes before what the next tasks do: they read this number first. StarPU's own locks order them too,
-  // but not for those who cannot look into StarPU, like the thread sanitizer.
-  ++t.runtime->progress;
+  ++t.runtime->views_ended;
+  t.runtime->by_host.give();
   // Not starpu_data_release, which means a tile's home: for one that a GPU keeps that is the GPU.
   if (!t.runtime->stalled) starpu_data_release_on_node(t.handle, STARPU_MAIN_RAM);
 }

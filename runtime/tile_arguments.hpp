@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "ports.hpp"
+#include "short_list.hpp"
 #include "tile.hpp"
 
 namespace asterism {
@@ -106,8 +107,8 @@ struct TaskTiles {
     int port;     // from 0; those of structs count like others
     Index place;  // in a list, from 0; -1: the port is for one tile
   };
-  std::vector<Entry> entries;
-  std::vector<Index> counts;  // of each Many and each Optional
+  ShortList<Entry, 8> entries;
+  ShortList<Index, 4> counts;  // of each Many and each Optional
   int ports = 0;
 
   void add(const TileBase* tile, Access access) { entries.push_back({tile, access, ports++, -1}); }
@@ -153,6 +154,26 @@ template <class T>
 struct PortTraits<Commute<T>> : SinglePort<Commute<T>, Access::commute> {};
 template <class T>
 struct PortTraits<Scratch<T>> : SinglePort<Scratch<T>, Access::scratch> {};
+
+/// Whether a kernel's parameter is a port, without asking PortTraits, which refuses what is none.
+template <class>
+inline constexpr bool is_port = false;
+template <class T>
+inline constexpr bool is_port<In<T>> = true;
+template <class T>
+inline constexpr bool is_port<Out<T>> = true;
+template <class T>
+inline constexpr bool is_port<InOut<T>> = true;
+template <class T>
+inline constexpr bool is_port<Commute<T>> = true;
+template <class T>
+inline constexpr bool is_port<Scratch<T>> = true;
+template <class Port>
+inline constexpr bool is_port<Many<Port>> = true;
+template <class Port>
+inline constexpr bool is_port<Optional<Port>> = true;
+template <template <template <class> class, class...> class Struct, class... T>
+inline constexpr bool is_port<Struct<AsPorts, T...>> = true;
 
 template <class Port>
 concept IsSinglePort = requires {

@@ -17,11 +17,12 @@ namespace asterism {
 
 class Environment;
 
-/// The first thing that went wrong on a rank.
+/// The first thing that went wrong on a rank, or that somebody has cancelled its tasks.
 struct Failure {
   std::string task, reason;
   Blame blame;
-  int rank = -1;  ///< agreed on: the one whose failure it is; -1: all ranks have the same
+  int rank = -1;  ///< the other rank whose failure it is; -1: this one's, or, where ranks have agreed, that of all
+  bool cancelled = false;
 };
 
 namespace ranks {
@@ -58,33 +59,8 @@ void broadcast(void* value, std::size_t bytes);
 /// The elements of all ranks in their order. @param resize resize(n): memory for n elements
 void gather(const void* mine, Index count, std::size_t element_bytes, const std::function<void*(Index)>& resize);
 
-/// Pulses: messages without content by which the watchdogs tell each other that their rank makes progress. They have a
-/// communicator of their own and never wait for anybody, so that neither StarPU's messages nor a rank that does not
-/// listen can be in their way. Without MPI_THREAD_MULTIPLE there are none. Starting and ending are collective.
-void start_pulses();
-/// To all other ranks, but those that have not taken the one before.
-void send_pulse();
-/// Takes the pulses that have come. @return whether there was one
-bool pulse_came();
-/// Not after a stall.
-void end_pulses();
-/// Whether there are any.
-bool has_pulses();
-
-// Farewells: what ranks say that cannot go on. Rank 0's watchdog decides what comes of them. They go the pulses' way,
-// and without pulses there is no answer.
-
-enum class Answer {
-  together,  ///< all ranks leave and say the same: they can end as they would have, each by itself
-  tell,      ///< this rank tells what it said, and ends all
-  silence,   ///< another rank does
-};
-/// To rank 0; waits for nobody.
-void say_farewell(const std::string& text);
-/// When it has come.
-std::optional<Answer> answer_to_farewell();
-/// On rank 0, from time to time: a moment after the first farewell all that came are answered.
-void answer_farewells();
+/// Brings a tile's content as of now to all ranks, once it is there. Collective, but waits for nobody.
+void send_to_all(_starpu_data_state* handle);
 
 void register_tile(_starpu_data_state* handle, std::int64_t tag, int owner);
 

@@ -4,10 +4,12 @@
 
 #include <starpu.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
+#include <limits>
 #include <list>
 #include <map>
 #include <mutex>
@@ -22,8 +24,11 @@
 #include "../kept/own_folder.hpp"
 #include "../runtime.hpp"
 #include "../tile.hpp"
+#include "handed_over.hpp"
+#include "pulses.hpp"
 #include "ranks.hpp"
 #include "rest.hpp"
+#include "task_record.hpp"
 
 namespace asterism {
 
@@ -42,9 +47,17 @@ struct TileState : std::enable_shared_from_this<TileState> {
   unsigned kept_node = 0;
   bool written = false;             // reading a tile that nobody wrote makes StarPU abort
   std::atomic<int> host_views = 0;  // HostViews that hold it now
-  std::atomic<const Failure*> lost = nullptr;  // what kept its last task so far from writing it; nullptr: nothing
+  // What kept the last task that has ended from writing it; nullptr: nothing.
+  std::atomic<const Failure*> lost = nullptr;
+  const Failure* mended = nullptr;  // a loss after which a task that writes it was submitted
+  std::shared_ptr<void> memory;     // borrowed memory that lives as long as this
   std::uint64_t written_in = 0;     // the Runtime's period in which a task that writes it was last submitted
 
+  /// @throw Error: see Tile
+  void begin(Runtime::State& its_runtime, const TileShape& its_shape, void* memory_of_caller, int its_owner);
+  /// When nobody has the tile any more: ends it, now or, while an exception passes on one of several ranks, with the next
+  /// wait() or the Runtime.
+  void let_go() noexcept;
   /// Waits for the tile's tasks, brings borrowed memory up to date, and takes the tile out of the Runtime.
   void end() noexcept;
   /// The same for a tile that outlives its Runtime; views of it end too.
@@ -64,32 +77,9 @@ inline bool writes(Access access) { return access != Access::read && access != A
 /// "axpy_f64 (slab 3)": of a task in messages
 std::string full_name(const std::string& codelet, const std::string& label);
 
-/// A submitted task, until the thread that submits or waits next has seen that it ended.
-struct TaskRecord {
-  const CodeletCore::State* codelet;
-  std::shared_ptr<const void> args;
-  std::string label;
-  std::uint64_t cost;
-  bool streams;
-  bool runs = false;  // its kernel was called; on a GPU it may run on when the call is over
-  struct Tile {
-    std::shared_ptr<TileState> state;
-    Access access;
-  };
-  std::vector<Tile> tiles;               // each once
-  std::vector<std::size_t> tile_of_port;  // which of them, for each tile of the ports in their order
-  std::vector<Index> counts;              // how many of these each Many and each Optional has
-  Runtime::State* runtime;
-  starpu_task* task = nullptr;
-  std::list<TaskRecord>::iterator self{};
-
-  [[nodiscard]] std::string name() const;
-  /// Notes in the tiles that the task was to write that the Runtime's failure has kept it from that.
-  void lose_tiles() const;
-};
-
 struct CodeletCore::State {
   std::string name;
+  std::string symbol;  // names its performance model
   CpuCall call_cpu;
   std::vector<Kernel> cpu;
   CudaCall call_cuda;
@@ -110,8 +100,24 @@ struct TaskTimes {
   std::map<int, Sum> by_worker;
 };
 
+/// Who can run tasks on this rank. It does not change while the Runtime lives.
+struct Workplaces {
+  struct Kind {
+    unsigned workers = 0;
+    std::size_t capacity = 0;  // bytes that the tiles of one task may take
+  };
+  Kind cpu, cuda;
+};
+
+/// What a worker counts. Only its thread writes to it, but for those who take the tasks.
+struct alignas(64) TasksOfWorker {
+  std::atomic<std::uint64_t> begun = 0, ended = 0;
+  std::atomic<detail::TaskRecord*> ended_tasks = nullptr;  // a stack
+};
+
 struct Runtime::State {
   Options options;
+  Workplaces workplaces;
   std::optional<ModelFolder> models;  // outlives StarPU
   std::optional<OwnFolder> spill;   // outlives StarPU
   std::optional<Rest> rest;         // of cores that have nothing to do
@@ -121,21 +127,34 @@ struct Runtime::State {
   mutable std::mutex mutex;
   std::condition_variable changed;  // a task ended, the watchdog gave up, or a host view became ready
   std::condition_variable end;      // wakes the watchdog, which need not wake for every task
-  std::list<detail::TaskRecord> in_flight;
-  // Tasks that ended. Their arguments may own tiles, whose end waits: not in a worker's thread, but in the next one
-  // that submits or waits.
-  std::list<detail::TaskRecord> finished;
+
+  // Tasks. Workers count only: they take no lock but for those who wait.
+  std::mutex submission;                             // guards the list
+  detail::TaskRecord *oldest = nullptr, *newest = nullptr;  // that were submitted; some of them have ended
+  std::vector<TasksOfWorker> of_workers = std::vector<TasksOfWorker>(1);  // and last of those that are none
+  alignas(64) std::atomic<std::uint64_t> submitted = 0;
+  std::atomic<std::uint64_t> ended_before = 0;  // how many had ended some time ago, for those who submit
+  alignas(64) std::atomic<std::size_t> beside_streams = 0;  // in flight, and not counted by wait_for_room
+  std::atomic<std::uint64_t> views_ended = 0;
+  HandedOver by_host, by_kernels;  // what is in tiles
+
   std::unordered_set<detail::TileState*> tiles;  // all that live
-  std::size_t streaming = 0;  // those of them that Runtime::wait_for_room counts
-  std::atomic<long> executing = 0;  // tasks whose kernels were called and that have not ended: they have all their data
-  std::atomic<std::uint64_t> progress = 0;        // grows whenever a task is submitted, starts, runs or ends, or a view ends
-  std::atomic<const Failure*> failure = nullptr;  // the first one since the last wait()
+  std::vector<std::shared_ptr<detail::TileState>> left_behind;  // those of them that nobody has any more
+  std::atomic<const Failure*> failure = nullptr;  // the first one since the last wait(): tasks do nothing
   std::list<Failure> failures;                    // all of them: tiles refer to those that they were lost by
   std::uint64_t period = 1;                       // between two calls of wait()
 
-  int waiting = 0;  // threads blocked in wait_until
+  // Stops: what keeps the tasks of all ranks from beginning, a failure or a cancellation. First all ranks hold the tasks
+  // that would begin, then all know why: what a task should have written and did not is never read by another that runs.
+  std::atomic<int> holds = 0;       // stops that all ranks do not know of yet
+  std::optional<Failure> to_stop;   // that of this rank, until all know
+  bool stop_said = false;           // whether the others were told to hold
+  std::atomic<int> looks = 0;       // snapshots that are not ready
+
+  std::atomic<int> waiting = 0;  // threads blocked in wait_until
+  std::atomic<std::uint64_t> wake_below = 0;  // tasks in flight, from which on they want to be woken by one that ends
   std::atomic<int> meeting = 0;  // threads that wait for the other ranks, in a collective operation
-  int unwinding = 0;  // threads that wait for a tile while an exception passes, with several ranks
+  int unwinding = 0;  // threads that wait for a borrowed tile while an exception passes, with several ranks
   int exceptions_at_start = std::uncaught_exceptions();  // of the thread that made the Runtime
   std::string stall;
   std::atomic<bool> stalled = false;
@@ -154,16 +173,53 @@ struct Runtime::State {
   TaskTimes times;  // only with a trace
   std::chrono::steady_clock::time_point started_at = std::chrono::steady_clock::now();
 
-  /// Blocks until `condition` holds. @throw Stall when the watchdog gives up. `lock` holds `mutex`.
-  template <class Condition>
-  void wait_until(std::unique_lock<std::mutex>& lock, Condition condition) {
-    ++waiting;
-    changed.wait(lock, [&] { return stalled || condition(); });
-    --waiting;
-    if (stalled) throw Stall(stall);
+  [[nodiscard]] std::uint64_t in_flight() const {
+    const std::uint64_t before = sum(&TasksOfWorker::ended);  // first, or it might become more than those submitted
+    return submitted - before;
+  }
+  /// Tasks whose kernels were called and that have not ended: they have all their data.
+  [[nodiscard]] std::uint64_t executing() const {
+    const std::uint64_t before = sum(&TasksOfWorker::ended);
+    return sum(&TasksOfWorker::begun) - before;
   }
 
-  void fail(const std::string& task, const std::string& reason);
+  [[nodiscard]] TasksOfWorker& of_this_worker();
+  [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> TasksOfWorker::*count) const;
+
+  /// Blocks until `condition` holds. @throw Stall when the watchdog gives up. `lock` holds `mutex`.
+  /// @param wake a task that ends makes it look again where fewer than so many are in flight
+  template <class Condition>
+  void wait_until(std::unique_lock<std::mutex>& lock, Condition condition,
+                  std::uint64_t wake = std::numeric_limits<std::uint64_t>::max()) {
+    ++waiting;
+    wake_below = std::max<std::uint64_t>(wake_below, wake);
+    changed.wait(lock, [&] { return stalled || condition(); });
+    if (--waiting == 0) wake_below = 0;
+    if (stalled) throw Stall(stall);
+  }
+  /// Ends what is kept of tasks that have ended, but for handles: what this returns, without the locks.
+  [[nodiscard]] detail::TaskRecord* take_ended_tasks();
+  /// The failure that all ranks throw; what tasks since the last wait() were to write is lost. Collective.
+  const Failure* agree_on_failure(const Failure* known);
+  void end_left_behind();
+  [[nodiscard]] std::size_t left_behind_count() const {
+    const std::lock_guard lock(mutex);
+    return left_behind.size();
+  }
+  static void drop_tasks(detail::TaskRecord* tasks);
+
+  /// Whether an exception passes on a rank of several, which the others may not have.
+  [[nodiscard]] bool unwinds() const { return ranks > 1 && std::uncaught_exceptions() > exceptions_at_start; }
+  /// A task of this rank has failed: no task begins any more until wait(), on any rank. Blocks until all know.
+  const Failure& fail(const std::string& task, const std::string& reason);
+  /// Lets no task begin on any rank, from some time on.
+  void cancel();
+  /// In a task that would begin: until all know why they are stopped.
+  void wait_while_held();
+  /// What there is to be told to other ranks, and what they tell, of stops. In the watchdog, which holds `mutex`.
+  void carry_stops();
+  /// The stop is known to all. `mutex` is held.
+  void stop(const Failure& why);
   /// Nothing will make progress any more: wakes all who wait, with a Stall.
   void give_up(const std::string& reason);
   void task_ended(detail::TaskRecord& record);
@@ -174,12 +230,15 @@ struct Runtime::State {
   void leave(const std::string& text, int status);
   /// The same, when the answer is known.
   void follow(ranks::Answer decided, const std::string& text, int status) const;
-  [[nodiscard]] std::string diagnose() const;
+  [[nodiscard]] std::string diagnose();
   [[nodiscard]] Machine machine() const;
   /// Bytes that the tiles of one task may take in memories of one kind (the smallest, where they differ).
-  [[nodiscard]] std::size_t capacity(MemoryKind kind) const;
+  [[nodiscard]] static std::size_t capacity(MemoryKind kind);
   [[nodiscard]] Traffic traffic() const;
 };
+
+/// What those are thrown that waited for a task.
+TaskFailure task_failure(const Failure& failure, ThrownBy ranks = ThrownBy::this_rank);
 
 /// What all ranks throw where some of them have failed.
 Error error_on_all_ranks(const Failure& failure);

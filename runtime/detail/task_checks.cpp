@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace asterism::detail {
 namespace {
@@ -17,15 +18,15 @@ std::string place(const TaskTiles::Entry& entry) {
 }
 
 /// Bytes that tiles take in a memory; in main memory borrowed ones are there already.
-std::size_t bytes_in(const std::vector<Buffer>& buffers, MemoryKind kind) {
+std::size_t bytes_in(const Buffers& buffers, MemoryKind kind) {
   std::size_t bytes = 0;
-  for (const Buffer& buffer : buffers)
+  for (const Buffer& buffer : buffers.all)
     if (kind != MemoryKind::main || !buffer.tile->borrowed) bytes += buffer.tile->bytes();
   return bytes;
 }
 
 /// "1 x 8 of 4 bytes, 20 times 1 x 8 of 8 bytes"
-std::string describe(const std::vector<Buffer>& buffers) {
+std::string describe(const ShortList<Buffer, 3>& buffers) {
   const auto shape = [](const Buffer& buffer) {
     const TileShape& s = buffer.tile->shape;
     return fmt::format("{} x {} of {} bytes", s.rows, s.cols, s.element_bytes);
@@ -41,21 +42,32 @@ std::string describe(const std::vector<Buffer>& buffers) {
 }
 
 /// Where the task can run: kernel, workers, and room for all its tiles at once. StarPU would retry for ever a task that
-/// does not fit.
-std::uint32_t possible_workers(const CodeletCore::State& core, const std::vector<Buffer>& tiles, const Hints& hints) {
+/// does not fit. @return 0: nowhere
+std::uint32_t possible_workers(const CodeletCore::State& core, const Buffers& buffers, const Hints& hints) {
+  if (std::max(core.cpu.size(), core.cuda.size()) > STARPU_MAXIMPLEMENTATIONS) return 0;
+  const Workplaces& places = buffers.all.begin()->tile->runtime->workplaces;
+  const auto fits = [&](Where where, std::size_t kernels, const Workplaces::Kind& kind, MemoryKind memory) {
+    return (hints.where == Where::anywhere || hints.where == where) && kernels > 0 && kind.workers > 0 &&
+           bytes_in(buffers, memory) <= kind.capacity;
+  };
+  return (fits(Where::cpu, core.cpu.size(), places.cpu, MemoryKind::main) ? STARPU_CPU : 0U) |
+         (fits(Where::cuda, core.cuda.size(), places.cuda, MemoryKind::gpu) ? STARPU_CUDA : 0U);
+}
+
+/// Says why possible_workers() found none, or what is wrong with the codelet.
+[[noreturn]] void explain(const CodeletCore::State& core, const Buffers& buffers, const Hints& hints) {
   struct Kind {
     Where where;
     const char* name;
     MemoryKind memory;
     const char* memory_name;
-    std::uint32_t mask;
     std::size_t kernels;
-    unsigned workers;
+    Workplaces::Kind room;
   };
+  const Workplaces& places = buffers.all.begin()->tile->runtime->workplaces;
   const Kind kinds[] = {
-      {Where::cpu, "CPU", MemoryKind::main, "main", STARPU_CPU, core.cpu.size(), starpu_cpu_worker_get_count()},
-      {Where::cuda, "CUDA", MemoryKind::gpu, "GPU", STARPU_CUDA, core.cuda.size(), starpu_cuda_worker_get_count()}};
-  std::uint32_t where = 0;
+      {Where::cpu, "CPU", MemoryKind::main, "main", core.cpu.size(), places.cpu},
+      {Where::cuda, "CUDA", MemoryKind::gpu, "GPU", core.cuda.size(), places.cuda}};
   Blame blame = Blame::machine;
   std::string verdict = "can run nowhere:", reasons, cures;
   const auto rule_out = [&](const std::string& reason, const std::string& cure) {
@@ -75,37 +87,30 @@ std::uint32_t possible_workers(const CodeletCore::State& core, const std::vector
       rule_out(fmt::format("the codelet has no {} kernel", kind.name),
                asked ? "give it one, or leave Hints::where alone" : "");
       if (asked) blame = Blame::input;
-    } else if (kind.workers == 0) {
+    } else if (kind.room.workers == 0) {
       rule_out(fmt::format("there is no {} worker", kind.name), fmt::format("allow {} workers", kind.name));
     } else {
-      const std::size_t needed = bytes_in(tiles, kind.memory);
-      const std::size_t capacity = tiles.front().tile->runtime->capacity(kind.memory);
-      if (needed <= capacity)
-        where |= kind.mask;
-      else
-        rule_out(fmt::format("its tiles ({}) need {} at once, {} memory has {}", describe(tiles),
-                             human_bytes(static_cast<double>(needed)), kind.memory_name,
-                             human_bytes(static_cast<double>(capacity))),
-                 "use smaller tiles, or allow more memory");
+      rule_out(fmt::format("its tiles ({}) need {} at once, {} memory has {}", describe(buffers.all),
+                           human_bytes(static_cast<double>(bytes_in(buffers, kind.memory))), kind.memory_name,
+                           human_bytes(static_cast<double>(kind.room.capacity))),
+               "use smaller tiles, or allow more memory");
     }
   }
-  if (where == 0)
-    throw Error(fmt::format("task {} {} {}: {}", full_name(core.name, hints.label), verdict, reasons,
-                            cures.empty() ? "give it a kernel that can run here" : cures),
-                blame);
-  return where;
+  throw Error(fmt::format("task {} {} {}: {}", full_name(core.name, hints.label), verdict, reasons,
+                          cures.empty() ? "give it a kernel that can run here" : cures),
+              blame);
 }
 
 /// StarPU's number of the worker that the submitter has chosen.
 unsigned chosen_worker(const CodeletCore::State& core, const Hints& hints) {
-  const std::string task = full_name(core.name, hints.label);
+  const auto task = [&] { return full_name(core.name, hints.label); };
   if (hints.where == Where::anywhere)
-    throw Error(fmt::format("task {} asks for worker {} of no kind: say CPU or CUDA", task, hints.worker));
+    throw Error(fmt::format("task {} asks for worker {} of no kind: say CPU or CUDA", task(), hints.worker));
   const bool cpu = hints.where == Where::cpu;
   const int worker =
       hints.worker < 0 ? -1 : starpu_worker_get_by_type(cpu ? STARPU_CPU_WORKER : STARPU_CUDA_WORKER, hints.worker);
   if (worker < 0)
-    throw Error(fmt::format("task {} asks for {} worker {}: there are {}, counted from 0", task, cpu ? "CPU" : "CUDA",
+    throw Error(fmt::format("task {} asks for {} worker {}: there are {}, counted from 0", task(), cpu ? "CPU" : "CUDA",
                             hints.worker, cpu ? starpu_cpu_worker_get_count() : starpu_cuda_worker_get_count()),
                 Blame::machine);
   return static_cast<unsigned>(worker);
@@ -113,24 +118,26 @@ unsigned chosen_worker(const CodeletCore::State& core, const Hints& hints) {
 
 }  // namespace
 
-Buffers buffers_of(const CodeletCore::State& core, const TaskTiles& tiles, const Hints& hints) {
-  Buffers buffers;
-  buffers.all.reserve(tiles.entries.size());
-  buffers.of_port.reserve(tiles.entries.size());
+void list_buffers(const CodeletCore::State& core, const TaskTiles& tiles, const Hints& hints, Buffers& buffers) {
+  std::vector<std::size_t>& of_port = buffers.of_port;
   for (const TaskTiles::Entry& entry : tiles.entries) {
     TileState* const tile = &state(entry);
-    const auto same =
-        std::find_if(buffers.all.begin(), buffers.all.end(), [&](const Buffer& b) { return b.tile == tile; });
-    buffers.of_port.push_back(static_cast<std::size_t>(same - buffers.all.begin()));
-    if (same == buffers.all.end())
-      buffers.all.push_back({tile, entry.access});
-    else if ((same->access == Access::scratch) != (entry.access == Access::scratch))
+    Buffer* const same =
+        std::find_if(buffers.all.begin(), buffers.all.end(), [&](const Buffer& b) { return b.tile.get() == tile; });
+    const auto number = static_cast<std::size_t>(same - buffers.all.begin());
+    if (same == buffers.all.end()) {
+      if (!of_port.empty()) of_port.push_back(number);
+      buffers.all.push_back({entry.tile->shared_state(), entry.access});
+      continue;
+    }
+    if (of_port.empty())  // the first that is there twice
+      for (std::size_t i = 0; i < buffers.all.size(); ++i) of_port.push_back(i);
+    of_port.push_back(number);
+    if ((same->access == Access::scratch) != (entry.access == Access::scratch))
       throw Error(fmt::format("task {}: {} is the tile of another port, and one of them is scratch: give each its own",
                               full_name(core.name, hints.label), place(entry)));
-    else if (same->access != entry.access)
-      same->access = Access::read_write;
+    if (same->access != entry.access) same->access = Access::read_write;
   }
-  return buffers;
 }
 
 void require_usable(const CodeletCore::State& core, const TaskTiles& tiles, const Hints& hints) {
@@ -166,7 +173,7 @@ void require_content(const CodeletCore::State& core, const TaskTiles& tiles, con
       throw Error(fmt::format("task {} reads a {} x {} tile ({}) before anything was written to it",
                               full_name(core.name, hints.label), tile.shape.rows, tile.shape.cols, place(entry)));
     // Until wait() has thrown a failure the tasks after it do nothing, and nobody is told elsewhere.
-    if (const Failure* const lost = tile.lost; lost != nullptr && lost != tile.runtime->failure)
+    if (const Failure* const lost = tile.lost; lost != nullptr && lost != tile.mended && lost != tile.runtime->failure)
       throw Error(fmt::format("task {} reads a {} x {} tile ({}) whose content is lost, because task {} failed: {}; "
                               "write the tile anew before it is read",
                               full_name(core.name, hints.label), tile.shape.rows, tile.shape.cols, place(entry),
@@ -190,8 +197,9 @@ void require_sendable(const CodeletCore::State& core, const TaskTiles& tiles, in
   }
 }
 
-Workers workers_for(const CodeletCore::State& core, const std::vector<Buffer>& tiles, const Hints& hints) {
-  Workers workers{possible_workers(core, tiles, hints), std::nullopt};
+Workers workers_for(const CodeletCore::State& core, const Buffers& buffers, const Hints& hints) {
+  Workers workers{possible_workers(core, buffers, hints), std::nullopt};
+  if (workers.where == 0) explain(core, buffers, hints);
   if (hints.worker != -1) workers.chosen = chosen_worker(core, hints);
   return workers;
 }

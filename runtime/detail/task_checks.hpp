@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "state.hpp"
 
@@ -16,18 +15,8 @@ constexpr std::size_t most_tiles = std::size_t{1} << 16;
 
 inline TileState& state(const TaskTiles::Entry& entry) { return *entry.tile->state(); }
 
-/// A tile of a task, for all its ports together.
-struct Buffer {
-  TileState* tile;
-  Access access;
-};
-
-/// A task's tiles, each once: whatever its ports do with it, a tile is locked once and comes once.
-struct Buffers {
-  std::vector<Buffer> all;           // in the order in which they first appear: it is part of the footprint
-  std::vector<std::size_t> of_port;  // which of them, for each entry
-};
-Buffers buffers_of(const CodeletCore::State& core, const TaskTiles& tiles, const Hints& hints);
+/// Fills `buffers` with the tiles of a task, each once. @throw Error
+void list_buffers(const CodeletCore::State& core, const TaskTiles& tiles, const Hints& hints, Buffers& buffers);
 
 /// That there is a tile for every port, of a Runtime that lives. @throw Error
 void require_usable(const CodeletCore::State& core, const TaskTiles& tiles, const Hints& hints);
@@ -48,6 +37,6 @@ struct Workers {
   std::optional<unsigned> chosen;
 };
 /// @throw Error: no worker can run it, or its tiles do not fit
-Workers workers_for(const CodeletCore::State& core, const std::vector<Buffer>& tiles, const Hints& hints);
+Workers workers_for(const CodeletCore::State& core, const Buffers& buffers, const Hints& hints);
 
 }  // namespace asterism::detail

@@ -9,6 +9,7 @@
 namespace asterism {
 namespace {
 
+constexpr std::chrono::duration<double> between_looks(0.25), patience_of_exceptions(0.6);
 constexpr std::chrono::seconds no_answer(10);  // after so long a rank that cannot go on acts by itself
 
 }  // namespace
@@ -21,7 +22,7 @@ void Runtime::State::watch() {
   using Clock = std::chrono::steady_clock;
   using Seconds = std::chrono::duration<double>;
   const Seconds patience(options.stall_seconds > 0 ? options.stall_seconds : std::numeric_limits<double>::infinity());
-  const Seconds pause = std::min(patience / 20, Seconds(1));  // others may be less patient, and want to hear from us
+  const Seconds pause = std::min(patience / 20, between_looks);  // others may be less patient, and want to hear from us
   const Seconds blink = ranks > 1 ? std::min(pause, Seconds(0.1)) : pause;  // farewells are not kept waiting
   std::uint64_t seen = 0;
   std::int64_t seen_bytes = 0;
@@ -30,26 +31,28 @@ void Runtime::State::watch() {
   std::unique_lock lock(mutex);
   while (!end.wait_for(lock, blink, [&] { return ending; })) {
     if (ranks > 1) carry_farewells();
+    if (ranks > 1) carry_stops();
     if (stalled || Clock::now() - last_look < pause) continue;
     last_look = Clock::now();
     const Traffic t = traffic();
     const std::int64_t bytes = t.to_device + t.from_device + t.to_disk + t.from_disk;
     const bool meets = meeting > 0 && ranks::has_pulses();
-    const bool idle = (waiting == 0 && !meets) || executing > 0;
+    const bool idle = (waiting == 0 && !meets) || executing() > 0;
+    const std::uint64_t progress = submitted + sum(&TasksOfWorker::begun) + sum(&TasksOfWorker::ended) + views_ended;
     const bool moved = progress != seen || bytes != seen_bytes;
     seen = progress;
     seen_bytes = bytes;
     bool others_moved = false;
     if (ranks > 1) {
-      const bool busy = moved || executing > 0 || (waiting == 0 && meeting == 0);
+      const bool busy = moved || executing() > 0 || (waiting == 0 && meeting == 0);
       lock.unlock();
       if (busy) ranks::send_pulse();
       others_moved = ranks::pulse_came();
       lock.lock();
     }
     // All ranks are impatient at the same time: first those that can name a task.
-    const Seconds wait = (unwinding > 0 ? std::min(patience, Seconds(3)) : patience) +
-                         (ranks > 1 && in_flight.empty() ? Seconds(1) + 2 * pause : Seconds(0));
+    const Seconds wait = (unwinding > 0 ? std::min(patience, patience_of_exceptions) : patience) +
+                         (ranks > 1 && in_flight() == 0 ? Seconds(1) + 2 * pause : Seconds(0));
     if (idle || moved || others_moved) {
       last_change = Clock::now();
     } else if (Clock::now() - last_change > wait) {
@@ -94,15 +97,18 @@ void Runtime::State::follow(ranks::Answer decided, const std::string& text, int 
   end_all_ranks(status);
 }
 
-std::string Runtime::State::diagnose() const {
+std::string Runtime::State::diagnose() {
+  const std::uint64_t tasks = in_flight();
   std::string text = fmt::format("no progress for {:.0f} s{} with {} task{} waiting", options.stall_seconds,
-                                 ranks > 1 ? " on any rank" : "", in_flight.size(), in_flight.size() == 1 ? "" : "s");
-  if (meeting > 0 && in_flight.empty())
+                                 ranks > 1 ? " on any rank" : "", tasks, tasks == 1 ? "" : "s");
+  if (meeting > 0 && tasks == 0)
     return text + ": this rank waits for the others, which do something else; call what is collective on all ranks";
-  if (!in_flight.empty()) {
-    const detail::TaskRecord& oldest = in_flight.front();
-    text += fmt::format("; the oldest is {} with tiles", oldest.name());
-    for (const auto& [tile, access] : oldest.tiles)
+  const std::lock_guard lock(submission);
+  const detail::TaskRecord* waits = oldest;
+  while (waits != nullptr && waits->ended) waits = waits->newer;
+  if (waits != nullptr) {
+    text += fmt::format("; the oldest is {} with tiles", waits->name());
+    for (const auto& [tile, access] : waits->buffers.all)
       text += fmt::format(" {} x {} ({}{})", tile->shape.rows, tile->shape.cols,
                           human_bytes(static_cast<double>(tile->bytes())),
                           tile->host_views > 0 ? ", held by a HostView of this program" : "");

@@ -1,10 +1,13 @@
-# What `cmake --install` installs: the library, its headers, the program, a CMake package and a pkg-config file.
+# What `cmake --install` installs: the library, its headers, the program, the script that plots what it writes, examples, a
+# CMake package and a pkg-config file.
 
 include(CMakePackageConfigHelpers)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/asterism)
 install(TARGETS asterism EXPORT asterism_targets)
 install(TARGETS asterism_program)
+install(PROGRAMS tools/plot DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME asterism-plot)
+install(DIRECTORY tests/examples/ DESTINATION ${CMAKE_INSTALL_DATADIR}/asterism/examples PATTERN install_and_use EXCLUDE)
 install(DIRECTORY runtime codelets algorithms DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/asterism
   FILES_MATCHING PATTERN "*.hpp" PATTERN detail EXCLUDE PATTERN kept EXCLUDE)
 install(EXPORT asterism_targets NAMESPACE asterism:: FILE asterism-targets.cmake DESTINATION ${package_folder})
