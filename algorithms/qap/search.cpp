@@ -73,13 +73,14 @@ Found of_all_ranks(const Runtime& runtime, Found mine) {
 /// A search from its first generation to its last.
 class Search {
  public:
-  Search(Runtime& runtime, const Problem& problem, const ProblemFacts& facts, const SearchSettings& settings)
+  Search(Runtime& runtime, const Problem& problem, const ProblemFacts& facts, const SearchSettings& settings,
+         const Plan& plan)
       : runtime_(runtime),
         problem_(problem),
         facts_(facts),
         settings_(settings),
         form_(form_of(problem, facts)),
-        plan_(plan_of(settings, problem.n, runtime.ranks())),
+        plan_(plan),
         generations_(make_generations(runtime, problem, facts, form_, plan_, settings)) {
     report_.form = form_;
     for (const IslandPlan& island : plan_.islands) report_.walks += island.walks;
@@ -146,7 +147,7 @@ class Search {
   const ProblemFacts& facts_;
   const SearchSettings& settings_;
   const MoveForm form_;
-  const Plan plan_;
+  const Plan& plan_;
   const asterism::Stopwatch watch_;
   std::unique_ptr<Generations> generations_;
   SearchReport report_;
@@ -206,14 +207,14 @@ std::string to_string(Ending ending) {
 
 SearchReport search(Runtime& runtime, const Problem& problem, const SearchSettings& settings) {
   const ProblemFacts facts = facts_of(problem);
-  plan_of(settings, problem.n, runtime.ranks());  // checks them
+  const Plan plan = plan_of(settings, problem.n, runtime.ranks());
   if (!settings.start.empty()) require_permutation(settings.start, problem.n, "the start");
   if (settings.target && *settings.target < facts.least_cost)
     throw Error(
         fmt::format("a target of {}: no permutation costs less than {}", *settings.target, facts.least_cost));
   require_same_on_all_ranks(runtime, problem, settings);
   if (problem.n < 2) return only_one(problem);
-  return Search(runtime, problem, facts, settings).run();
+  return Search(runtime, problem, facts, settings, plan).run();
 }
 
 }  // namespace asterism::qap

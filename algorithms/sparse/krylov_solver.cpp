@@ -127,8 +127,9 @@ void KrylovSolver<T, V>::require_refreshable(const Csr<T>& mine) const {
 template <class T, class V>
 void KrylovSolver<T, V>::refresh(const Csr<T>& mine) {
   require_refreshable(mine);
+  // What automatic became when all was set up: the tiles are there for that.
   const PreparedPreconditioner<T> prepared =
-      prepare(*runtime_, blocks_, mine, settings_.preconditioner, settings_.shift, matrix_class_, plan_);
+      prepare(*runtime_, blocks_, mine, facts_.preconditioner.choice, settings_.shift, matrix_class_, plan_);
   facts_.preconditioner = prepared.facts;
   if (prepared.facts.breakdown) return;
   system_.refresh(prepared);

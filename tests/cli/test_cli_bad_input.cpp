@@ -19,8 +19,8 @@ TEST_CASE("bad input: an exit status, a message, no output touched") {
   const std::string disk = fresh_folder("spill").string(), good = bad / "good.npy";
   const auto poisson = [&](const Words& words) { return Words{"poisson", "-o", bad / "old.npy"} + words; };
   const std::vector<Refusal> cases{
-      {{}, 2, {"subcommand", "poisson, relax, linear, info, bench, tune", "--help"}},
-      {{"poison"}, 2, {"'poison'", "poisson, relax, linear, info, bench, tune"}},
+      {{}, 2, {"subcommand", "poisson, relax, linear, qap, info, bench, tune", "--help"}},
+      {{"poison"}, 2, {"'poison'", "poisson, relax, linear, qap, info, bench, tune"}},
       {{"bench"}, 2, {"subcommand", "stream, poisson, methods, jacobi, relax, mlssor, tile-model"}},
       {{"bench", "methods", "--columns", "63,,127"}, 2, {"--columns: ''", "from 1 on"}},
       {{"bench", "methods", "--columns", "63,x"}, 2, {"--columns: 'x'", "from 1 on"}},

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "../support/messages.hpp"
 #include "../support/skip.hpp"
@@ -234,6 +235,23 @@ TEST_CASE("other values in the same places: the bits of a solver that is set up 
     CHECK(solved(refreshed) == solved(anew));
     refreshed.refresh(sparse::rows_of(before, part));
     CHECK(solved(refreshed) == old);
+  }
+  using Case = std::tuple<const Csr<double>&, const char*, const Csr<double>&>;
+  for (const auto& [first_values, chosen, others] :
+       {Case(before, "none", after), Case(after, "diagonal", before)}) {
+    CAPTURE(chosen);  // which equal diagonal entries, or unequal ones, do not change
+    LinearSettings settings = with("auto", 2);
+    settings.values = sparse::Values::refreshed;
+    settings.max_iterations = 8;
+    sparse::ConjugateGradients<double> refreshed(runtime, sparse::rows_of(first_values, part), settings);
+    refreshed.refresh(sparse::rows_of(others, part));
+    CHECK(to_string(refreshed.facts().preconditioner.choice) == chosen);
+    settings.preconditioner = parse_preconditioner(chosen);
+    sparse::ConjugateGradients<double> anew(runtime, sparse::rows_of(others, part), settings);
+    std::vector<double> x(b.size()), x_anew(b.size());
+    refreshed.solve(b.data(), x.data());
+    anew.solve(b.data(), x_anew.data());
+    CHECK(x == x_anew);
   }
   sparse::ConjugateGradients<double> fixed(runtime, sparse::rows_of(before, part), with("ic0"));
   CHECK_THROWS_WITH_AS(fixed.refresh(sparse::rows_of(before, part)), doctest::Contains("said to be fixed"),

@@ -169,19 +169,30 @@ void prepare_triangular(const Runtime& runtime, const Partition& blocks, const C
   prepared.stage_of_row = order.stage_of_row;
 }
 
-/// By what was measured: a diagonal costs next to nothing, and where all of its entries are equal it does nothing.
-template <class T>
-void choose(const Runtime& runtime, const Csr<T>& mine, MatrixClass matrix_class,
-            PreparedPreconditioner<T>& prepared) {
-  using enum PreconditionerMethod;
-  PreconditionerChoice& choice = prepared.facts.choice;
-  if (choice.method != automatic) return;
-  choice.method = diagonal;
-  const std::vector<double> values = usable_diagonal(runtime, mine, choice, matrix_class);
+bool all_equal(const Runtime& runtime, const std::vector<double>& mine) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  const double least = values.empty() ? infinity : std::ranges::min(values);
-  const double most = values.empty() ? -infinity : std::ranges::max(values);
-  if (-largest(runtime, -least) == largest(runtime, most)) choice.method = none;
+  const double least = mine.empty() ? infinity : std::ranges::min(mine);
+  const double most = mine.empty() ? -infinity : std::ranges::max(mine);
+  return -largest(runtime, -least) == largest(runtime, most);
+}
+
+/// `automatic` is this, by what was measured: a diagonal costs next to nothing, and where all of its entries are equal,
+/// when it would do nothing, it is left out.
+template <class T>
+void prepare_diagonal(const Runtime& runtime, const Csr<T>& mine, MatrixClass matrix_class,
+                      PreparedPreconditioner<T>& prepared) {
+  using enum PreconditionerMethod;
+  PreconditionerMethod& method = prepared.facts.choice.method;
+  const bool may_be_left_out = method == automatic;
+  method = diagonal;
+  std::vector<double> values = usable_diagonal(runtime, mine, prepared.facts.choice, matrix_class);
+  prepared.matrix = mine;
+  if (may_be_left_out && all_equal(runtime, values)) {
+    method = none;
+    return;
+  }
+  prepared.kind = PreconditionerKind::diagonal;
+  prepared.inverse_diagonal = inverted(std::move(values));
 }
 
 }  // namespace
@@ -195,18 +206,14 @@ PreparedPreconditioner<T> prepare(const Runtime& runtime, const Partition& block
   PreparedPreconditioner<T> prepared;
   prepared.plan = std::move(plan);
   prepared.facts.choice = choice;
-  choose(runtime, mine, matrix_class, prepared);
   require_class(prepared.facts.choice, matrix_class);
   switch (prepared.facts.choice.method) {
-    case automatic:
     case none:
       prepared.matrix = mine;
       break;
+    case automatic:
     case diagonal:
-      prepared.kind = PreconditionerKind::diagonal;
-      prepared.inverse_diagonal =
-          inverted(usable_diagonal(runtime, mine, prepared.facts.choice, matrix_class));
-      prepared.matrix = mine;
+      prepare_diagonal(runtime, mine, matrix_class, prepared);
       break;
     case polynomial:
     case polynomial_diagonal:

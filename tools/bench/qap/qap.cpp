@@ -151,7 +151,7 @@ int bench(Runtime& runtime, const QapBenchOptions& o) {
 Command add_bench_qap(CLI::App& bench_app) {
   auto options = std::make_shared<QapBenchOptions>();
   CLI::App* app = bench_app.add_subcommand(
-      "qap", "quadratic assignment: best costs of instances, and when they are found, with several seeds");
+      "qap", "quadratic assignment: best costs, and when they are found, with several seeds");
   app->add_option("INSTANCE.dat...", options->instances, "instances, as in QAPLIB")->type_name("");
   OptionGroup end(*app, "End");
   end.name(
