@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include "arguments/tile_arguments.hpp"
 #include "ports.hpp"
 #include "task.hpp"
 #include "tile.hpp"
-#include "tile_arguments.hpp"
 
 /// A CUDA kernel in a codelet's definition: nullptr in a build without CUDA, where it does not exist.
 #ifdef ASTERISM_WITH_CUDA

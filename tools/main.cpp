@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "../runtime/detail/ending.hpp"
+#include "../runtime/run/ending.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "files/output_file.hpp"

@@ -12,7 +12,7 @@
 #include <fstream>
 #include <limits>
 
-#include "../detail/state.hpp"
+#include "../run/state.hpp"
 
 #ifdef ASTERISM_WITH_CUDA
 #include <cuda_runtime_api.h>

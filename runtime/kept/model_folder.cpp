@@ -13,10 +13,10 @@
 #include <stdexcept>
 #include <vector>
 
-#include "../detail/program_name.hpp"
 #include "../error.hpp"
 #include "kept_files.hpp"
 #include "model_check.hpp"
+#include "program_name.hpp"
 
 namespace asterism {
 namespace {

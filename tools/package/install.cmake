@@ -9,7 +9,7 @@ install(TARGETS asterism_program)
 install(PROGRAMS tools/plot DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME asterism-plot)
 install(DIRECTORY tests/examples/ DESTINATION ${CMAKE_INSTALL_DATADIR}/asterism/examples PATTERN install_and_use EXCLUDE)
 install(DIRECTORY runtime codelets algorithms DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/asterism
-  FILES_MATCHING PATTERN "*.hpp" PATTERN detail EXCLUDE PATTERN kept EXCLUDE)
+  FILES_MATCHING PATTERN "*.hpp" PATTERN kept EXCLUDE REGEX "/runtime/(ranks|run|tasks|tiles)$" EXCLUDE)
 install(EXPORT asterism_targets NAMESPACE asterism:: FILE asterism-targets.cmake DESTINATION ${package_folder})
 
 configure_package_config_file(tools/package/asterism-config.cmake.in asterism-config.cmake

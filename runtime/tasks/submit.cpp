@@ -5,19 +5,24 @@
 #include <cstring>
 #include <memory>
 
-#include "codelet.hpp"
-#include "detail/task_checks.hpp"
+#include "../codelet.hpp"
+#include "task_checks.hpp"
 
 namespace asterism::detail {
 namespace {
 
 starpu_data_access_mode starpu_mode(Access access) {
   switch (access) {
-    case Access::read: return STARPU_R;
-    case Access::write: return STARPU_W;
-    case Access::read_write: return STARPU_RW;
-    case Access::commute: return static_cast<starpu_data_access_mode>(STARPU_RW | STARPU_COMMUTE);
-    case Access::scratch: return STARPU_SCRATCH;
+    case Access::read:
+      return STARPU_R;
+    case Access::write:
+      return STARPU_W;
+    case Access::read_write:
+      return STARPU_RW;
+    case Access::commute:
+      return static_cast<starpu_data_access_mode>(STARPU_RW | STARPU_COMMUTE);
+    case Access::scratch:
+      return STARPU_SCRATCH;
   }
   return STARPU_RW;
 }
@@ -29,7 +34,8 @@ void note_written(const Buffers& buffers) {
     tile->written = true;
     tile->written_in = tile->runtime->period;
     // What wait() has thrown; else the task will do nothing, or has not failed yet.
-    if (const Failure* const lost = tile->lost; lost != nullptr && lost != tile->runtime->failure) tile->mended = lost;
+    if (const Failure* const lost = tile->lost; lost != nullptr && lost != tile->runtime->failure)
+      tile->mended = lost;
   }
 }
 
@@ -99,27 +105,24 @@ void* spread(std::uint64_t cost) {
 /// Waits until one more task may be in flight, and lets the record's task be that.
 /// @return tasks that have ended, for the caller to drop: their arguments may own tiles, whose end waits
 TaskRecord* enter(Runtime::State& runtime, TaskRecord& record) {
-  const std::uint64_t window = runtime.options.window, submitted = runtime.submitted;
+  const std::uint64_t window = runtime.options.window;
   constexpr std::uint64_t seldom = 32;  // workers write to what is looked at
-  if (submitted >= runtime.ended_before + window) runtime.ended_before = runtime.sum(&TasksOfWorker::ended);
-  if (submitted >= runtime.ended_before + window) {
+  const bool look = window < seldom || runtime.tasks.submitted() % seldom == 0;
+  if (runtime.tasks.fill(window)) {
     // Several threads may pass at once: there may be as many more in flight.
     std::unique_lock lock(runtime.mutex);
-    runtime.wait_until(lock, [&] { return runtime.in_flight() < window; }, window - window / 8);
+    runtime.wait_until(
+        lock, [&] { return runtime.tasks.in_flight() < window; }, window - window / 8);
   }
-  if (!record.streams) ++runtime.beside_streams;
-  TaskRecord* const ended = submitted % seldom == 0 || window < seldom ? runtime.take_ended_tasks() : nullptr;
-  const std::lock_guard lock(runtime.submission);
-  record.older = runtime.newest;
-  (runtime.newest != nullptr ? runtime.newest->newer : runtime.oldest) = &record;
-  runtime.newest = &record;
+  TaskRecord* const ended = look ? runtime.tasks.take_ended() : nullptr;
+  runtime.tasks.add(record);
   return ended;
 }
 
 /// Gives a task to StarPU, with the messages that it needs from other ranks. @return StarPU's status
 int give_to_starpu(starpu_task* task, TaskRecord& record, Runtime::State& runtime) {
   record.given.give();
-  ++runtime.submitted;
+  runtime.tasks.count_submitted();
   if (runtime.ranks == 1) return starpu_task_submit(task);
   std::int64_t received = 0;
   int status = 0;
@@ -173,7 +176,7 @@ Task CodeletCore::submit(const KernelArgs& args, const TaskTiles& tiles, const H
   const int status = give_to_starpu(task.get(), *record, runtime);
   TaskRecord& submitted = *record.release();  // the Runtime's from now on
   if (status != 0) runtime.task_ended(submitted);
-  Runtime::State::drop_tasks(dropped);
+  SubmittedTasks::drop(dropped);
   if (status != 0)
     throw Error(fmt::format("StarPU refuses task {}: {}", core.name, std::strerror(-status)), Blame::machine);
   static_cast<void>(task.release());  // StarPU's from now on

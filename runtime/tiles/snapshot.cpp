@@ -1,4 +1,4 @@
-#include "snapshot.hpp"
+#include "../snapshot.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <limits>
 #include <mutex>
 
-#include "detail/state.hpp"
+#include "../run/state.hpp"
 
 namespace asterism::detail {
 namespace {

@@ -1,7 +1,7 @@
-#include "contents.hpp"
+#include "../contents.hpp"
 
 #ifdef ASTERISM_WITH_CUDA
-#include "cuda.hpp"
+#include "../cuda.hpp"
 #endif
 
 namespace asterism::detail {

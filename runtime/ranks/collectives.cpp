@@ -1,9 +1,12 @@
-#include "collectives.hpp"
+#include "../collectives.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
+#include <sstream>
 
-#include "detail/state.hpp"
+#include "../run/state.hpp"
 
 namespace asterism {
 namespace detail {
@@ -48,6 +51,44 @@ void agree(const Runtime& runtime, const std::function<void()>& body) {
   const Meeting meeting(runtime.state());
   failure = ranks::agree_on_failure(failure);
   if (failure) throw error_on_all_ranks(*failure);
+}
+
+namespace {
+
+/// The first line of `statement` that `first` does not have, and what it has there.
+std::string difference(const std::string& statement, const std::string& first) {
+  std::istringstream mine(statement), theirs(first);
+  std::string line, other;
+  do {
+    line.clear();
+    other.clear();
+    std::getline(mine, line);
+    std::getline(theirs, other);
+  } while (line == other);
+  const auto quoted = [](const std::string& text) { return text.empty() ? "nothing" : "\"" + text + "\""; };
+  return quoted(line) + " for " + quoted(other);
+}
+
+}  // namespace
+
+void Runtime::barrier() const {
+  const Meeting meeting(*state_);
+  if (state_->ranks > 1) ranks::barrier();
+}
+
+void Runtime::require_alike(const std::string& statement) const {
+  if (ranks() == 1) return;
+  const std::string first = broadcast(*this, statement);
+  std::optional<Failure> failure;
+  if (statement != first)
+    failure = {
+        "", "was given other things than rank 0: " + difference(statement, first) + "; start all ranks alike",
+        Blame::input};
+  const Meeting meeting(*state_);
+  failure = ranks::agree_on_failure(failure);  // never the same on all ranks: rank 0 has none
+  if (failure)
+    throw Error(fmt::format("rank {} {}", failure->rank, failure->reason), failure->blame,
+                ThrownBy::all_ranks);
 }
 
 }  // namespace asterism

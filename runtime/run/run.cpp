@@ -1,11 +1,11 @@
-#include "run.hpp"
+#include "../run.hpp"
 
 #include <fmt/format.h>
 
 #include <new>
 
-#include "detail/ending.hpp"
-#include "detail/state.hpp"
+#include "ending.hpp"
+#include "state.hpp"
 
 namespace asterism {
 

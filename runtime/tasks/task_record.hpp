@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "../arguments/short_list.hpp"
 #include "../codelet.hpp"
-#include "../short_list.hpp"
+#include "../ranks/ranks.hpp"
 #include "handed_over.hpp"
-#include "ranks.hpp"
 
 struct starpu_task;
 

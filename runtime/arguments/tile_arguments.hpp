@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "ports.hpp"
+#include "../ports.hpp"
+#include "../tile.hpp"
 #include "short_list.hpp"
-#include "tile.hpp"
 
 namespace asterism {
 

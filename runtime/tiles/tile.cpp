@@ -1,10 +1,10 @@
-#include "tile.hpp"
+#include "../tile.hpp"
 
 #include <fmt/format.h>
 
 #include <limits>
 
-#include "detail/state.hpp"
+#include "../run/state.hpp"
 
 namespace asterism::detail {
 namespace {

@@ -13,7 +13,7 @@
 #include <fstream>
 #include <vector>
 
-#include "state.hpp"
+#include "../run/state.hpp"
 
 extern char** environ;
 

@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "../run/ending.hpp"
+#include "../run/environment.hpp"
 #include "../runtime.hpp"
-#include "ending.hpp"
-#include "environment.hpp"
 
 #ifdef ASTERISM_WITH_CUDA
 #include <cuda_runtime_api.h>

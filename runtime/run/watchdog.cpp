@@ -1,3 +1,5 @@
+// Whether there is progress, and what is stuck where there is none.
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +12,6 @@ namespace asterism {
 namespace {
 
 constexpr std::chrono::duration<double> between_looks(0.25), patience_of_exceptions(0.6);
-constexpr std::chrono::seconds no_answer(10);  // after so long a rank that cannot go on acts by itself
 
 }  // namespace
 
@@ -21,8 +22,10 @@ constexpr std::chrono::seconds no_answer(10);  // after so long a rank that cann
 void Runtime::State::watch() {
   using Clock = std::chrono::steady_clock;
   using Seconds = std::chrono::duration<double>;
-  const Seconds patience(options.stall_seconds > 0 ? options.stall_seconds : std::numeric_limits<double>::infinity());
-  const Seconds pause = std::min(patience / 20, between_looks);  // others may be less patient, and want to hear from us
+  const Seconds patience(options.stall_seconds > 0 ? options.stall_seconds
+                                                   : std::numeric_limits<double>::infinity());
+  const Seconds pause =
+      std::min(patience / 20, between_looks);  // others may be less patient, and want to hear from us
   const Seconds blink = ranks > 1 ? std::min(pause, Seconds(0.1)) : pause;  // farewells are not kept waiting
   std::uint64_t seen = 0;
   std::int64_t seen_bytes = 0;
@@ -37,14 +40,14 @@ void Runtime::State::watch() {
     const Traffic t = traffic();
     const std::int64_t bytes = t.to_device + t.from_device + t.to_disk + t.from_disk;
     const bool meets = meeting > 0 && ranks::has_pulses();
-    const bool idle = (waiting == 0 && !meets) || executing() > 0;
-    const std::uint64_t progress = submitted + sum(&TasksOfWorker::begun) + sum(&TasksOfWorker::ended) + views_ended;
+    const bool idle = (waiting == 0 && !meets) || tasks.executing() > 0;
+    const std::uint64_t progress = tasks.submitted() + tasks.begun() + tasks.ended() + views_ended;
     const bool moved = progress != seen || bytes != seen_bytes;
     seen = progress;
     seen_bytes = bytes;
     bool others_moved = false;
     if (ranks > 1) {
-      const bool busy = moved || executing() > 0 || (waiting == 0 && meeting == 0);
+      const bool busy = moved || tasks.executing() > 0 || (waiting == 0 && meeting == 0);
       lock.unlock();
       if (busy) ranks::send_pulse();
       others_moved = ranks::pulse_came();
@@ -52,7 +55,7 @@ void Runtime::State::watch() {
     }
     // All ranks are impatient at the same time: first those that can name a task.
     const Seconds wait = (unwinding > 0 ? std::min(patience, patience_of_exceptions) : patience) +
-                         (ranks > 1 && in_flight() == 0 ? Seconds(1) + 2 * pause : Seconds(0));
+                         (ranks > 1 && tasks.in_flight() == 0 ? Seconds(1) + 2 * pause : Seconds(0));
     if (idle || moved || others_moved) {
       last_change = Clock::now();
     } else if (Clock::now() - last_change > wait) {
@@ -64,55 +67,21 @@ void Runtime::State::watch() {
   }
 }
 
-void Runtime::State::carry_farewells() {
-  const auto now = std::chrono::steady_clock::now();
-  if (farewell && !said) {
-    ranks::say_farewell(*farewell);
-    said = now;
-  }
-  ranks::answer_farewells();
-  if (!said || answer) return;
-  answer = ranks::answer_to_farewell();
-  if (!answer && now - *said > no_answer) answer = ranks::Answer::tell;
-  if (!answer) return;
-  changed.notify_all();
-  if (stalled && meeting > 0) follow(*answer, *farewell, static_cast<int>(Blame::machine));
-}
-
-void Runtime::State::leave(const std::string& text, int status) {
-  std::unique_lock lock(mutex);
-  if (!farewell) farewell = text;
-  changed.wait(lock, [&] { return answer.has_value(); });
-  lock.unlock();
-  follow(*answer, text, status);
-}
-
-void Runtime::State::follow(ranks::Answer decided, const std::string& text, int status) const {
-  using ranks::Answer;
-  if (decided == Answer::together && !stalled) return;
-  if (decided == Answer::tell || (decided == Answer::together && rank == 0))
-    fmt::print(stderr, "asterism (rank {}): {}\n", rank, text);
-  else
-    std::this_thread::sleep_for(no_answer);  // the one that tells ends this one, too
-  end_all_ranks(status);
-}
-
 std::string Runtime::State::diagnose() {
-  const std::uint64_t tasks = in_flight();
-  std::string text = fmt::format("no progress for {:.0f} s{} with {} task{} waiting", options.stall_seconds,
-                                 ranks > 1 ? " on any rank" : "", tasks, tasks == 1 ? "" : "s");
-  if (meeting > 0 && tasks == 0)
-    return text + ": this rank waits for the others, which do something else; call what is collective on all ranks";
-  const std::lock_guard lock(submission);
-  const detail::TaskRecord* waits = oldest;
-  while (waits != nullptr && waits->ended) waits = waits->newer;
-  if (waits != nullptr) {
-    text += fmt::format("; the oldest is {} with tiles", waits->name());
-    for (const auto& [tile, access] : waits->buffers.all)
+  const std::uint64_t waiting_tasks = tasks.in_flight();
+  std::string text =
+      fmt::format("no progress for {:.0f} s{} with {} task{} waiting", options.stall_seconds,
+                  ranks > 1 ? " on any rank" : "", waiting_tasks, waiting_tasks == 1 ? "" : "s");
+  if (meeting > 0 && waiting_tasks == 0)
+    return text +
+           ": this rank waits for the others, which do something else; call what is collective on all ranks";
+  tasks.look_at_oldest([&](const detail::TaskRecord& oldest) {
+    text += fmt::format("; the oldest is {} with tiles", oldest.name());
+    for (const auto& [tile, access] : oldest.buffers.all)
       text += fmt::format(" {} x {} ({}{})", tile->shape.rows, tile->shape.cols,
                           human_bytes(static_cast<double>(tile->bytes())),
                           tile->host_views > 0 ? ", held by a HostView of this program" : "");
-  }
+  });
   for (const Memory& memory : machine().memories)
     text += fmt::format("; {}: {} of {} in use", memory.name, human_bytes(static_cast<double>(memory.used)),
                         human_bytes(static_cast<double>(memory.capacity)));

@@ -1,4 +1,4 @@
-#include "codelet.hpp"
+#include "../codelet.hpp"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <array>
 #include <memory>
 
-#include "detail/program_name.hpp"
-#include "detail/task_checks.hpp"
+#include "../kept/program_name.hpp"
+#include "task_checks.hpp"
 
 #ifdef ASTERISM_WITH_CUDA
 #include <starpu_cuda.h>
@@ -63,7 +63,7 @@ template <class Call>
 void run(void* buffers[], void* argument, Call call) noexcept {
   Runtime::State& runtime = *current_runtime();
   auto& record = *static_cast<TaskRecord*>(argument);
-  ++runtime.of_this_worker().begun;
+  runtime.tasks.begin();
   record.given.take();
   runtime.by_host.take();
   runtime.by_kernels.take();
@@ -82,7 +82,8 @@ void run_cpu(void* buffers[], void* argument) {
 void run_cuda(void* buffers[], void* argument) {
   run(buffers, argument, [](const TaskRecord& record, unsigned implementation, PortReader ports) {
     const CodeletCore::State& core = *record.codelet;
-    core.call_cuda(core.cuda[implementation], Stream{starpu_cuda_get_local_stream()}, record.args.get(), ports);
+    core.call_cuda(core.cuda[implementation], Stream{starpu_cuda_get_local_stream()}, record.args.get(),
+                   ports);
   });
 }
 #endif
@@ -94,6 +95,10 @@ std::uint32_t footprint(starpu_task* task) {
 }
 
 }  // namespace
+
+std::string full_name(const std::string& codelet, const std::string& label) {
+  return codelet + (label.empty() ? "" : " (" + label + ")");
+}
 
 CodeletCore::CodeletCore(std::string name, CpuCall call_cpu, std::vector<Kernel> cpu, CudaCall call_cuda,
                          std::vector<Kernel> cuda)

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "state.hpp"
+#include "../run/state.hpp"
 
 namespace asterism::detail {
 

@@ -1,6 +1,6 @@
 // Failures and cancellations: how the tasks of all ranks are kept from beginning.
 
-#include "state.hpp"
+#include "../run/state.hpp"
 
 namespace asterism {
 

@@ -1,4 +1,4 @@
-#include "pause.hpp"
+#include "../pause.hpp"
 
 #include <starpu.h>
 
