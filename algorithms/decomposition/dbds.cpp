@@ -35,19 +35,12 @@ void Dbds<T>::iterate(Index iterations) {
 
 template <class T>
 void Dbds<T>::submit_look(Index number) {
-  looks_.submit(
-      number,
-      [this](const Tile<double>&, const Tile<double>& shown) {
-        codelets::add_up_all(this->all_rr(), shown, {.where = Where::cpu});
-      },
-      none_, iteration_);
+  looks_.submit(number, this->all_rr(), iteration_);
 }
 
 template <class T>
 std::optional<typename Dbds<T>::Seen> Dbds<T>::look(Index number) {
-  const std::optional<double> rr = looks_.wait_for(number);
-  if (!rr) return {};
-  return Seen{*rr, looks_.iterations_before(number), {}};
+  return looks_.template wait_for<Seen>(number);
 }
 
 template <class T>

@@ -5,8 +5,8 @@
 #include <memory>
 #include <optional>
 
-#include "../sparse/krylov_looks.hpp"
 #include "../sparse/krylov_solver.hpp"
+#include "residual_looks.hpp"
 #include "schwarz.hpp"
 
 namespace asterism::decomposition {
@@ -41,8 +41,7 @@ class Dbds : public sparse::KrylovSolver<T> {
   [[nodiscard]] std::optional<Seen> look(Index number) override;
   [[nodiscard]] double residual_norm(Index number);
 
-  sparse::KrylovLooks<double> looks_;
-  Tile<double> none_;  // looks have no state of a block's
+  ResidualLooks looks_;
   Index iteration_ = 0;
 };
 

@@ -1,11 +1,15 @@
 #include "dcg.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <limits>
 
 #include "../../codelets/decomposition/schwarz.hpp"
 #include "../../codelets/sparse/krylov/residual.hpp"
 #include "../../runtime/collectives.hpp"
 #include "../common/set.hpp"
+#include "tile_or_none.hpp"
 #include "whole_matrix.hpp"
 
 namespace asterism::decomposition {
@@ -45,6 +49,9 @@ LocalRows<T> local_rows(const sparse::Csr<T>& whole, const Subdomain& subdomain,
       rows.columns.push_back(static_cast<std::int32_t>(at - columns.begin()));
       rows.values.push_back(whole.values[k]);
     }
+    if (rows.columns.size() > std::numeric_limits<std::int32_t>::max())
+      throw Error(fmt::format("subdomains of {} rows and more have over 2^31 entries, which 32-bit numbers count; use more",
+                              subdomain.rows.size()));
     rows.begins.push_back(static_cast<std::int32_t>(rows.columns.size()));
   }
   return rows;
@@ -56,11 +63,6 @@ Tile<X> tile_of(Runtime& runtime, const std::vector<X>& list, int owner) {
   Tile<X> tile(runtime, 1, static_cast<Index>(list.size()), owner);
   set(runtime, tile, [&](Index, Index j) { return list[static_cast<std::size_t>(j)]; });
   return tile;
-}
-
-template <class X>
-OptionalTile<X> given(const Tile<X>& tile) {
-  return tile.state() == nullptr ? nullptr : &tile;
 }
 
 }  // namespace
@@ -140,7 +142,7 @@ void Dcg<T>::make_transfers(const std::vector<int>& owners) {
 
 template <class T>
 RowPorts<AsTiles, T> Dcg<T>::RowTiles::ports() const {
-  return {begins, given(columns), given(values)};
+  return {begins, tile_or_none(columns), tile_or_none(values)};
 }
 
 /// Line 1, with any first guess.
@@ -164,7 +166,7 @@ void Dcg<T>::begin(Index) {
                             .x = t.x,
                             .r = t.r,
                             .p = t.p,
-                            .outside = given(t.outside)},
+                            .outside = tile_or_none(t.outside)},
                            {.where = Where::cpu});
   }
 }
@@ -188,7 +190,7 @@ void Dcg<T>::iterate(Index iterations) {
                              .inside = t.inside.ports(),
                              .between = t.between.ports(),
                              .work = t.work,
-                             .outside = given(t.outside),
+                             .outside = tile_or_none(t.outside),
                              .r = t.r,
                              .p = t.p},
                             {.where = Where::cpu});
@@ -213,19 +215,12 @@ void Dcg<T>::submit_look(Index number) {
     bring_x();
     this->submit_residual();
   }
-  looks_.submit(
-      number,
-      [this](const Tile<double>&, const Tile<double>& shown) {
-        codelets::add_up_all(this->all_rr(), shown, {.where = Where::cpu});
-      },
-      none_, iteration_);
+  looks_.submit(number, this->all_rr(), iteration_);
 }
 
 template <class T>
 std::optional<typename Dcg<T>::Seen> Dcg<T>::look(Index number) {
-  const std::optional<double> rr = looks_.wait_for(number);
-  if (!rr) return {};
-  return Seen{*rr, looks_.iterations_before(number), {}};
+  return looks_.template wait_for<Seen>(number);
 }
 
 template class Dcg<float>;

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "../../codelets/decomposition/dcg.hpp"
-#include "../sparse/krylov_looks.hpp"
 #include "../sparse/krylov_solver.hpp"
+#include "residual_looks.hpp"
 #include "subdomains.hpp"
 #include "transfer.hpp"
 
@@ -58,8 +58,7 @@ class Dcg : public sparse::KrylovSolver<T> {
   Transfer<T> x_there_, r_there_, outside_there_;  // from blocks
   Transfer<T> back_;                               // own rows, to blocks
   Transfer<T> neighbours_;                         // from subdomains to what is outside of others
-  sparse::KrylovLooks<double> looks_;
-  Tile<double> none_;  // looks have no state of a block's
+  ResidualLooks looks_;
   Index iteration_ = 0;
 };
 

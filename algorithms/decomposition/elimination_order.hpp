@@ -12,8 +12,8 @@ namespace asterism::decomposition {
 
 struct EliminationOrder {
   std::vector<std::int32_t> old_of_new;
-  Index fill =
-      0;  ///< entries of L below the diagonal; of an L without symmetry, as long as pivots are on the diagonal
+  /// Entries of L below the diagonal; of an L without symmetry, as long as pivots are on the diagonal.
+  Index fill = 0;
 };
 
 /// The natural order where its fill is small (a narrow band: a tridiagonal block has none), else METIS' nested

@@ -9,6 +9,7 @@
 #include "../../runtime/collectives.hpp"
 #include "../../runtime/error.hpp"
 #include "../common/stopwatch.hpp"
+#include "tile_or_none.hpp"
 
 namespace asterism::decomposition {
 namespace {
@@ -62,9 +63,15 @@ struct BadBlock {
   double pivot = 0;
 };
 
+/// "the block of subdomain 3 (the first is 0)"
+std::string name_of(Index subdomain, const FactorSettings& settings) {
+  if (settings.only != nullptr) return settings.only;
+  return fmt::format("the block of subdomain {} (the first is 0)", subdomain);
+}
+
 template <class V>
-std::string words_of(const BadBlock& bad) {
-  const std::string where = fmt::format("the block of subdomain {} (the first is 0) ", bad.subdomain);
+std::string words_of(const BadBlock& bad, const FactorSettings& settings) {
+  const std::string where = name_of(bad.subdomain, settings) + " ";
   const std::string row = fmt::format("row {} (the first is 0)", bad.row);
   const char* const f32 =
       sizeof(V) == 4 ? " in f32; it is too ill-conditioned for that: use factors in f64" : "";
@@ -105,11 +112,6 @@ Tile<X> lent(Runtime& runtime, std::span<const X> mine, Index size, int owner) {
   return Tile<X>(runtime, data, 1, size, size, owner);
 }
 
-template <class X>
-OptionalTile<X> given(const Tile<X>& tile) {
-  return tile.state() == nullptr ? nullptr : &tile;
-}
-
 }  // namespace
 
 template <class V>
@@ -140,9 +142,8 @@ void LocalFactors<V>::order(const Runtime& runtime, const Csr<T>& whole,
       const Index fill = orders_[p].fill, rows = static_cast<Index>(subdomains[p].rows.size());
       if (fill > std::numeric_limits<std::int32_t>::max())
         throw Error(
-            fmt::format("the factors of subdomain {} (the first is 0) have {} entries: 32-bit numbers count "
-                        "them; use more subdomains",
-                        p, fill));
+            fmt::format("the factors of {} have {} entries: 32-bit numbers count them; use more subdomains",
+                        name_of(static_cast<Index>(p), settings), fill));
       bytes += bytes_of<V>(rows, fill, settings.matrix_class);
     }
   });
@@ -210,7 +211,7 @@ void LocalFactors<V>::factorise(Runtime& runtime, const Csr<T>& whole,
              block.local->size * static_cast<Index>(sizeof(V) + 8);
   }
   bad = gather_lists(runtime, bad);
-  if (!bad.empty()) throw Error(words_of<V>(bad.front()));
+  if (!bad.empty()) throw Error(words_of<V>(bad.front(), settings));
   sum_over_ranks(runtime, &fill, 1);
   facts_.fill = fill;
   facts_.bytes = gather(runtime, bytes);
@@ -250,7 +251,7 @@ void LocalFactors<V>::make_tiles(Runtime& runtime, const std::vector<int>& owner
 
 template <class V>
 TrianglePorts<AsTiles, V> LocalFactors<V>::TriangleTiles::ports() const {
-  return {given(begins), given(places), given(values)};
+  return {tile_or_none(begins), tile_or_none(places), tile_or_none(values)};
 }
 
 template <class V>

@@ -24,6 +24,7 @@ struct FactorFacts {
 struct FactorSettings {
   sparse::MatrixClass matrix_class = sparse::MatrixClass::positive_definite;
   Index most_bytes = 0;  ///< of a rank's factors; 0: nine tenths of its machine's memory
+  const char* only = nullptr;  ///< what the only block is, in messages; nullptr: blocks are those of subdomains
 };
 
 /// @tparam V the type of their numbers

@@ -10,6 +10,7 @@
 #include "whole_matrix.hpp"
 
 namespace asterism::decomposition {
+
 template <class T, class V>
 Schwarz<T, V>::Schwarz(Runtime& runtime, const sparse::Csr<T>& mine, const SchwarzSettings& settings)
     : runtime_(&runtime), settings_(settings) {
@@ -50,8 +51,10 @@ void Schwarz<T, V>::make_coarse(const sparse::Csr<T>& whole) {
   const sparse::Csr<double> coarse = coarse_matrix(whole, subdomains_, patch_of_, first_patch_);
   Subdomain all;
   for (Index i = 0; i < facts_.coarse_rows; ++i) all.rows.push_back(i);
+  FactorSettings factors = settings_.factors;
+  factors.only = "the coarse matrix (a row for each patch)";
   for (int rank = 0; rank < runtime_->ranks(); ++rank) {
-    coarse_.emplace_back(*runtime_, coarse, std::vector{all}, std::vector{rank}, settings_.factors);
+    coarse_.emplace_back(*runtime_, coarse, std::vector{all}, std::vector{rank}, factors);
     of_ranks_.push_back({Tile<double>(*runtime_, 1, facts_.coarse_rows, rank),
                          Tile<double>(*runtime_, 1, facts_.coarse_rows, rank)});
   }

@@ -158,9 +158,8 @@ std::vector<std::int32_t> cut_graph(const Adjacency& graph, std::int32_t parts) 
     throw Error(fmt::format("METIS cannot cut a graph of {} nodes into {} parts", n, parts));
   std::vector<std::int32_t> sizes(static_cast<std::size_t>(parts));
   for (const std::int32_t part : part_of) ++sizes[static_cast<std::size_t>(part)];
-  for (std::size_t empty = 0; empty < sizes.size();
-       ++empty) {  // one node of the largest part for each empty one
-    if (sizes[empty] > 0) continue;
+  for (std::size_t empty = 0; empty < sizes.size(); ++empty) {
+    if (sizes[empty] > 0) continue;  // else it gets a node of the largest part
     const auto largest = static_cast<std::int32_t>(std::ranges::max_element(sizes) - sizes.begin());
     *std::ranges::find(part_of, largest) = static_cast<std::int32_t>(empty);
     --sizes[static_cast<std::size_t>(largest)];

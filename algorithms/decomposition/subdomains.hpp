@@ -44,8 +44,8 @@ Adjacency adjacency_of(const sparse::Csr<T>& whole, const std::vector<Index>& ro
 std::vector<std::int32_t> cut_graph(const Adjacency& graph, std::int32_t parts);
 
 /// @param whole all rows of the matrix
-/// @throw Error: a matrix that is not square, an entry outside of it; no subdomain, more than there are rows; an overlap below 0, larger than a neighbour, or so large that a
-/// subdomain has all rows
+/// @throw Error: a matrix that is not square, an entry outside of it; no subdomain, more than there are rows; an overlap
+/// below 0, larger than a neighbour, or so large that a subdomain has all rows
 template <class T>
 std::vector<Subdomain> cut_into_subdomains(const sparse::Csr<T>& whole, const SubdomainSettings& settings);
 

@@ -27,8 +27,7 @@ void patch_sums(PatchSumPorts<AsPorts, T> ports) {
   sparse::cpu::unpack(ports.arrivals, ports.work.data);
   std::fill_n(ports.sums.data, ports.sums.cols, 0.0);
   for (Index i = 0; i < ports.patches.cols; ++i)
-    if (const std::int32_t patch = ports.patches.data[i]; patch >= 0)
-      ports.sums.data[patch] += static_cast<double>(ports.work.data[i]);
+    ports.sums.data[ports.patches.data[i]] += static_cast<double>(ports.work.data[i]);
 }
 
 void coarse_solve(CoarseSolvePorts<AsPorts> ports) {
@@ -39,10 +38,8 @@ void coarse_solve(CoarseSolvePorts<AsPorts> ports) {
 
 template <class T>
 void spread(const SpreadArgs& args, SpreadPorts<AsPorts, T> ports) {
-  for (Index i = 0; i < ports.patches.cols; ++i) {
-    const std::int32_t patch = ports.patches.data[i];
-    ports.y.data[i] = patch < 0 ? T{} : static_cast<T>(ports.values.data[args.first + patch]);
-  }
+  for (Index i = 0; i < ports.patches.cols; ++i)
+    ports.y.data[i] = static_cast<T>(ports.values.data[args.first + ports.patches.data[i]]);
   sparse::cpu::pack(static_cast<const T*>(ports.y.data), ports.departures);
 }
 

@@ -35,7 +35,7 @@ struct AssemblePorts {
   As<InOut<T>> z;
 };
 
-/// (Z2): the sums of r over a subdomain's patches. @param patches of each row; -1: it is not the subdomain's own
+/// (Z2): the sums of r over a subdomain's patches. @param patches of each of its own rows
 template <template <class> class As, class T>
 struct PatchSumPorts {
   Arrivals<As, T> arrivals;

@@ -38,6 +38,20 @@ inline Dense dense(const sparse::Csr<double>& a) {
   return full;
 }
 
+inline sparse::Csr<double> csr_of(const Dense& full) {
+  sparse::Csr<double> a;
+  a.total_rows = a.cols = full.rows();
+  for (Eigen::Index i = 0; i < full.rows(); ++i) {
+    for (Eigen::Index j = 0; j < full.cols(); ++j)
+      if (full(i, j) != 0) {
+        a.columns.push_back(j);
+        a.values.push_back(full(i, j));
+      }
+    a.row_begin.push_back(static_cast<Index>(a.columns.size()));
+  }
+  return a;
+}
+
 template <class T = double>
 sparse::Csr<T> rows_of_this_rank(const Runtime& runtime, const sparse::Csr<double>& whole) {
   const auto [first, end] = sparse::rows_of_rank(whole.total_rows, runtime.rank(), runtime.ranks());

@@ -60,20 +60,6 @@ double error_of(Runtime& runtime, const sparse::Csr<double>& a, const std::vecto
   return static_cast<double>(worst.value());
 }
 
-sparse::Csr<double> csr_of(const Dense& full) {
-  sparse::Csr<double> a;
-  a.total_rows = a.cols = full.rows();
-  for (Eigen::Index i = 0; i < full.rows(); ++i) {
-    for (Eigen::Index j = 0; j < full.cols(); ++j)
-      if (full(i, j) != 0) {
-        a.columns.push_back(j);
-        a.values.push_back(full(i, j));
-      }
-    a.row_begin.push_back(static_cast<Index>(a.columns.size()));
-  }
-  return a;
-}
-
 }  // namespace
 
 TEST_CASE("factors solve: positive definite and general blocks, a band, a single row, in f64 and f32") {

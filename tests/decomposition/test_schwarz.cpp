@@ -1,6 +1,7 @@
 // Subdomains as preconditioners of Krylov methods, and the coarse space: what they are, and how few iterations they leave.
 #include <doctest/doctest.h>
 
+#include "../support/messages.hpp"
 #include "algorithms/decomposition/coarse_matrix.hpp"
 #include "algorithms/sparse/unsymmetric/bicgstab.hpp"
 #include "algorithms/sparse/unsymmetric/gmres.hpp"
@@ -131,6 +132,20 @@ TEST_CASE(
     CHECK(many <= 1.2 * few);
     CHECK(static_cast<double>(iterations(64, 0)) > 1.3 * few);
   }
+}
+
+TEST_CASE("a coarse matrix without factors is told, by its name") {
+  Runtime runtime;
+  Dense path = Dense::Zero(8, 8);  // constants are in its kernel, and in the coarse space
+  for (int i = 0; i + 1 < 8; ++i) {
+    path(i, i) += 1;
+    path(i + 1, i + 1) += 1;
+    path(i, i + 1) = path(i + 1, i) = -1;
+  }
+  const auto mine = rows_of_this_rank(runtime, csr_of(path));
+  const SchwarzSettings settings{.subdomains = {.count = 2}, .patches = 1};
+  message_has(message_of([&] { Schwarz<double>(runtime, mine, settings); }),
+              {"the coarse matrix (a row for each patch)", "not positive definite", "row 1"});
 }
 
 TEST_CASE("a matrix that is not positive definite, though its blocks are, is told") {

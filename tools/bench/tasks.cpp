@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "../../runtime/codelet.hpp"
@@ -73,6 +74,7 @@ void compare(const TasksOptions& o, int cpus, Figures& figures, Runtime& runtime
 }
 
 int bench_tasks(const TasksOptions& o) {
+  std::optional<Figures> figures;
   std::vector<int> all{1, 2};
   if (o.common.runtime.cpus > 0) all = {o.common.runtime.cpus};
   for (const int cpus : all) {
@@ -82,13 +84,13 @@ int bench_tasks(const TasksOptions& o) {
     options.window = static_cast<std::size_t>(o.tasks) + 1;
     const int status = with_runtime(options, [&](Runtime& runtime) {
       require_one_rank(runtime);
-      Figures figures(runtime, o.common);
-      compare(o, cpus, figures, runtime);
-      figures.finish();
+      if (!figures) figures.emplace(runtime, o.common);
+      compare(o, cpus, *figures, runtime);
       return 0;
     });
     if (status != 0) return status;
   }
+  figures->finish();
   return 0;
 }
 
