@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "../../runtime/codelet.hpp"
-#include "../../runtime/hardware/bare_tasks.hpp"
+#include "../../runtime/tasks/bare_tasks.hpp"
 #include "../../runtime/tile.hpp"
 #include "../cli/commands.hpp"
 #include "figures.hpp"
