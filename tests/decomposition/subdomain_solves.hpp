@@ -2,7 +2,6 @@
 /// Systems that all ranks solve on subdomains, and what the algorithms say, by dense matrices and one step after the other.
 #pragma once
 
-#include <Eigen/Dense>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,11 +11,9 @@
 #include "algorithms/decomposition/dbds.hpp"
 #include "algorithms/decomposition/dcg.hpp"
 #include "algorithms/sparse/models/models.hpp"
+#include "dense.hpp"
 
 namespace asterism::test {
-
-using Dense = Eigen::MatrixXd;
-using DenseVector = Eigen::VectorXd;
 
 inline sparse::Csr<double> model(const std::string& name) {
   return sparse::model_matrix(sparse::parse_matrix_model(name));
@@ -27,29 +24,6 @@ inline std::vector<double> scattered(Index n) {
   std::vector<double> b;
   for (Index i = 0; i < n; ++i) b.push_back(std::sin(1.0 + 0.7 * static_cast<double>(i * i % 100'003)));
   return b;
-}
-
-inline Dense dense(const sparse::Csr<double>& a) {
-  Dense full = Dense::Zero(a.total_rows, a.cols);
-  for (Index i = 0; i < a.rows(); ++i)
-    for (Index k = a.row_begin[static_cast<std::size_t>(i)]; k < a.row_begin[static_cast<std::size_t>(i) + 1];
-         ++k)
-      full(i, a.columns[static_cast<std::size_t>(k)]) = a.values[static_cast<std::size_t>(k)];
-  return full;
-}
-
-inline sparse::Csr<double> csr_of(const Dense& full) {
-  sparse::Csr<double> a;
-  a.total_rows = a.cols = full.rows();
-  for (Eigen::Index i = 0; i < full.rows(); ++i) {
-    for (Eigen::Index j = 0; j < full.cols(); ++j)
-      if (full(i, j) != 0) {
-        a.columns.push_back(j);
-        a.values.push_back(full(i, j));
-      }
-    a.row_begin.push_back(static_cast<Index>(a.columns.size()));
-  }
-  return a;
 }
 
 template <class T = double>
@@ -95,24 +69,21 @@ inline SubdomainSolution solve_by_dcg(Runtime& runtime, const sparse::Csr<double
   return solve_from_zero(runtime, solver, b);
 }
 
-/// The rows of a list, and their columns in another.
-inline Dense part_of(const Dense& a, const std::vector<Index>& rows, const std::vector<Index>& columns) {
-  return a(rows, columns);
-}
-
 /// [Czapinski 2014] algorithm 7.2: L_p x_p = b_p - H_p x^, each subdomain gives others its own rows.
-inline DenseVector twin_of_dbds(const Dense& a, const DenseVector& b,
-                                const std::vector<decomposition::Subdomain>& subdomains, int iterations) {
-  DenseVector x = DenseVector::Zero(b.size());
+inline Vector twin_of_dbds(const Dense& a, const Vector& b,
+                           const std::vector<decomposition::Subdomain>& subdomains, int iterations) {
+  Vector x(b.size());
   for (int r = 0; r < iterations; ++r) {
-    DenseVector next = x;
+    Vector next = x;
     for (const decomposition::Subdomain& s : subdomains) {
-      const Dense l = part_of(a, s.rows, s.rows);
-      DenseVector outside = x;  // x^
-      outside(s.rows).setZero();
-      const DenseVector right = b(s.rows) - (a * outside)(s.rows);
-      const DenseVector local = l.partialPivLu().solve(right);
-      for (const std::int32_t place : s.owned) next(s.rows[static_cast<std::size_t>(place)]) = local(place);
+      Vector outside = x;  // x^
+      for (const Index row : s.rows) outside[static_cast<std::size_t>(row)] = 0;
+      const Vector right = b - a * outside;
+      const Vector local = solve_dense(part_of(a, s.rows, s.rows), part_of(right, s.rows));
+      for (const std::int32_t place : s.owned) {
+        const auto at = static_cast<std::size_t>(place);
+        next[static_cast<std::size_t>(s.rows[at])] = local[at];
+      }
     }
     x = next;
   }
@@ -120,44 +91,47 @@ inline DenseVector twin_of_dbds(const Dense& a, const DenseVector& b,
 }
 
 /// [Czapinski 2014] algorithm 7.1, line by line.
-inline DenseVector twin_of_dcg(const Dense& a, const DenseVector& b,
-                               const std::vector<decomposition::Subdomain>& subdomains, int iterations) {
+inline Vector twin_of_dcg(const Dense& a, const Vector& b,
+                          const std::vector<decomposition::Subdomain>& subdomains, int iterations) {
   struct Local {
     Dense l;
-    DenseVector x, r, p;
+    Vector x, r, p;
   };
   std::vector<Local> locals;
   for (const decomposition::Subdomain& s : subdomains) {
-    const DenseVector right = b(s.rows);
-    locals.push_back({part_of(a, s.rows, s.rows), DenseVector::Zero(right.size()), right, right});
+    const Vector right = part_of(b, s.rows);
+    locals.push_back({part_of(a, s.rows, s.rows), Vector(right.size()), right, right});
   }
-  DenseVector x = DenseVector::Zero(b.size());
+  Vector x(b.size());
   for (int r = 0; r < iterations; ++r) {
-    const DenseVector before = x;
+    const Vector before = x;
     for (std::size_t k = 0; k < locals.size(); ++k) {
       Local& its = locals[k];
-      const DenseVector lp = its.l * its.p;
-      const double alpha = its.r.dot(its.r) / lp.dot(its.p);
+      const Vector lp = its.l * its.p;
+      const double alpha = dot(its.r, its.r) / dot(lp, its.p);
       its.x += alpha * its.p;
       its.r -= alpha * lp;
-      for (const std::int32_t place : subdomains[k].owned)
-        x(subdomains[k].rows[static_cast<std::size_t>(place)]) = its.x(place);
+      for (const std::int32_t place : subdomains[k].owned) {
+        const auto at = static_cast<std::size_t>(place);
+        x[static_cast<std::size_t>(subdomains[k].rows[at])] = its.x[at];
+      }
     }
     for (std::size_t k = 0; k < locals.size(); ++k) {
       Local& its = locals[k];
-      DenseVector change = x - before;
-      change(subdomains[k].rows).setZero();
-      its.r -= (a * change)(subdomains[k].rows);
-      its.p -= its.r.dot(its.p) / its.r.dot(its.r) * its.r;
-      const DenseVector lp = its.l * its.p;
-      its.p = its.r - its.r.dot(lp) / its.p.dot(lp) * its.p;
+      Vector change = x - before;
+      for (const Index row : subdomains[k].rows) change[static_cast<std::size_t>(row)] = 0;
+      its.r -= part_of(a * change, subdomains[k].rows);
+      its.p -= dot(its.r, its.p) / dot(its.r, its.r) * its.r;
+      const Vector lp = its.l * its.p;
+      const double beta = -dot(its.r, lp) / dot(its.p, lp);
+      its.p = its.r + beta * its.p;
     }
   }
   return x;
 }
 
-inline double difference(const std::vector<double>& x, const DenseVector& known) {
-  return largest_difference(x, std::vector<double>(known.begin(), known.end()));
+inline double difference(const std::vector<double>& x, const Vector& known) {
+  return largest_difference(x, std::vector<double>(std::begin(known), std::end(known)));
 }
 
 }  // namespace asterism::test

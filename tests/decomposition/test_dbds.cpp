@@ -16,9 +16,7 @@ struct Problem {
   sparse::Csr<double> a;
   std::vector<double> b;
   explicit Problem(const std::string& name) : a(model(name)), b(scattered(a.total_rows)) {}
-  [[nodiscard]] DenseVector right() const {
-    return Eigen::Map<const DenseVector>(b.data(), static_cast<Eigen::Index>(b.size()));
-  }
+  [[nodiscard]] Vector right() const { return Vector(b.data(), b.size()); }
 };
 
 LinearSettings exactly(Index iterations) {
@@ -29,7 +27,7 @@ LinearSettings exactly(Index iterations) {
 }
 
 /// For what cannot differ between ranks, where the iterates do not: once is enough.
-auto once() { return doctest::skip(!shape_is("cpu")); }
+doctest::skip once() { return doctest::skip(!shape_is("cpu")); }
 
 /// How often a residual is above the one before.
 std::ptrdiff_t rises(const sparse::LinearReport& report) {
@@ -46,7 +44,7 @@ TEST_CASE("DBDS' iterates are those of algorithm 7.2, by rows and by graph, with
   for (const char* name : {"poisson2d:11x13", "convection2d:9x16"}) {
     const Problem problem(name);
     for (const Cut cut : {Cut::rows, Cut::graph})
-      for (const Index overlap : {0, 1, 2})
+      for (const Index overlap : {0, 2})
         for (const Index count : {1, 3, 8}) {
           if (cut == Cut::graph && count == 8 && overlap == 2) continue;
           CAPTURE(name);
@@ -58,10 +56,10 @@ TEST_CASE("DBDS' iterates are those of algorithm 7.2, by rows and by graph, with
           if (std::string(name) != "poisson2d:11x13")
             schwarz.factors.matrix_class = sparse::MatrixClass::general;
           const auto found =
-              solve_by_schwarz<Dbds<double>>(runtime, problem.a, problem.b, schwarz, exactly(7));
-          CHECK(found.report.iterations == 7);
+              solve_by_schwarz<Dbds<double>>(runtime, problem.a, problem.b, schwarz, exactly(4));
+          CHECK(found.report.iterations == 4);
           CHECK(difference(found.x, twin_of_dbds(dense(problem.a), problem.right(),
-                                                 cut_into_subdomains(problem.a, subdomains), 7)) < 1e-12);
+                                                 cut_into_subdomains(problem.a, subdomains), 4)) < 1e-12);
         }
   }
 }
@@ -82,7 +80,7 @@ TEST_CASE("DCG's iterates are those of algorithm 7.1") {
       }
 }
 
-TEST_CASE("figure 7.3: DBDS' residual falls smoothly, DCG's does not; with many subdomains they are alike" * once()) {
+TEST_CASE("figure 7.3: DBDS' residual falls smoothly, DCG's does not; with many subdomains they are alike" * once() * quick_enough()) {
   Runtime runtime;
   const Problem problem("poisson2d:24x24");
   LinearSettings settings;
@@ -106,7 +104,7 @@ TEST_CASE("figure 7.3: DBDS' residual falls smoothly, DCG's does not; with many 
   }
 }
 
-TEST_CASE("figure 7.5: overlap brings DBDS near the iterations of conjugate gradients, DCG gains little" * once()) {
+TEST_CASE("figure 7.5: overlap brings DBDS near the iterations of conjugate gradients, DCG gains little" * once() * quick_enough()) {
   Runtime runtime;
   const Problem problem("poisson2d:64x64");
   const Index cg =
