@@ -80,7 +80,8 @@ TEST_CASE("DCG's iterates are those of algorithm 7.1") {
       }
 }
 
-TEST_CASE("figure 7.3: DBDS' residual falls smoothly, DCG's does not; with many subdomains they are alike" * once() * quick_enough()) {
+TEST_CASE("figure 7.3: DBDS' residual falls smoothly, DCG's does not; with many subdomains they are alike" *
+          once() * quick_enough()) {
   Runtime runtime;
   const Problem problem("poisson2d:24x24");
   LinearSettings settings;
@@ -104,7 +105,8 @@ TEST_CASE("figure 7.3: DBDS' residual falls smoothly, DCG's does not; with many 
   }
 }
 
-TEST_CASE("figure 7.5: overlap brings DBDS near the iterations of conjugate gradients, DCG gains little" * once() * quick_enough()) {
+TEST_CASE("figure 7.5: overlap brings DBDS near the iterations of conjugate gradients, DCG gains little" *
+          once() * quick_enough()) {
   Runtime runtime;
   const Problem problem("poisson2d:64x64");
   const Index cg =

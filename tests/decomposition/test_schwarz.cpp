@@ -47,7 +47,9 @@ class DenseSchwarz {
     Vector z(r.size());
     for (const Subdomain& s : subdomains_) {
       const Vector y = solve_dense(part_of(a_, s.rows, s.rows), part_of(r, s.rows));
-      const auto give_back = [&](std::size_t place) { z[static_cast<std::size_t>(s.rows[place])] += y[place]; };
+      const auto give_back = [&](std::size_t place) {
+        z[static_cast<std::size_t>(s.rows[place])] += y[place];
+      };
       if (settings_.combination == Combination::symmetric)
         for (std::size_t place = 0; place < s.rows.size(); ++place) give_back(place);
       else
