@@ -9,8 +9,8 @@
 #include "../../codelets/sparse/krylov/residual.hpp"
 #include "../../runtime/collectives.hpp"
 #include "../common/set.hpp"
+#include "cut/whole_matrix.hpp"
 #include "tile_or_none.hpp"
-#include "whole_matrix.hpp"
 
 namespace asterism::decomposition {
 namespace {
@@ -50,8 +50,9 @@ LocalRows<T> local_rows(const sparse::Csr<T>& whole, const Subdomain& subdomain,
       rows.values.push_back(whole.values[k]);
     }
     if (rows.columns.size() > std::numeric_limits<std::int32_t>::max())
-      throw Error(fmt::format("subdomains of {} rows and more have over 2^31 entries, which 32-bit numbers count; use more",
-                              subdomain.rows.size()));
+      throw Error(fmt::format(
+          "subdomains of {} rows and more have over 2^31 entries, which 32-bit numbers count; use more",
+          subdomain.rows.size()));
     rows.begins.push_back(static_cast<std::int32_t>(rows.columns.size()));
   }
   return rows;

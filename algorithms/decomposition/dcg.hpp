@@ -7,8 +7,8 @@
 
 #include "../../codelets/decomposition/dcg.hpp"
 #include "../sparse/krylov_solver.hpp"
+#include "cut/subdomains.hpp"
 #include "residual_looks.hpp"
-#include "subdomains.hpp"
 #include "transfer.hpp"
 
 namespace asterism::decomposition {

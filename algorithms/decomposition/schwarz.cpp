@@ -6,8 +6,8 @@
 #include "../../runtime/collectives.hpp"
 #include "../common/set.hpp"
 #include "../common/stopwatch.hpp"
-#include "coarse_matrix.hpp"
-#include "whole_matrix.hpp"
+#include "cut/coarse_matrix.hpp"
+#include "cut/whole_matrix.hpp"
 
 namespace asterism::decomposition {
 

@@ -8,8 +8,8 @@
 
 #include "../../codelets/decomposition/schwarz.hpp"
 #include "../sparse/preconditioners/outer_preconditioner.hpp"
-#include "local_factors.hpp"
-#include "subdomains.hpp"
+#include "cut/subdomains.hpp"
+#include "factors/local_factors.hpp"
 #include "transfer.hpp"
 
 namespace asterism::decomposition {

@@ -5,7 +5,7 @@
 
 #include "../support/messages.hpp"
 #include "../support/skip.hpp"
-#include "algorithms/decomposition/coarse_matrix.hpp"
+#include "algorithms/decomposition/cut/coarse_matrix.hpp"
 #include "algorithms/sparse/unsymmetric/bicgstab.hpp"
 #include "algorithms/sparse/unsymmetric/gmres.hpp"
 #include "subdomain_solves.hpp"

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "../support/messages.hpp"
-#include "algorithms/decomposition/coarse_matrix.hpp"
-#include "algorithms/decomposition/elimination_order.hpp"
+#include "algorithms/decomposition/cut/coarse_matrix.hpp"
+#include "algorithms/decomposition/factors/elimination_order.hpp"
 #include "subdomain_solves.hpp"
 
 namespace asterism::test {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "../../algorithms/decomposition/subdomains.hpp"
+#include "../../algorithms/decomposition/cut/subdomains.hpp"
 #include "../../algorithms/sparse/linear_solver.hpp"
 #include "../../algorithms/sparse/models/models.hpp"
 #include "../cli/options.hpp"

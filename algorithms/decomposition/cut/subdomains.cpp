@@ -7,7 +7,7 @@
 #include <limits>
 #include <numeric>
 
-#include "../../runtime/error.hpp"
+#include "../../../runtime/error.hpp"
 
 namespace asterism::decomposition {
 namespace {

@@ -2,8 +2,8 @@
 /// All rows of a matrix, for set-ups that look at its graph as a whole.
 #pragma once
 
-#include "../../runtime/collectives.hpp"
-#include "../sparse/csr.hpp"
+#include "../../../runtime/collectives.hpp"
+#include "../../sparse/csr.hpp"
 
 namespace asterism::decomposition {
 

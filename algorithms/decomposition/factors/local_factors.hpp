@@ -5,12 +5,12 @@
 #include <memory>
 #include <vector>
 
-#include "../../codelets/decomposition/factorise.hpp"
-#include "../../runtime/runtime.hpp"
-#include "../../runtime/tile.hpp"
-#include "../sparse/preconditioners/preconditioner.hpp"
+#include "../../../codelets/decomposition/factorise.hpp"
+#include "../../../runtime/runtime.hpp"
+#include "../../../runtime/tile.hpp"
+#include "../../sparse/preconditioners/preconditioner.hpp"
+#include "../cut/subdomains.hpp"
 #include "elimination_order.hpp"
-#include "subdomains.hpp"
 
 namespace asterism::decomposition {
 
@@ -24,7 +24,8 @@ struct FactorFacts {
 struct FactorSettings {
   sparse::MatrixClass matrix_class = sparse::MatrixClass::positive_definite;
   Index most_bytes = 0;  ///< of a rank's factors; 0: nine tenths of its machine's memory
-  const char* only = nullptr;  ///< what the only block is, in messages; nullptr: blocks are those of subdomains
+  const char* only =
+      nullptr;  ///< what the only block is, in messages; nullptr: blocks are those of subdomains
 };
 
 /// @tparam V the type of their numbers

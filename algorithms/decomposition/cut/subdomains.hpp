@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "../sparse/csr.hpp"
+#include "../../sparse/csr.hpp"
 
 namespace asterism::decomposition {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "subdomains.hpp"
+#include "../cut/subdomains.hpp"
 
 namespace asterism::decomposition {
 

@@ -6,10 +6,10 @@
 #include <limits>
 #include <numeric>
 
-#include "../../runtime/collectives.hpp"
-#include "../../runtime/error.hpp"
-#include "../common/stopwatch.hpp"
-#include "tile_or_none.hpp"
+#include "../../../runtime/collectives.hpp"
+#include "../../../runtime/error.hpp"
+#include "../../common/stopwatch.hpp"
+#include "../tile_or_none.hpp"
 
 namespace asterism::decomposition {
 namespace {
