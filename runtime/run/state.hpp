@@ -69,6 +69,7 @@ struct Runtime::State {
   SubmittedTasks tasks;
   std::atomic<std::uint64_t> views_ended = 0;
   HandedOver by_host, by_kernels;  // what is in tiles
+  HandedOver costs;                // of tasks, to those who look for their models
 
   std::unordered_set<detail::TileState*> tiles;                 // all that live
   std::vector<std::shared_ptr<detail::TileState>> left_behind;  // those of them that nobody has any more

@@ -90,6 +90,7 @@ void run_cuda(void* buffers[], void* argument) {
 
 /// Distinguishes the performance of tasks by the sizes of their tiles and by what the submitter says changes the cost.
 std::uint32_t footprint(starpu_task* task) {
+  current_runtime()->costs.take();  // a worker may be the first to look: one that makes the task ready
   const auto cost = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(task->prologue_callback_arg));
   return starpu_task_data_footprint(task) ^ cost;
 }

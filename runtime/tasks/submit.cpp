@@ -122,6 +122,7 @@ TaskRecord* enter(Runtime::State& runtime, TaskRecord& record) {
 /// Gives a task to StarPU, with the messages that it needs from other ranks. @return StarPU's status
 int give_to_starpu(starpu_task* task, TaskRecord& record, Runtime::State& runtime) {
   record.given.give();
+  runtime.costs.give();
   runtime.tasks.count_submitted();
   if (runtime.ranks == 1) return starpu_task_submit(task);
   std::int64_t received = 0;
