@@ -6,15 +6,17 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <new>
 #include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "arguments/tile_arguments.hpp"
 #include "ports.hpp"
+#include "task.hpp"
 #include "tile.hpp"
-#include "tile_arguments.hpp"
 
 /// A CUDA kernel in a codelet's definition: nullptr in a build without CUDA, where it does not exist.
 #ifdef ASTERISM_WITH_CUDA
@@ -49,6 +51,23 @@ using Kernel = void (*)();  // a kernel whose type was forgotten; cast back befo
 using CpuCall = void (*)(Kernel, const void* args, PortReader);
 using CudaCall = void (*)(Kernel, Stream, const void* args, PortReader);
 
+/// How arguments of one type are copied and ended.
+struct ArgsType {
+  std::size_t bytes, alignment;
+  void (*copy)(void* to, const void* from);
+  void (*end)(void* copy);
+};
+template <class Args>
+inline constexpr ArgsType args_type{sizeof(Args), alignof(Args),
+                                    [](void* to, const void* from) { new (to) Args(*static_cast<const Args*>(from)); },
+                                    [](void* copy) { static_cast<Args*>(copy)->~Args(); }};
+
+/// Arguments without their type.
+struct KernelArgs {
+  const void* args;
+  const ArgsType* type;
+};
+
 /// Everything of a codelet that does not depend on types.
 class CodeletCore {
  public:
@@ -58,7 +77,7 @@ class CodeletCore {
   CodeletCore& operator=(const CodeletCore&) = delete;
   ~CodeletCore();
 
-  void submit(std::shared_ptr<const void> args, TaskTiles tiles, const Hints& hints) const;
+  Task submit(const KernelArgs& args, const TaskTiles& tiles, const Hints& hints) const;
   [[nodiscard]] const std::string& name() const;
 
   struct State;
@@ -73,6 +92,12 @@ class CodeletCore {
 /// The Args of a codelet that needs none.
 struct NoArgs {};
 
+namespace detail {
+/// A kernel's first parameter that is no port: its arguments.
+template <class First>
+concept ByValue = !std::is_reference_v<First> && !is_port<First>;
+}  // namespace detail
+
 /// A named operation with kernels for CPUs and for CUDA. Codelets are made once (usually as constants) and live as long
 /// as the process.
 ///
@@ -83,8 +108,8 @@ struct NoArgs {};
 ///
 /// The name appears in traces, messages and StarPU's performance models: give each precision its own.
 ///
-/// A kernel is a function, or a lambda that captures nothing (`+[](In<double> x, Out<double> y) { ... }` where Codelet's
-/// own types are to follow from it). One that needs no arguments takes its ports alone. Ports are taken by value:
+/// A kernel is a function, or a lambda that captures nothing: see codelet(). It takes its arguments by reference or by
+/// value; one that needs none takes its ports alone. Ports are taken by value:
 ///
 /// | Port                            | The task                             | At the call                            |
 /// |---------------------------------|--------------------------------------|----------------------------------------|
@@ -103,6 +128,8 @@ class Codelet {
  public:
   using Cpu = void (*)(const Args&, Ports...);
   using Cuda = void (*)(Stream, const Args&, Ports...);
+  using CpuByValue = void (*)(Args, Ports...);
+  using CudaByValue = void (*)(Stream, Args, Ports...);
   using CpuOfPorts = void (*)(Ports...);  ///< without arguments
   using CudaOfPorts = void (*)(Stream, Ports...);
 
@@ -110,6 +137,8 @@ class Codelet {
   Codelet(const std::string& name, Cpu cpu, Cuda cuda)
       : core_(name, &call_cpu<Cpu>, erase(cpu), &call_cuda<Cuda>, erase(cuda)) {}
   Codelet(const std::string& name, Cpu cpu, std::nullptr_t = nullptr) : Codelet(name, cpu, Cuda{nullptr}) {}
+  Codelet(const std::string& name, CpuByValue cpu, CudaByValue cuda = nullptr)
+      : core_(name, &call_cpu<CpuByValue>, erase(cpu), &call_cuda<CudaByValue>, erase(cuda)) {}
   Codelet(const std::string& name, CpuOfPorts cpu, CudaOfPorts cuda = nullptr) requires std::same_as<Args, NoArgs>
       : core_(name, &call_cpu<CpuOfPorts>, erase(cpu), &call_cuda<CudaOfPorts>, erase(cuda)) {}
 
@@ -119,21 +148,21 @@ class Codelet {
 
   /// Submits a task that runs after the earlier tasks on the same tiles that conflict with it. Never waits for its
   /// result; waits only while Options::window tasks are in flight.
+  /// @return the task, for those who want to wait for it alone
   /// @param args copied. The copy ends in a thread that submits or waits, some time after the task: it may own tiles.
   /// @throw Error: a tile is empty, or its Runtime has ended; no worker can run it; its tiles do not fit in any memory
   /// where it could run; it writes no tile, or tiles of different ranks; a tile that it reads cannot be sent to another
   /// rank; there is no such worker as Hints::worker (seen only by the rank that runs the task); a tile that it reads
   /// was never written, or lost by a failure that wait() has thrown (seen only by the rank that owns the tile); the
   /// codelet has too many implementations.
-  void operator()(const Args& args, const AsTiles<Ports>&... tiles, const Hints& hints = {}) const {
+  Task operator()(const Args& args, const AsTiles<Ports>&... tiles, const Hints& hints = {}) const {
     detail::TaskTiles all;
-    all.entries.reserve(sizeof...(Ports));
     (detail::PortTraits<Ports>::add(all, tiles), ...);
-    core_.submit(std::make_shared<const Args>(args), std::move(all), hints);
+    return core_.submit({&args, &detail::args_type<Args>}, all, hints);
   }
   /// The same for one that needs no arguments.
-  void operator()(const AsTiles<Ports>&... tiles, const Hints& hints = {}) const requires std::same_as<Args, NoArgs> {
-    (*this)(NoArgs{}, tiles..., hints);
+  Task operator()(const AsTiles<Ports>&... tiles, const Hints& hints = {}) const requires std::same_as<Args, NoArgs> {
+    return (*this)(NoArgs{}, tiles..., hints);
   }
 
   [[nodiscard]] const std::string& name() const { return core_.name(); }
@@ -189,11 +218,29 @@ template <class Args, class... Ports>
 Codelet(const char*, void (*)(const Args&, Ports...), std::nullptr_t) -> Codelet<Args, Ports...>;
 template <class Args, class... Ports>
 Codelet(const char*, void (*)(const Args&, Ports...)) -> Codelet<Args, Ports...>;
+template <detail::ByValue Args, class... Ports>
+Codelet(const char*, void (*)(Args, Ports...), void (*)(Stream, Args, Ports...)) -> Codelet<Args, Ports...>;
+template <detail::ByValue Args, class... Ports>
+Codelet(const char*, void (*)(Args, Ports...), std::nullptr_t) -> Codelet<Args, Ports...>;
+template <detail::ByValue Args, class... Ports>
+Codelet(const char*, void (*)(Args, Ports...)) -> Codelet<Args, Ports...>;
 template <class... Ports>
 Codelet(const char*, void (*)(Ports...), void (*)(Stream, Ports...)) -> Codelet<NoArgs, Ports...>;
 template <class... Ports>
 Codelet(const char*, void (*)(Ports...), std::nullptr_t) -> Codelet<NoArgs, Ports...>;
 template <class... Ports>
 Codelet(const char*, void (*)(Ports...)) -> Codelet<NoArgs, Ports...>;
+
+/// A codelet whose kernels are lambdas:
+///
+///     const auto axpy = codelet("axpy", [](double a, In<double> x, InOut<double> y) { ... });
+template <class Cpu>
+auto codelet(const char* name, Cpu cpu) {
+  return Codelet(name, +cpu);
+}
+template <class Cpu, class Cuda>
+auto codelet(const char* name, Cpu cpu, Cuda cuda) {
+  return Codelet(name, +cpu, +cuda);
+}
 
 }  // namespace asterism

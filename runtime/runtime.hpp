@@ -34,9 +34,19 @@ class Runtime {
   /// @throw Stall: no progress for Options::stall_seconds.
   void wait();
 
-  /// Whether a task of this rank has failed since the last wait(), which will throw; for those who would otherwise go
-  /// on submitting tasks that do nothing. Waits for nothing.
+  /// Whether a task has failed since the last wait(), which will throw, as far as this rank knows; for those who would
+  /// otherwise go on submitting tasks that do nothing. Waits for nothing.
   [[nodiscard]] bool task_has_failed() const;
+
+  /// Lets no further task begin, on any rank, until the next wait(), which throws nothing for it: tasks that run go on, all
+  /// others do nothing. What they were to change stays as it is; what they were to write (Out) is lost until it is written
+  /// anew, and to read it throws a TaskFailure. With several ranks it takes effect on all of them some tenths of a second
+  /// later, and all still have to submit the same tasks, which cost little then. Waits for nothing; may be called in a
+  /// callback (Snapshot::then) and in kernels.
+  void cancel();
+
+  /// Whether cancel() has taken effect on this rank, on whichever it was called, since the last wait().
+  [[nodiscard]] bool cancelled() const;
 
   /// Waits until fewer than `tasks` tasks of a stream (Hints::streams) are in flight on this rank: for their submitters,
   /// as they would otherwise all reserve memory at once. @throw Stall

@@ -66,6 +66,7 @@ class TileBase {
 
   /// nullptr: the tile is empty.
   [[nodiscard]] TileState* state() const noexcept { return state_.get(); }
+  [[nodiscard]] const std::shared_ptr<TileState>& shared_state() const noexcept { return state_; }
 
  private:
   std::shared_ptr<TileState> state_;  // the tasks that use the tile know it too, for messages

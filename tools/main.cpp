@@ -1,9 +1,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include <new>
-
-#include "../runtime/detail/ending.hpp"
+#include "../runtime/run/ending.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "files/output_file.hpp"
@@ -15,47 +13,15 @@ namespace {
 /// What this process was asked for, and all ranks must be asked for alike.
 std::string asked_for;
 
-/// Says on standard error what went wrong, once where all ranks throw it. @return the exit status that belongs to it.
-int report(const Error& error) {
-  const bool on_all_ranks = error.thrown_by() == ThrownBy::all_ranks;
-  if (!on_all_ranks || launched_rank() == 0)
-    fmt::print(stderr, "asterism{}: {}\n",
-               !on_all_ranks && launched_rank() > 0 ? fmt::format(" (rank {})", launched_rank()) : "",
-               error.what());
-  return static_cast<int>(error.blame());
-}
-
-/// What was thrown while it is handled, as an Error. @throw Error
-[[noreturn]] void throw_as_error() {
-  try {
-    throw;
-  } catch (const Error&) {
-    throw;
-  } catch (const std::bad_alloc&) {
-    throw Error("main memory is full; use a smaller problem, more ranks, or --spill", Blame::machine);
-  } catch (const std::exception& error) {
-    throw Error(error.what(), Blame::task);
-  }
-}
-
 }  // namespace
 
 int with_runtime(const Options& options, const std::function<int(Runtime&)>& body) {
-  const int status = [&] {
-    Runtime runtime(options);
-    try {
-      runtime.require_alike(asked_for);
-      if (options.gpu_memory > 0 && runtime.machine().count(WorkerKind::cuda) == 0)
-        warn("--gpu-memory has no effect: there is no GPU worker");
-      return body(runtime);
-    } catch (const Stall& stall) {
-      if (runtime.ranks() == 1) end_all_ranks(report(stall));
-      throw;
-    } catch (...) {
-      throw_as_error();
-    }
-  }();
-  return trace_failed() ? static_cast<int>(Blame::machine) : status;
+  return in_runtime(options, [&](Runtime& runtime) {
+    runtime.require_alike(asked_for);
+    if (options.gpu_memory > 0 && runtime.machine().count(WorkerKind::cuda) == 0)
+      warn("--gpu-memory has no effect: there is no GPU worker");
+    return body(runtime);
+  });
 }
 
 namespace {
@@ -92,9 +58,9 @@ int main(int argc, char** argv) {
       tools::remove_temporaries_when_interrupted();
       return tools::run(argc, argv);
     } catch (...) {
-      tools::throw_as_error();
+      throw_as_error();
     }
   } catch (const Error& error) {
-    return tools::report(agreed(error));
+    return tell(agreed(error));
   }
 }

@@ -28,8 +28,8 @@ std::optional<Reason> broken(CgStatus status) {
 
 template <class T, class V>
 ConjugateGradients<T, V>::ConjugateGradients(Runtime& runtime, const Csr<T>& mine,
-                                             const LinearSettings& settings)
-    : Base(runtime, mine, settings, MatrixClass::positive_definite) {
+                                             const LinearSettings& settings, typename Base::Outer outer)
+    : Base(runtime, mine, settings, MatrixClass::positive_definite, std::move(outer)) {
   if (is_ready()) make_tiles();
 }
 
@@ -82,7 +82,7 @@ void ConjugateGradients<T, V>::begin(Index attempt) {
 
 template <class T, class V>
 void ConjugateGradients<T, V>::iterate(Index iterations) {
-  if (count() == 1 && !has_operator())
+  if (this->is_one_block())
     iterate_one_block(iterations);
   else
     iterate_blocks(iterations);

@@ -17,8 +17,10 @@ namespace asterism::sparse {
 template <class T, class V = T>
 class ConjugateGradients : public KrylovSolver<T, V> {
  public:
-  /// @param mine taken to be symmetric @throw Error: as KrylovSolver. With several ranks: collective.
-  ConjugateGradients(Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings);
+  /// @param mine taken to be symmetric @param outer likewise, and positive definite
+  /// @throw Error: as KrylovSolver. With several ranks: collective.
+  ConjugateGradients(Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings,
+                     typename KrylovSolver<T, V>::Outer outer = {});
   /// Of an operator, symmetric and positive definite as its preconditioner is; products and preconditioner are its own
   /// tasks, all else is the same. @throw Error: as KrylovSolver. With several ranks: collective.
   ConjugateGradients(Runtime& runtime, LinearOperator<T> a, const LinearSettings& settings);

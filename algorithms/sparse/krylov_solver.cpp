@@ -60,16 +60,17 @@ Index chosen_check_every(double bytes_of_iteration, bool on_gpu) {
 
 template <class T, class V>
 KrylovSolver<T, V>::KrylovSolver(Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings,
-                                 MatrixClass matrix_class)
-    : runtime_(&runtime), settings_(settings), matrix_class_(matrix_class) {
+                                 MatrixClass matrix_class, Outer outer)
+    : runtime_(&runtime), settings_(settings), matrix_class_(matrix_class), outer_(std::move(outer)) {
   require_sound(runtime, mine, settings);
+  if (outer_) settings_.preconditioner.method = PreconditionerMethod::none;
   Stopwatch watch;
   blocks_ = divide(runtime, mine.total_rows, mine.first_row, entries_of_rows(mine), settings.workers,
                    settings.blocks);
   set_rows();
   facts_.seconds["divide"] = watch.lap();
   const PreparedPreconditioner<T> prepared =
-      prepare(runtime, blocks_, mine, settings.preconditioner, settings.shift, matrix_class);
+      prepare(runtime, blocks_, mine, settings_.preconditioner, settings.shift, matrix_class);
   facts_.preconditioner = prepared.facts;
   facts_.seconds.merge(std::map(prepared.seconds));
   watch.lap();
@@ -79,7 +80,10 @@ KrylovSolver<T, V>::KrylovSolver(Runtime& runtime, const Csr<T>& mine, const Lin
   }
   if (prepared.facts.breakdown) return;
   system_ = LinearSystem<T>(runtime, blocks_, prepared, settings.format);
-  preconditioner_ = AppliedPreconditioner<T, V>(system_, prepared);
+  if (outer_)
+    apply_outer();
+  else
+    preconditioner_ = AppliedPreconditioner<T, V>(system_, prepared);
   make_tiles();
   describe_matrix();
   facts_.seconds["arrange"] = watch.lap();
@@ -96,7 +100,9 @@ KrylovSolver<T, V>::KrylovSolver(Runtime& runtime, LinearOperator<T> a, const Li
   facts_.preconditioner.choice.method = PreconditionerMethod::none;
   system_ = LinearSystem<T>(runtime, blocks_);
   if (operator_->precondition)
-    preconditioner_ = AppliedPreconditioner<T, V>(system_, operator_->precondition);
+    preconditioner_ = AppliedPreconditioner<T, V>(system_, [this](const auto& r, const auto& z) {
+      operator_->precondition({blocks_, r}, {blocks_, z});
+    });
   make_tiles();
   for (Index k = 0; k < count(); ++k) products_.push_back(system_.own_vector(k));
   facts_.seconds["arrange"] = watch.lap();
@@ -106,6 +112,7 @@ KrylovSolver<T, V>::KrylovSolver(Runtime& runtime, LinearOperator<T> a, const Li
 template <class T, class V>
 void KrylovSolver<T, V>::require_refreshable(const Csr<T>& mine) const {
   agree(*runtime_, [&] {
+    if (outer_) throw Error("a preconditioner of another family keeps its values: set up a solver anew");
     if (has_operator()) throw Error("an operator has no values to refresh: its own tasks know them");
     if (settings_.values == Values::fixed)
       throw Error("the matrix has other values, which were said to be fixed: set LinearSettings::values");
@@ -128,6 +135,13 @@ void KrylovSolver<T, V>::refresh(const Csr<T>& mine) {
   system_.refresh(prepared);
   preconditioner_.refresh(prepared);
   describe_matrix();
+}
+
+template <class T, class V>
+void KrylovSolver<T, V>::apply_outer() {
+  outer_->attach(system_);
+  preconditioner_ =
+      AppliedPreconditioner<T, V>(system_, [this](const auto& r, const auto& z) { outer_->apply(r, z); });
 }
 
 template <class T, class V>
@@ -228,6 +242,7 @@ double KrylovSolver<T, V>::true_residual() const {
 template <class T, class V>
 Index KrylovSolver<T, V>::check_every() const {
   if (settings_.check_every > 0) return settings_.check_every;
+  if (outer_) return 1;  // an iteration lasts long enough, and none should be made in vain
   const double bytes = (facts_.bytes_per_row + 12 * sizeof(T)) * static_cast<double>(system_.rows());
   return std::min(chosen_check_every(bytes, blocks_[0].where == Where::cuda), most_between_looks());
 }

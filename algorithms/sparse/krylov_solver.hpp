@@ -15,6 +15,7 @@
 #include "linear_solver.hpp"
 #include "linear_system.hpp"
 #include "preconditioners/applied_preconditioner.hpp"
+#include "preconditioners/outer_preconditioner.hpp"
 
 namespace asterism::sparse {
 
@@ -23,6 +24,8 @@ namespace asterism::sparse {
 template <class T, class V = T>
 class KrylovSolver {
  public:
+  using Outer = std::shared_ptr<OuterPreconditioner<T>>;
+
   KrylovSolver(const KrylovSolver&) = delete;  // its parts know where it is
   KrylovSolver& operator=(const KrylovSolver&) = delete;
   virtual ~KrylovSolver() = default;
@@ -50,10 +53,11 @@ class KrylovSolver {
  protected:
   /// @param mine this rank's rows: whole grains (rows_of_rank), in the order of ranks
   /// @param matrix_class what the method takes the matrix to be
+  /// @param outer a preconditioner of another family, instead of settings.preconditioner; of one solver only
   /// With several ranks: collective. @throw Error: a matrix that is not square, entries outside of it, ranks whose
   /// rows do not follow each other; settings that make no sense; as prepare()
-  KrylovSolver(Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings,
-               MatrixClass matrix_class);
+  KrylovSolver(Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings, MatrixClass matrix_class,
+               Outer outer = {});
 
   /// An operator has no entries: settings.preconditioner and settings.format have to be left to choose, and the
   /// preconditioner is the operator's. The rows of a rank are first_row() to first_row() + row_count().
@@ -88,6 +92,8 @@ class KrylovSolver {
   /// Of (r, r).
   [[nodiscard]] double limit() const;
 
+  /// Whether a single block may be worked on by one task for many iterations: nobody else's tasks take part.
+  [[nodiscard]] bool is_one_block() const { return count() == 1 && !operator_ && !outer_; }
   /// Whether products with A are made by the tasks of an operator, by submit_product().
   [[nodiscard]] bool has_operator() const { return operator_.has_value(); }
   /// to = A from
@@ -125,6 +131,7 @@ class KrylovSolver {
   [[nodiscard]] virtual std::optional<SpectrumEstimate> spectrum() const { return {}; }
 
   void set_rows();
+  void apply_outer();
   void make_tiles();
   void require_refreshable(const Csr<T>& mine) const;
   void describe_matrix();
@@ -138,6 +145,7 @@ class KrylovSolver {
   LinearSettings settings_;
   MatrixClass matrix_class_ = MatrixClass::general;
   std::optional<LinearOperator<T>> operator_;
+  Outer outer_;
   Partition blocks_;
   Partition::Range range_;
   LinearFacts facts_;

@@ -12,7 +12,7 @@
 #include <fstream>
 #include <limits>
 
-#include "../detail/state.hpp"
+#include "../run/state.hpp"
 
 #ifdef ASTERISM_WITH_CUDA
 #include "../loaded/cublas.hpp"
@@ -111,7 +111,7 @@ Machine Runtime::State::machine() const {
   return m;
 }
 
-std::size_t Runtime::State::capacity(MemoryKind kind) const {
+std::size_t Runtime::State::capacity(MemoryKind kind) {
   std::size_t smallest = std::numeric_limits<std::size_t>::max();
   for (unsigned node = 0; node < starpu_memory_nodes_get_count(); ++node)
     if (kind_of(node) == kind) smallest = std::min(smallest, capacity_of(node));

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "../detail/state.hpp"
+#include "../run/state.hpp"
 
 namespace asterism {
 namespace {

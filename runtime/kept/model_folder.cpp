@@ -16,6 +16,7 @@
 #include "../error.hpp"
 #include "kept_files.hpp"
 #include "model_check.hpp"
+#include "program_name.hpp"
 
 namespace asterism {
 namespace {
@@ -112,6 +113,7 @@ void take_machine(const fs::path& folder, const std::string& host, Damaged damag
   if (all) files.merge(found);
 }
 
+/// Those of this program.
 void take_codelets(const fs::path& folder, const std::string& host, Damaged damaged, Files& files) {
   const auto each_in = [](const fs::path& parent, auto visit) {
     std::error_code failed;
@@ -121,7 +123,7 @@ void take_codelets(const fs::path& folder, const std::string& host, Damaged dama
   std::vector<fs::path> names;  // first, as what is damaged gets another name
   each_in(folder / codelets, [&](const fs::path& version) {
     each_in(folder / codelets / version, [&](const fs::path& name) {
-      if (name.string().ends_with("." + host)) names.push_back(codelets / version / name);
+      if (name.string().starts_with(program_name() + "-") && name.string().ends_with("." + host)) names.push_back(codelets / version / name);
     });
   });
   for (const fs::path& name : names)

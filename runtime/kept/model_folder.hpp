@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "../detail/environment.hpp"
+#include "../run/environment.hpp"
 #include "own_folder.hpp"
 
 namespace asterism {

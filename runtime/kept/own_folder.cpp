@@ -21,8 +21,8 @@
 #include <string_view>
 #include <vector>
 
-#include "../detail/ending.hpp"
 #include "../error.hpp"
+#include "../run/ending.hpp"
 
 namespace asterism {
 namespace {

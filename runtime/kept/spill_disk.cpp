@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "../detail/state.hpp"
+#include "../run/state.hpp"
 
 namespace asterism {
 namespace {

@@ -149,6 +149,12 @@ TEST_CASE("info shows the machine") {
   has(text.out, {"StarPU 1.", "workers\n  CPU 0", "memories\n", "schedulers", "dmdas"});
 }
 
+TEST_CASE("bench tasks: codelets' tasks beside StarPU's own, one object for all cores") {
+  const json both = report_of(one_process({"bench", "tasks", "--tasks", "200", "--repeats", "1", "--json"}));
+  for (const char* figure : {"submitted", "completed", "bare_submitted", "bare_completed", "cost"})
+    for (const char* cores : {"_1", "_2"}) CHECK(both[std::string(figure) + cores] > 0);
+}
+
 TEST_CASE("bench measures beside the machine's ceilings") {
   const json solver =
       report_of(one_process({"bench", "poisson", "--grid", "255x255", "--repeats", "1", "--json"}));

@@ -38,11 +38,13 @@ struct Result {
 /// does.
 class Process {
  public:
-  explicit Process(const Words& command) : child_(::fork()) {
+  /// @param name what its files' names begin with: of several at a time, each needs its own
+  explicit Process(const Words& command, const std::string& name = "")
+      : out_(name + "stdout.txt"), err_(name + "stderr.txt"), child_(::fork()) {
     if (child_ != 0) return;
     ::setpgid(0, 0);
-    redirect("stdout.txt", STDOUT_FILENO);
-    redirect("stderr.txt", STDERR_FILENO);
+    redirect(out_, STDOUT_FILENO);
+    redirect(err_, STDERR_FILENO);
     std::vector<char*> argv;
     for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
     argv.push_back(nullptr);
@@ -79,17 +81,18 @@ class Process {
     }
     child_ = -1;
     result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    result.out = load("stdout.txt");
-    result.err += load("stderr.txt");
+    result.out = load(out_);
+    result.err += load(err_);
     result.peak_bytes = static_cast<double>(usage.ru_maxrss) * 1024;
     return result;
   }
 
  private:
-  static void redirect(const char* file, int stream) {
-    ::dup2(::open(file, O_WRONLY | O_CREAT | O_TRUNC, 0644), stream);
+  static void redirect(const std::string& file, int stream) {
+    ::dup2(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644), stream);
   }
 
+  std::string out_, err_;
   pid_t child_;
 };
 

@@ -23,6 +23,7 @@ Command add_qap(CLI::App& program);
 Command add_info(CLI::App& program);
 Command add_bench(CLI::App& program);
 Command add_tune(CLI::App& program);
+Command add_bench_dbds(CLI::App& bench);        ///< `bench dbds`
 Command add_bench_methods(CLI::App& bench);     ///< `bench methods`
 Command add_bench_mlssor(CLI::App& bench);      ///< `bench mlssor`
 Command add_bench_poisson(CLI::App& bench);     ///< `bench poisson`
@@ -30,6 +31,7 @@ Command add_bench_jacobi(CLI::App& bench);      ///< `bench jacobi`
 Command add_bench_relax(CLI::App& bench);       ///< `bench relax`
 Command add_bench_linear(CLI::App& bench);      ///< `bench linear`
 Command add_bench_qap(CLI::App& bench);         ///< `bench qap`
+Command add_bench_tasks(CLI::App& bench);       ///< `bench tasks`
 Command add_bench_tile_model(CLI::App& bench);  ///< `bench tile-model`
 
 /// Runs `body` with a Runtime, on ranks that were all asked for the same. After a Stall on a single rank the program

@@ -18,7 +18,7 @@
 #include <system_error>
 #include <utility>
 
-#include "../../runtime/detail/ending.hpp"
+#include "../../runtime/run/ending.hpp"
 #include "../../runtime/error.hpp"
 #include "file_bytes.hpp"
 

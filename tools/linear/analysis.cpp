@@ -7,6 +7,7 @@
 #include "../../algorithms/sparse/blocks/block_matrix.hpp"
 #include "../../algorithms/sparse/conjugate_gradients.hpp"
 #include "../../algorithms/sparse/graph/colouring.hpp"
+#include "decomposition.hpp"
 
 namespace asterism::tools {
 namespace {
@@ -101,6 +102,31 @@ MatrixAnalysis analysis_of(Runtime& runtime, const StatedMatrix& m, std::uint64_
   a.plain = iterate_for_spectrum(runtime, mine, sparse::PreconditionerMethod::none, seed);
   a.scaled = iterate_for_spectrum(runtime, mine, sparse::PreconditionerMethod::diagonal, seed);
   return a;
+}
+
+DecompositionRate rate_of_subdomains(Runtime& runtime, const StatedMatrix& m, const LinearOptions& o) {
+  constexpr double accuracy = 1e-4;
+  constexpr Index most_iterations = 20'000;
+  const sparse::Csr<double> mine = rows_of_this_rank(runtime, m.matrix);
+  std::function<decomposition::SchwarzFacts()> facts;
+  const bool symmetric = o.symmetry == SymmetryTrust::assumed ||
+                         sparse::check_symmetry(m.matrix, symmetry_tolerance).numerical();
+  const auto schwarz =
+      make_schwarz(runtime, mine, o,
+                   symmetric ? sparse::MatrixClass::positive_definite : sparse::MatrixClass::general, facts);
+  decomposition::Dbds<double> solver(runtime, mine, {}, schwarz);
+  std::vector<double> start(static_cast<std::size_t>(solver.row_count()));
+  for (std::size_t i = 0; i < start.size(); ++i)
+    start[i] = random_number(o.common.seed, solver.first_row() + static_cast<Index>(i));
+  const decomposition::SubdomainSettings subdomains = subdomains_of(runtime, o);
+  DecompositionRate rate{subdomains.count, subdomains.overlap,
+                         solver.spectral_radius(start.data(), accuracy, most_iterations)};
+  const bool is_square_grid =
+      o.model && o.model->family == sparse::ModelFamily::poisson2d && o.model->nx == o.model->ny;
+  if (is_square_grid && subdomains.count == o.model->nx && subdomains.overlap == 0 &&
+      subdomains.cut == decomposition::Cut::rows && !o.decomposition.patches)
+    rate.known = rho_of_lines(o.model->nx);
+  return rate;
 }
 
 Recommendation recommended(const MatrixAnalysis& a, bool on_gpu) {

@@ -23,10 +23,18 @@ struct Definiteness {
   std::optional<sparse::SpectrumEstimate> spectrum;
 };
 
+/// How fast block relaxation converges.
+struct DecompositionRate {
+  Index subdomains = 1, overlap = 0;
+  double rho = 0;                    ///< by power iteration
+  std::optional<double> known = {};  ///< [Czapinski 2014] (7.35), where it holds
+};
+
 struct MatrixAnalysis {
   Index rows = 0, cols = 0, entries = 0, duplicates = 0;
   bool pattern = false;  ///< nothing is known of its values
   sparse::Structure facts = {};
+  std::optional<DecompositionRate> decomposition = {};  ///< where --solver dbds asks for it
   // Of square ones:
   std::optional<sparse::SymmetryCheck<double>> symmetry = {};
   std::vector<ColourCount> colours = {};
@@ -43,6 +51,9 @@ struct Recommendation {
 };
 
 MatrixAnalysis analysis_of(Runtime& runtime, const StatedMatrix& matrix, std::uint64_t seed);
+/// With several ranks: collective. @throw Error: as Schwarz
+DecompositionRate rate_of_subdomains(Runtime& runtime, const StatedMatrix& matrix,
+                                     const LinearOptions& options);
 
 /// @param on_gpu whether GPUs would solve
 Recommendation recommended(const MatrixAnalysis& analysis, bool on_gpu);

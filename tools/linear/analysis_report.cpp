@@ -89,6 +89,15 @@ void say_condition(Section& s, const std::string& label, const std::string& key,
                       what, found->spectrum->least, found->spectrum->most));
 }
 
+void say_rate(Section& s, const DecompositionRate& rate) {
+  s.line("dbds");
+  s.add("subdomains", rate.subdomains, counted(rate.subdomains, "subdomain"));
+  s.add("overlap", rate.overlap, fmt::format(", overlap {}: ", rate.overlap));
+  s.add("rho", rate.rho,
+        fmt::format("an iteration reduces the error {:.6f} times (rho, by power iteration)", rate.rho));
+  if (rate.known) s.add("rho_known", *rate.known, fmt::format("; {:.6f} by theory", *rate.known));
+}
+
 }  // namespace
 
 Section section_of(const MatrixAnalysis& a, const std::string& name, const Numbering& number,
@@ -101,6 +110,7 @@ Section section_of(const MatrixAnalysis& a, const std::string& name, const Numbe
   say_colours(s, a);
   say_condition(s, "condition", "condition_estimate", "", a.plain);
   say_condition(s, "scaled", "scaled_condition_estimate", " with the diagonal as preconditioner", a.scaled);
+  if (a.decomposition) say_rate(s, *a.decomposition);
   s.line("advice");
   if (recommendation.preconditioner.empty())
     s.add("recommended", nullptr, recommendation.reason);
@@ -119,7 +129,8 @@ void analyse(Runtime& runtime, const LinearOptions& o, const StatedLinear& state
     const Pause pause;
     matrix = read_whole_matrix(runtime, o, stated);
   }
-  const MatrixAnalysis analysis = analysis_of(runtime, matrix, o.common.seed);
+  MatrixAnalysis analysis = analysis_of(runtime, matrix, o.common.seed);
+  if (o.method == LinearMethod::dbds) analysis.decomposition = rate_of_subdomains(runtime, matrix, o);
   const bool on_gpu = runtime.machine().count(WorkerKind::cuda) > 0;
   const Section section = section_of(analysis, stated.matrix, matrix.number, recommended(analysis, on_gpu));
   if (runtime.rank() == 0 && o.common.json)

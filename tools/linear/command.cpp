@@ -11,10 +11,12 @@ namespace {
 
 void warn_of_unused(const CLI::App& app, const LinearOptions& o, const StatedLinear& stated) {
   if (!uses_seed(o, stated)) warn_without_effect(app, "--seed", "it is of --rhs random");
-  if (o.method != LinearMethod::gmres) warn_without_effect(app, "--restart", "it is of --solver gmres");
+  if (o.method != LinearMethod::gmres && o.decomposition.accelerate != LinearMethod::gmres)
+    warn_without_effect(app, "--restart", "it is of --solver gmres");
   if (o.task != LinearTask::analyse) return;
-  for (const char* option : {"--solver", "--tolerance", "--max-iterations", "--check-every",
-                             "--preconditioner", "--preconditioner-precision", "--shift", "--format"})
+  if (o.method != LinearMethod::dbds) warn_without_effect(app, "--solver", "--analyse does not solve");
+  for (const char* option : {"--tolerance", "--max-iterations", "--check-every", "--preconditioner",
+                             "--preconditioner-precision", "--shift", "--format"})
     warn_without_effect(app, option, "--analyse does not solve");
 }
 
@@ -43,6 +45,9 @@ std::string footer() {
       "  asterism linear A.mtx --analyse\n"
       "  asterism linear --model convection2d:500x500 --solver gmres --restart 50 --preconditioner ilu0\n"
       "  asterism linear --model ecology-like --preconditioner chebyshev:4 --preconditioner-precision f32\n"
+      "  asterism linear --model poisson2d:1000x1000 --solver dbds --cut graph --subdomains 64 --overlap 2 "
+      "--accelerate cg --coarse 8\n"
+      "  asterism linear --model poisson2d:64x64 --solver dbds --subdomains 64 --analyse\n"
       "  mpirun -np 4 asterism linear A.mtx B.mtx -o X.npy\n\n"
       "Which preconditioner? --analyse recommends one. diagonal costs next to nothing and is what auto takes;\n"
       "mc-ilu0 takes fewer iterations, each of about twice the work, and one step for each colour; ic0 fewer\n"
@@ -59,8 +64,8 @@ std::string footer() {
 
 Command add_linear(CLI::App& program) {
   auto options = std::make_shared<LinearOptions>();
-  CLI::App* app =
-      program.add_subcommand("linear", "solve A x = b, A sparse: conjugate gradients, BiCGStab, GMRES");
+  CLI::App* app = program.add_subcommand(
+      "linear", "solve A x = b, A sparse: conjugate gradients, BiCGStab, GMRES, subdomains");
   add_linear_options(*app, *options);
   app->footer(footer());
   return {app, [app, options] { return run(*app, *options); }};

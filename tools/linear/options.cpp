@@ -9,7 +9,9 @@ namespace {
 const Words<std::optional<LinearMethod>> methods{{"auto", {}},
                                                  {"cg", LinearMethod::cg},
                                                  {"bicgstab", LinearMethod::bicgstab},
-                                                 {"gmres", LinearMethod::gmres}};
+                                                 {"gmres", LinearMethod::gmres},
+                                                 {"dcg", LinearMethod::dcg},
+                                                 {"dbds", LinearMethod::dbds}};
 const Words<RightHandSide> right_hand_sides{{"ones", RightHandSide::ones},
                                             {"random", RightHandSide::random},
                                             {"ones-solution", RightHandSide::ones_solution}};
@@ -66,7 +68,8 @@ void add_iteration(CLI::App& app, LinearOptions& o) {
   method.choice(
       "--solver", o.method, methods,
       "cg: conjugate gradients, for symmetric positive definite matrices; bicgstab and gmres: for all others, "
-      "gmres with a residual that never grows and the memory of --restart vectors; default: auto, cg for a "
+      "gmres with a residual that never grows and the memory of --restart vectors; dcg and dbds: on subdomains, see "
+      "below; default: auto, cg for a "
       "symmetric matrix with a positive diagonal, else bicgstab");
   const auto parse_restart = [](const std::string& text) {
     const Index restart = parse_count<>(text);
@@ -85,6 +88,33 @@ void add_iteration(CLI::App& app, LinearOptions& o) {
              "at most so many; default: as many as it takes, while the residual falls");
   method.add("--check-every", o.check_every, parse_count<>, "N",
              "iterations between two looks at the residual; default: chosen");
+}
+
+void add_decomposition(CLI::App& app, LinearOptions& o) {
+  OptionGroup domains(app, "Subdomains");
+  DecompositionOptions& d = o.decomposition;
+  const auto parse_overlap = [](const std::string& text) { return parse_whole<Index>(text); };
+  domains.add("--subdomains", d.subdomains, parse_count<>, "P",
+              "of --solver dcg and dbds; default: as many as there are cores");
+  domains.choice(
+      "--cut", d.cut,
+      Words<decomposition::Cut>{{"rows", decomposition::Cut::rows}, {"graph", decomposition::Cut::graph}},
+      "rows: consecutive ones; graph: by METIS, with few entries between subdomains; default: rows");
+  domains.add(
+      "--overlap", d.overlap, parse_overlap, "ROWS",
+      "of each neighbour so many rows; with --cut graph the rows that so many steps lead to; default: 0");
+  domains.flag(
+      "--mixed", [&d] { d.factors = FactorPrecision::f32; },
+      "of dbds: factors in f32, of half the memory, while residuals and x are in f64");
+  domains.choice(
+      "--accelerate", d.accelerate,
+      Words<LinearMethod>{
+          {"cg", LinearMethod::cg}, {"bicgstab", LinearMethod::bicgstab}, {"gmres", LinearMethod::gmres}},
+      "of dbds: this method, with the subdomains as its preconditioner; default: none, block relaxation");
+  domains.add(
+      "--coarse", d.patches, parse_count<>, "N",
+      "of dbds: a coarse system of so many patches in each subdomain, with which iterations hardly grow with "
+      "the number of subdomains; default: none");
 }
 
 void add_preconditioner(CLI::App& app, LinearOptions& o) {
@@ -122,6 +152,7 @@ const char* name(sparse::DiagonalShift shift) { return word_of(shifts, shift); }
 void add_linear_options(CLI::App& app, LinearOptions& options) {
   add_system(app, options);
   add_iteration(app, options);
+  add_decomposition(app, options);
   add_preconditioner(app, options);
   add_arrangement(app, options);
   OptionGroup(app, "Task")

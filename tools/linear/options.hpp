@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "../../algorithms/decomposition/cut/subdomains.hpp"
 #include "../../algorithms/sparse/linear_solver.hpp"
 #include "../../algorithms/sparse/models/models.hpp"
 #include "../cli/options.hpp"
@@ -15,6 +16,8 @@ enum class LinearMethod {
   cg,        ///< preconditioned conjugate gradients
   bicgstab,  ///< for matrices that need not be symmetric, with the memory of some vectors
   gmres,     ///< likewise, with the memory of --restart vectors and more
+  dcg,       ///< subdomains with conjugate gradients of their own
+  dbds,      ///< subdomains with factors of their own
 };
 
 /// Right-hand sides that are not read from a file.
@@ -29,6 +32,17 @@ enum class PatternValues { refused, laplacian };
 
 enum class LinearTask { solve, analyse };
 enum class SymmetryTrust { checked, assumed };
+
+/// Of the factors of subdomains.
+enum class FactorPrecision { of_arithmetic, f32 };
+
+/// Of --solver dcg and dbds.
+struct DecompositionOptions {
+  std::optional<Index> subdomains, overlap, patches;
+  std::optional<decomposition::Cut> cut;
+  FactorPrecision factors = FactorPrecision::of_arithmetic;
+  std::optional<LinearMethod> accelerate;  ///< cg, bicgstab or gmres
+};
 
 struct LinearOptions {
   CommonOptions common;
@@ -48,6 +62,7 @@ struct LinearOptions {
   sparse::DiagonalShift shift = sparse::DiagonalShift::automatic;
   std::optional<sparse::Format> format;
   sparse::Workers workers = sparse::Workers::fastest;
+  DecompositionOptions decomposition;
   std::optional<double> tolerance;
   std::optional<Index> max_iterations, check_every;
 };

@@ -21,6 +21,10 @@ const char* solver_name(LinearMethod method) {
       return "BiCGStab";
     case LinearMethod::gmres:
       return "GMRES";
+    case LinearMethod::dcg:
+      return "distributive conjugate gradients";
+    case LinearMethod::dbds:
+      return "distributed block direct solver";
   }
   return "";
 }
@@ -119,11 +123,16 @@ void say_storage(Section& section, const sparse::LinearFacts& facts) {
   section.add("bytes_exchanged", facts.bytes_exchanged);
 }
 
+bool uses_gmres(const LinearOptions& o, const LinearOutcome& outcome) {
+  return outcome.chosen.method == LinearMethod::gmres || o.decomposition.accelerate == LinearMethod::gmres;
+}
+
 Section choices_section(const LinearOptions& o, const StatedLinear& stated, const LinearOutcome& outcome) {
   Section section;
-  if (outcome.chosen.method == LinearMethod::gmres) {
+  if (uses_gmres(o, outcome)) {
     const Index restart = o.restart.value_or(sparse::LinearSettings{}.restart);
-    section.add("restart", restart, fmt::format(" of {}", counted(restart, "vector")));
+    section.add("restart", restart,
+                o.decomposition.accelerate ? "" : fmt::format(" of {}", counted(restart, "vector")));
   }
   if (!outcome.chosen.because.empty())
     section.add("solver_because", outcome.chosen.because, fmt::format(", as {}", outcome.chosen.because));
@@ -132,7 +141,10 @@ Section choices_section(const LinearOptions& o, const StatedLinear& stated, cons
     section.add("max_iterations", *o.max_iterations,
                 fmt::format(", at most {}", counted(*o.max_iterations, "iteration")));
   if (o.check_every) section.add("check_every", *o.check_every);
-  say_preconditioner(section, o, stated, outcome);
+  if (outcome.decomposition)
+    say_decomposition(section, o, stated, *outcome.decomposition);
+  else
+    say_preconditioner(section, o, stated, outcome);
   say_storage(section, outcome.facts);
   return section;
 }
@@ -211,6 +223,9 @@ std::string breakdown_text(const LinearOptions& o, const LinearOutcome& outcome)
 }
 
 std::string indefinite_text(const LinearOutcome& outcome) {
+  if (outcome.decomposition)
+    return "negative curvature: the matrix is not positive definite, as --accelerate cg needs it; bicgstab and gmres do "
+           "not";
   using enum sparse::PreconditionerMethod;
   const sparse::PreconditionerChoice& choice = outcome.facts.preconditioner.choice;
   const bool surely_definite = choice.method == none || choice.method == diagonal || choice.method == ic0;
@@ -261,7 +276,10 @@ std::string explanation_of(const LinearOptions& o, const LinearOutcome& outcome)
                  ? "BiCGStab has nothing to divide by; --solver gmres cannot break down so, or choose another "
                    "--preconditioner"
                  : "what A makes of the residual does not reach b: A, or A M^-1, is singular or nearly so";
+    case Reason::divergence:
+      return outcome.decomposition ? advice_on_subdomains(o) : "";
     case Reason::stagnation:
+      if (outcome.decomposition) return advice_on_subdomains(o);
       return "the residual no longer falls: rounding does not allow the tolerance, or the preconditioner is too weak";
     case Reason::inaccurate:
       return "the residual of the iteration fell below the tolerance, that of x did not: rounding does not allow it";

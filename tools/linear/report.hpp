@@ -8,6 +8,7 @@
 
 #include "../../algorithms/sparse/linear_solver.hpp"
 #include "../cli/report.hpp"
+#include "decomposition.hpp"
 #include "system.hpp"
 
 namespace asterism::tools {
@@ -19,6 +20,7 @@ struct LinearOutcome {
   Index duplicates = 0;   ///< in the file
   ChosenMethod chosen = {};
   sparse::LinearFacts facts = {};
+  std::optional<DecompositionOutcome> decomposition = {};
   std::vector<sparse::LinearReport> columns = {};  ///< of each right-hand side
   std::optional<double> error = {};                ///< ||x - known||_2 / ||known||_2
 };

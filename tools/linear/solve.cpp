@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <memory>
 #include <vector>
 
 #include "../../algorithms/sparse/conjugate_gradients.hpp"
@@ -11,6 +12,7 @@
 #include "../../runtime/collectives.hpp"
 #include "../../runtime/pause.hpp"
 #include "../cli/progress.hpp"
+#include "decomposition.hpp"
 #include "solution_file.hpp"
 
 namespace asterism::tools {
@@ -61,6 +63,10 @@ class LinearRun {
       case LinearMethod::gmres:
         solve_in_precisions<sparse::Gmres>();
         break;
+      case LinearMethod::dcg:
+      case LinearMethod::dbds:
+        solve_on_subdomains();
+        break;
     }
     outcome_.run.sum_up(runtime_, row_count_);
     return std::move(outcome_);
@@ -104,8 +110,57 @@ class LinearRun {
       solve_by<Solver<double, double>, double>();
   }
 
+  void solve_on_subdomains() {
+    if (stated_.precision == Precision::f32)
+      solve_on_subdomains_in<float>();
+    else
+      solve_on_subdomains_in<double>();
+  }
+
+  template <class T>
+  void solve_on_subdomains_in() {
+    if (options_.method == LinearMethod::dcg)
+      return solve_with<T>([&](const sparse::Csr<T>& mine, const sparse::LinearSettings& settings) {
+        const decomposition::SubdomainSettings subdomains = subdomains_of(runtime_, options_);
+        auto solver = std::make_unique<decomposition::Dcg<T>>(runtime_, mine, settings, subdomains);
+        outcome_.decomposition = {subdomains.count, {}, solver->bytes_between_ranks()};
+        return solver;
+      });
+    if (!options_.decomposition.accelerate) return solve_by_schwarz<decomposition::Dbds<T>, T>();
+    switch (*options_.decomposition.accelerate) {
+      case LinearMethod::bicgstab:
+        return solve_by_schwarz<sparse::BiCgStab<T>, T>();
+      case LinearMethod::gmres:
+        return solve_by_schwarz<sparse::Gmres<T>, T>();
+      default:
+        return solve_by_schwarz<sparse::ConjugateGradients<T>, T>();
+    }
+  }
+
+  template <class Solver, class T>
+  void solve_by_schwarz() {
+    solve_with<T>([&](const sparse::Csr<T>& mine, const sparse::LinearSettings& settings) {
+      std::function<decomposition::SchwarzFacts()> facts;
+      const auto schwarz = make_schwarz(runtime_, mine, options_, outcome_.chosen.matrix_class, facts);
+      auto solver = std::make_unique<Solver>(runtime_, mine, settings, schwarz);
+      const decomposition::SchwarzFacts its = facts();
+      stopwatch().add("partition", its.seconds_partition + its.factors.seconds_order);
+      stopwatch().add("factorise", its.factors.seconds_factorise);
+      outcome_.decomposition = {static_cast<Index>(its.rows.size()), its, its.bytes_between_ranks};
+      return solver;
+    });
+  }
+
   template <class Solver, class T>
   void solve_by() {
+    solve_with<T>([&](const sparse::Csr<T>& mine, const sparse::LinearSettings& settings) {
+      return std::make_unique<Solver>(runtime_, mine, settings);
+    });
+  }
+
+  /// @param make(mine, settings) a new solver
+  template <class T, class Make>
+  void solve_with(const Make& make) {
     SolutionFile file(runtime_, options_.common.output, shape(), precision_of<T>);
     const sparse::Csr<T> mine = in_precision_of<T>(std::move(matrix_.matrix));
     sparse::LinearSettings settings = settings_of(options_, stated_);
@@ -114,18 +169,23 @@ class LinearRun {
     std::vector<T> x(b.size());
     {
       const WhileWorking shown(progress_, fmt::format("solving for {} unknowns", outcome_.rows));
-      Solver solver(runtime_, mine, settings);
-      outcome_.facts = solver.facts();
-      for (const char* part :
-           {"divide", "gather", "colour", "permute", "symbolic", "factorise", "split", "arrange"})
-        if (const auto at = outcome_.facts.seconds.find(part); at != outcome_.facts.seconds.end())
-          stopwatch().add(part, at->second);
-      outcome_.columns = solver.solve(b.data(), x.data(), b_.columns);
+      const auto solver = make(mine, settings);
+      outcome_.facts = solver->facts();
+      add_parts_of_setup();
+      outcome_.columns = solver->solve(b.data(), x.data(), b_.columns);
     }
     progress_.note("");
     outcome_.run.report = summary_of(outcome_.columns);
     stopwatch().lap("solve");
     finish(x, file);
+  }
+
+  void add_parts_of_setup() {
+    std::vector<const char*> parts{"divide", "gather", "colour", "permute", "symbolic", "split", "arrange"};
+    if (!outcome_.decomposition) parts.insert(parts.begin() + 5, "factorise");
+    for (const char* part : parts)
+      if (const auto at = outcome_.facts.seconds.find(part); at != outcome_.facts.seconds.end())
+        stopwatch().add(part, at->second);
   }
 
   template <class T>

@@ -1,5 +1,7 @@
 #include "stated_problem.hpp"
 
+#include "decomposition.hpp"
+
 #include <fmt/format.h>
 
 namespace asterism::tools {
@@ -48,6 +50,7 @@ StatedLinear state_linear(const LinearOptions& o) {
   if (stated.preconditioner_precision == Precision::f64 && stated.precision == Precision::f32)
     throw Error(
         "--preconditioner-precision f64: the arithmetic is in f32 (--precision), and its preconditioner, too");
+  require_decomposition(o, stated);
   stated.tolerance = o.tolerance.value_or(default_tolerance_of_linear(stated.precision));
   return stated;
 }

@@ -15,6 +15,7 @@
 #include "../files/file_bytes.hpp"
 #include "../files/matrices/matrix_file.hpp"
 #include "../files/matrices/vector_file.hpp"
+#include "decomposition.hpp"
 
 namespace asterism::tools {
 namespace {
@@ -50,8 +51,8 @@ void require_square(const StatedMatrix& m) {
 }
 
 /// Whether the preconditioner divides by the diagonal, or by roots of what it becomes.
-bool needs_diagonal(const sparse::PreconditionerChoice& choice) {
-  return choice.method != sparse::PreconditionerMethod::none;
+bool needs_diagonal(const LinearOptions& o) {
+  return o.preconditioner.method != sparse::PreconditionerMethod::none && !has_subdomains(o.method);
 }
 
 /// The diagonal entry of row i of those that are here.
@@ -211,13 +212,16 @@ ChosenMethod require_solvable(const Runtime& runtime, const LinearOptions& o, co
   agree(runtime, [&] {
     require_square(m);
     require_good_rows(stated, m);
-    if (o.method.value_or(LinearMethod::cg) == LinearMethod::cg) symmetric = is_symmetric(o, m);
-    if (o.method == LinearMethod::cg && !symmetric) refuse_unsymmetric(o, m);
+    if (needs_symmetry(o) || o.method == LinearMethod::dbds) symmetric = is_symmetric(o, m);
+    if (o.method && needs_symmetry(o) && !symmetric) refuse_unsymmetric(o, m);
     positive = has_positive_diagonal(m.matrix);
   });
-  const ChosenMethod chosen = method_for(o, symmetric, !any(runtime, !positive));
+  ChosenMethod chosen = method_for(o, symmetric, !any(runtime, !positive));
+  chosen.matrix_class = (symmetric && !any(runtime, !positive)) || needs_symmetry(o)
+                            ? sparse::MatrixClass::positive_definite
+                            : sparse::MatrixClass::general;
   agree(runtime, [&] {
-    if (needs_diagonal(o.preconditioner)) require_diagonal(m, chosen.method);
+    if (needs_diagonal(o)) require_diagonal(m, chosen.method);
     const bool whole = m.matrix.rows() == m.matrix.total_rows;
     if (whole && runtime.ranks() > 1 && !o.model) m.matrix = rows_of_this_rank(runtime, m.matrix);
   });

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../../algorithms/sparse/csr.hpp"
+#include "../../algorithms/sparse/preconditioners/preconditioner.hpp"
 #include "../../runtime/runtime.hpp"
 #include "stated_problem.hpp"
 
@@ -51,6 +52,7 @@ StatedMatrix read_matrix_to_solve(const Runtime& runtime, const LinearOptions& o
 struct ChosenMethod {
   LinearMethod method = LinearMethod::cg;
   std::string because = {};  ///< what the matrix is, where that and no option says so
+  sparse::MatrixClass matrix_class = sparse::MatrixClass::positive_definite;  ///< as far as its entries tell
 };
 
 /// Checks a matrix that was read to be solved with, and keeps this rank's rows of it. With several ranks: collective.

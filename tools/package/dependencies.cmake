@@ -34,7 +34,7 @@ if(ASTERISM_WITH_CUDA)
   find_package(CUDAToolkit REQUIRED)
 endif()
 
-# --- StarPU, FFTW, hwloc, MPI --------------------------------------------------------------------------------------------
+# --- StarPU, FFTW, hwloc, METIS, MPI -------------------------------------------------------------------------------------
 
 find_package(PkgConfig REQUIRED)
 if(ASTERISM_STARPU_PREFIX)
@@ -57,6 +57,12 @@ pkg_check_modules(FFTW REQUIRED IMPORTED_TARGET fftw3 fftw3f)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
 pkg_check_modules(ZIP IMPORTED_TARGET libzip)  # the program's alone, for SciPy's .npz, which it can do without
 pkg_check_modules(PETSC QUIET IMPORTED_TARGET PETSc)  # a benchmark's alone: Debian's libpetsc-real-dev
+find_library(ASTERISM_METIS metis)  # it has neither a CMake package nor a pkg-config file
+find_path(ASTERISM_METIS_INCLUDE_DIR metis.h)
+if(NOT ASTERISM_METIS OR NOT ASTERISM_METIS_INCLUDE_DIR)
+  message(FATAL_ERROR "METIS is missing; tools/setup installs it (Debian's libmetis-dev)")
+endif()
+mark_as_advanced(ASTERISM_METIS ASTERISM_METIS_INCLUDE_DIR)
 set(MPI_CXX_SKIP_MPICXX ON)  # the C interface alone
 find_package(MPI REQUIRED COMPONENTS CXX)
 find_package(Threads REQUIRED)

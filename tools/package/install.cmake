@@ -1,12 +1,15 @@
-# What `cmake --install` installs: the library, its headers, the program, a CMake package and a pkg-config file.
+# What `cmake --install` installs: the library, its headers, the program, the script that plots what it writes, examples, a
+# CMake package and a pkg-config file.
 
 include(CMakePackageConfigHelpers)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/asterism)
 install(TARGETS asterism EXPORT asterism_targets)
 install(TARGETS asterism_program)
+install(PROGRAMS tools/plot DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME asterism-plot)
+install(DIRECTORY tests/examples/ DESTINATION ${CMAKE_INSTALL_DATADIR}/asterism/examples PATTERN install_and_use EXCLUDE)
 install(DIRECTORY runtime codelets algorithms DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/asterism
-  FILES_MATCHING PATTERN "*.hpp" PATTERN detail EXCLUDE PATTERN kept EXCLUDE)
+  FILES_MATCHING PATTERN "*.hpp" PATTERN kept EXCLUDE REGEX "/runtime/(ranks|run|tasks|tiles)$" EXCLUDE)
 install(EXPORT asterism_targets NAMESPACE asterism:: FILE asterism-targets.cmake DESTINATION ${package_folder})
 
 configure_package_config_file(tools/package/asterism-config.cmake.in asterism-config.cmake
@@ -22,7 +25,7 @@ if(ASTERISM_FMT STREQUAL "fmt::fmt")
   list(APPEND modules fmt)
 endif()
 list(FILTER MPI_CXX_LIBRARIES EXCLUDE REGEX mpi_cxx)  # MPI's C interface alone is used
-set(libraries ${MPI_CXX_LIBRARIES} ${CMAKE_THREAD_LIBS_INIT} -l${CMAKE_DL_LIBS} -lstdc++ -lm)
+set(libraries ${MPI_CXX_LIBRARIES} -lmetis ${CMAKE_THREAD_LIBS_INIT} -l${CMAKE_DL_LIBS} -lstdc++ -lm)
 if(ASTERISM_WITH_CUDA)
   list(APPEND libraries -L${CUDAToolkit_LIBRARY_DIR} -lcufft -lcudart)
   set(definitions -DASTERISM_WITH_CUDA=1)

@@ -47,10 +47,9 @@ AppliedPreconditioner<T, V>::AppliedPreconditioner(const LinearSystem<T>& system
 }
 
 template <class T, class V>
-AppliedPreconditioner<T, V>::AppliedPreconditioner(const LinearSystem<T>& system,
-                                                   const typename LinearOperator<T>::Apply& apply)
-    : system_(&system), kind_(PreconditionerKind::users), users_(&apply) {
-  for (Index b = 0; b < system.count(); ++b) tiles_.emplace_back().z = system.own_vector(b);
+AppliedPreconditioner<T, V>::AppliedPreconditioner(const LinearSystem<T>& system, Users users)
+    : system_(&system), kind_(PreconditionerKind::users), users_(std::move(users)) {
+  for (Index b = 0; b < system.count(); ++b) tiles_.emplace_back().z = system.whole_vector(b);
 }
 
 template <class T, class V>
@@ -158,8 +157,7 @@ void AppliedPreconditioner<T, V>::apply(const typename LinearSystem<T>::VectorOf
   if (kind_ == PreconditionerKind::polynomial) apply_polynomial(r);
   if (kind_ == PreconditionerKind::triangular) apply_triangular(r);
   if (kind_ == PreconditionerKind::users)
-    (*users_)({system_->blocks(), r},
-              {system_->blocks(), [this](Index k) -> const Tile<T>& { return tiles_[k].z; }});
+    users_(r, [this](Index k) -> const Tile<T>& { return tiles_[k].z; });
 }
 
 /// (Q2); z and next change their roles with every step, and so do the tiles between blocks: a block is sent what is

@@ -2,10 +2,10 @@
 /// A preconditioner at work: z = M^-1 r by tasks, (Q1) to (Q3).
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "../../../codelets/sparse/preconditioner.hpp"
-#include "../linear_operator.hpp"
 #include "../linear_system.hpp"
 
 namespace asterism::sparse {
@@ -18,8 +18,11 @@ class AppliedPreconditioner {
   /// @param system has to live as long. With several ranks: collective.
   AppliedPreconditioner(const LinearSystem<T>& system, const PreparedPreconditioner<T>& prepared);
 
-  /// Its user's tasks. @param system, apply have to live as long
-  AppliedPreconditioner(const LinearSystem<T>& system, const typename LinearOperator<T>::Apply& apply);
+  using VectorOf = typename LinearSystem<T>::VectorOf;
+  /// Submits z = M^-1 r by tasks of others. @param r a block's own elements @param z as OuterPreconditioner::apply
+  using Users = std::function<void(const VectorOf& r, const VectorOf& z)>;
+  /// Tasks of others. @param system has to live as long
+  AppliedPreconditioner(const LinearSystem<T>& system, Users users);
   /// The same for other values, once the system has them. With several ranks: collective.
   void refresh(const PreparedPreconditioner<T>& prepared);
 
@@ -61,7 +64,7 @@ class AppliedPreconditioner {
   const LinearSystem<T>* system_ = nullptr;
   PreconditionerKind kind_ = PreconditionerKind::none;
   bool sequential_ = false;
-  const typename LinearOperator<T>::Apply* users_ = nullptr;
+  Users users_;
   std::vector<PolynomialStep> polynomial_;
   std::vector<Stages> stages_;  // of each block
   BlockMatrix<V> left_, right_;

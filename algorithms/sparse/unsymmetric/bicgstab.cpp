@@ -1,6 +1,7 @@
 #include "bicgstab.hpp"
 
 #include <limits>
+#include <utility>
 
 #include "../../common/set.hpp"
 
@@ -31,8 +32,9 @@ std::optional<Reason> broken(BicgStatus status) {
 }  // namespace
 
 template <class T, class V>
-BiCgStab<T, V>::BiCgStab(Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings)
-    : Base(runtime, mine, settings, MatrixClass::general) {
+BiCgStab<T, V>::BiCgStab(Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings,
+                         typename Base::Outer outer)
+    : Base(runtime, mine, settings, MatrixClass::general, std::move(outer)) {
   if (this->is_ready()) make_tiles();
 }
 

@@ -17,7 +17,8 @@ template <class T, class V = T>
 class BiCgStab : public KrylovSolver<T, V> {
  public:
   /// @throw Error: as KrylovSolver. With several ranks: collective.
-  BiCgStab(Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings);
+  BiCgStab(Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings,
+           typename KrylovSolver<T, V>::Outer outer = {});
 
  private:
   using Base = KrylovSolver<T, V>;

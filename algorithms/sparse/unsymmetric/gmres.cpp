@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "../../common/set.hpp"
 
@@ -26,8 +27,9 @@ std::optional<Reason> broken(GmresStatus status) {
 }  // namespace
 
 template <class T, class V>
-Gmres<T, V>::Gmres(Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings)
-    : Base(runtime, mine, settings, MatrixClass::general),
+Gmres<T, V>::Gmres(Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings,
+                   typename Base::Outer outer)
+    : Base(runtime, mine, settings, MatrixClass::general, std::move(outer)),
       m_(std::min<Index>(settings.restart, mine.total_rows)) {
   if (this->is_ready()) make_tiles();
 }

@@ -17,7 +17,8 @@ template <class T, class V = T>
 class Gmres : public KrylovSolver<T, V> {
  public:
   /// @throw Error: a restart that makes no sense; as KrylovSolver. With several ranks: collective.
-  Gmres(Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings);
+  Gmres(Runtime& runtime, const Csr<T>& mine, const LinearSettings& settings,
+        typename KrylovSolver<T, V>::Outer outer = {});
 
  private:
   using Base = KrylovSolver<T, V>;

@@ -12,7 +12,7 @@
 
 #include "../../support/skip.hpp"
 #include "runtime/collectives.hpp"
-#include "runtime/detail/ranks.hpp"
+#include "runtime/ranks/ranks.hpp"
 #include "runtime/runtime.hpp"
 
 using namespace asterism;

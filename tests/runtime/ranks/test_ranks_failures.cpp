@@ -12,6 +12,7 @@
 #include "../../support/child.hpp"
 #include "../../support/skip.hpp"
 #include "runtime/codelet.hpp"
+#include "runtime/run.hpp"
 #include "start_and_copy.hpp"
 
 using namespace asterism;
@@ -50,7 +51,7 @@ TEST_CASE("ranks: a failure on one is thrown on all, and the runtime goes on") {
   if (runtime.rank() == 0) CHECK(HostView<double>(copied, Access::read)(0, 0) == 93);
 }
 
-TEST_CASE("ranks: to wait for another rank's work is no stall") {
+TEST_CASE("ranks: to wait for another rank's work is no stall" * doctest::skip(!shape_is("mpi"))) {
   Options options;
   options.stall_seconds = 1;
   Runtime runtime(options);
@@ -106,21 +107,10 @@ TEST_CASE("ranks: a child stalls on one rank" * doctest::skip()) {
 TEST_CASE("ranks: a child ends all" * doctest::skip()) {
   const Runtime runtime;
   if (runtime.rank() == runtime.ranks() - 1) end_all_ranks(9);
-  std::this_thread::sleep_for(std::chrono::seconds(600));  // longer than ends_with waits
+  std::this_thread::sleep_for(std::chrono::seconds(600));  // longer than a child may take
 }
 
 namespace {
-
-/// Runs a test case on several ranks, in children, and expects a status and one message.
-void ends_with(const std::string& test_case, const char* ranks, int status, const std::string& message) {
-  const char* const mpiexec = std::getenv("ASTERISM_MPIEXEC");
-  const Child child = run_in_child(test_case, {mpiexec != nullptr ? mpiexec : "mpirun", "-np", ranks});
-  CHECK_MESSAGE(child.status == status, child.text);
-  const std::size_t first = child.text.find("asterism (rank ");
-  CHECK_MESSAGE((first == std::string::npos) == message.empty(), child.text);
-  CHECK_MESSAGE(child.text.find(message) != std::string::npos, child.text);
-  if (!message.empty()) CHECK_MESSAGE(child.text.find("asterism (rank ", first + 1) == std::string::npos, child.text);
-}
 
 /// Ends a Runtime by an exception that is caught outside its scope.
 template <class Body>
@@ -158,6 +148,20 @@ TEST_CASE("ranks: a child throws while its tile waits for another rank" * doctes
   });
 }
 
+TEST_CASE("ranks: a child throws while its borrowed tile waits for another rank" * doctest::skip()) {
+  double value = 0;
+  caught_outside([&](Runtime& runtime) {
+    const Tile<double> first(runtime, 1, 1, 0);
+    const Tile<double> second(runtime, runtime.rank() == 1 ? &value : nullptr, 1, 1, 1, 1);
+    start({0}, first);
+    start({0}, second);
+    if (runtime.rank() == 1) {
+      copy({}, first, second);  // rank 0 does not send it
+      throw Error("of its own");
+    }
+  });
+}
+
 TEST_CASE("ranks: a child throws alike on all" * doctest::skip()) {
   caught_outside([](Runtime& runtime) {
     const Tile<double> tile(runtime, 1, 1, 1);
@@ -179,19 +183,73 @@ TEST_CASE("ranks: a child ends its Runtime while the other waits for its tile" *
 
 TEST_CASE("ranks: an exception that one throws, or another that all do, ends them all" *
           doctest::skip(!shape_is("cpu"))) {
-  ends_with("ranks: a child looks at a tile of another", "3", 2,
-            "asterism (rank 1): rank 1 looks at a tile of rank 2: only the owner has its content");
-  ends_with("ranks: a child throws while its tile waits for another rank", "2", 4,
-            "asterism (rank 1): this rank left its Runtime by an exception");
-  ends_with("ranks: a child throws alike on all", "2", 0, "");
-  ends_with("ranks: a child ends its Runtime while the other waits for its tile", "2", 3,
-            "asterism (rank 0): no progress for 1 s on any rank with 1 task waiting");
+  check_endings({
+      {"ranks: a child looks at a tile of another", 3, 2,
+       " (rank 1): rank 1 looks at a tile of rank 2: only the owner has its content"},
+      {"ranks: a child throws while its tile waits for another rank", 2, 4,
+       " (rank 1): this rank left its Runtime by an exception"},
+      {"ranks: a child throws while its borrowed tile waits for another rank", 2, 2, " (rank 1): of its own"},
+      {"ranks: a child throws alike on all", 2, 0, ""},
+      {"ranks: a child ends its Runtime while the other waits for its tile", 2, 3,
+       " (rank 0): no progress for 1 s on any rank with 1 task waiting"},
+  });
+}
+
+// Programs as users write them.
+
+TEST_CASE("ranks: a child runs a program that throws on its last rank" * doctest::skip()) {
+  const std::string what = std::getenv("THROWS") != nullptr ? std::getenv("THROWS") : "";
+  Options options;
+  options.cpu_memory = launched_rank() + 1 == std::atoi(std::getenv("RANKS")) ? std::size_t{1} << 20 : 0;
+  std::exit(run(options, [&](Runtime& runtime) {
+    const int last = runtime.ranks() - 1;
+    const Tile<double> here(runtime, 1, 1, 0), there(runtime, 1, 1, last), large(runtime, 1000, 1000, last);
+    start({0}, here);
+    for (int i = 0; i < 10; ++i) copy({}, here, there);
+    if (what == "task") fail("a pivot of 0", there);
+    if (runtime.rank() == last && what == "exception") throw std::runtime_error("no such file");
+    if (runtime.rank() == last && what == "number") throw 7;
+    if (what == "large") start({0}, large);
+    if (what == "unwritten") copy({}, large, there);
+    copy({}, there, here);
+    if (runtime.rank() == 0 && what != "task") HostView<double>(here, Access::read);
+    return what == "nothing" ? 5 : 0;
+  }));
+}
+
+TEST_CASE("ranks: what one rank throws in a program ends all ranks with its words" *
+          doctest::skip(!shape_is("cpu"))) {
+  std::vector<Ending> endings;
+  for (const int ranks : {1, 2, 4}) {
+    const std::string last = ranks > 1 ? " (rank " + std::to_string(ranks - 1) + "): " : ": ";
+    const auto expect = [&](const char* what, int status, const std::string& message) {
+      endings.push_back({"ranks: a child runs a program that throws on its last rank",
+                         ranks,
+                         status,
+                         message,
+                         {"THROWS=" + std::string(what), "RANKS=" + std::to_string(ranks)}});
+    };
+    expect("exception", 4, last + "no such file");
+    expect("task", 4,
+           ": task test_ranks_fail failed" +
+               (ranks > 1 ? " on rank " + std::to_string(ranks - 1) : std::string()) + ": a pivot of 0");
+    if (ranks != 2) continue;
+    expect("large", 3,
+           last + "task test_ranks_start can run nowhere: its tiles (1000 x 1000 of 8 bytes) need 7.6 MiB");
+    expect("unwritten", 2,
+           last + "task test_ranks_copy reads a 1000 x 1000 tile (port 0) before anything was written");
+    expect("number", 4, last + "something was thrown that is no std::exception");
+    expect("nothing", 5, "");
+  }
+  check_endings(endings);
 }
 
 TEST_CASE("ranks: one ends all, with its status" * doctest::skip(!shape_is("cpu"))) {
   CHECK(run_in_child("ranks: a child ends all").status == 9);
-  ends_with("ranks: a child ends all", "4", 9, "");
-  ends_with("ranks: a child stalls on one rank", "2", 3, "asterism (rank 1): no progress for ");
-  ends_with("ranks: a child stalls while the others meet", "2", 3,
-            "asterism (rank 1): no progress for 1 s on any rank with 1 task waiting");
+  check_endings({
+      {"ranks: a child ends all", 4, 9, ""},
+      {"ranks: a child stalls on one rank", 2, 3, " (rank 1): no progress for "},
+      {"ranks: a child stalls while the others meet", 2, 3,
+       " (rank 1): no progress for 1 s on any rank with 1 task waiting"},
+  });
 }

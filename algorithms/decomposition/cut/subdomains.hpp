@@ -1,0 +1,58 @@
+/// \file
+/// How the rows of a matrix are cut into subdomains, and how these overlap.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "../../sparse/csr.hpp"
+
+namespace asterism::decomposition {
+
+/// How rows are cut.
+enum class Cut {
+  rows,   ///< consecutive rows, as many in each subdomain, [Czapinski 2014] (7.2)
+  graph,  ///< by METIS, so that few entries are between subdomains
+};
+
+struct SubdomainSettings {
+  Index count = 1;
+  Cut cut = Cut::rows;
+  /// By rows: of each neighbour so many rows next to one's own. By graph: all rows that so many steps lead to.
+  Index overlap = 0;
+};
+
+struct Subdomain {
+  std::vector<Index> rows;          ///< with its overlap, ascending
+  std::vector<std::int32_t> owned;  ///< those that no other subdomain owns: their places in `rows`, ascending
+};
+
+/// Where the entries of some rows of a matrix are, and of its transposed, between these rows and without the diagonal:
+/// an undirected graph, whose nodes are the rows' places in the list. METIS counts so, with 32 bits.
+struct Adjacency {
+  std::vector<std::int32_t> begins = {0}, neighbours;
+  [[nodiscard]] std::int32_t nodes() const { return static_cast<std::int32_t>(begins.size()) - 1; }
+};
+
+/// @param whole all rows of the matrix @param rows ascending
+/// @throw Error: more than 32-bit numbers count
+template <class T>
+Adjacency adjacency_of(const sparse::Csr<T>& whole, const std::vector<Index>& rows);
+
+/// The part of each node, of so many, about equal in size, with few edges between them. No part is empty.
+/// @throw Error: METIS fails
+std::vector<std::int32_t> cut_graph(const Adjacency& graph, std::int32_t parts);
+
+/// @param whole all rows of the matrix
+/// @throw Error: a matrix that is not square, an entry outside of it; no subdomain, more than there are rows; an overlap
+/// below 0, larger than a neighbour, or so large that a subdomain has all rows
+template <class T>
+std::vector<Subdomain> cut_into_subdomains(const sparse::Csr<T>& whole, const SubdomainSettings& settings);
+
+/// All elements of a list of that length.
+std::vector<std::int32_t> all_places(std::size_t length);
+
+/// The rank of each subdomain: as many on each, in their order.
+std::vector<int> owners_of(Index count, int ranks);
+
+}  // namespace asterism::decomposition

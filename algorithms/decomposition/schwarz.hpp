@@ -1,0 +1,106 @@
+/// \file
+/// The blocks of subdomains as a preconditioner: additive Schwarz methods (Z1), with a coarse space (Z2) if wanted.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "../../codelets/decomposition/schwarz.hpp"
+#include "../sparse/preconditioners/outer_preconditioner.hpp"
+#include "cut/subdomains.hpp"
+#include "factors/local_factors.hpp"
+#include "transfer.hpp"
+
+namespace asterism::decomposition {
+
+/// What a subdomain gives back of its solution.
+enum class Combination {
+  restricted,  ///< its own rows: fewer iterations, but no symmetric preconditioner
+  symmetric,   ///< all its rows, which are added to those of others: for conjugate gradients
+};
+
+struct SchwarzSettings {
+  SubdomainSettings subdomains = {};
+  Combination combination = Combination::restricted;
+  Index patches = 0;  ///< of each subdomain, as far as it has rows; 0: no coarse space
+  FactorSettings factors = {};
+};
+
+struct SchwarzFacts {
+  std::vector<Index> own_rows, rows;  ///< of each subdomain; with its overlap
+  std::vector<int> owners;
+  FactorFacts factors;
+  Index coarse_rows = 0;
+  std::optional<FactorFacts> coarse = {};
+  double seconds_partition = 0;
+  Index bytes_between_ranks = 0;  ///< for each time that it is applied
+};
+
+/// z = M^-1 r, of a matrix whose rows keep their natural order. Without a coarse space (Z1), which shall be S here; with
+/// one, r_1 = r - A Q r, z_1 = S r_1:
+///
+///     (Z3)  restricted: z = Q r + z_1; symmetric: z = Q r + z_1 + Q (r_1 - A z_1) - the balanced form, [Mandel 1993].
+///
+/// @tparam V the type of the local factors
+template <class T, class V = T>
+class Schwarz : public sparse::OuterPreconditioner<T> {
+ public:
+  using VectorOf = typename sparse::OuterPreconditioner<T>::VectorOf;
+
+  /// Cuts A into subdomains, and factorises their blocks. @param mine this rank's rows of A; every rank gets all of them
+  /// while it sets up. With several ranks: collective. @throw Error: as cut_into_subdomains, LocalFactors
+  Schwarz(Runtime& runtime, const sparse::Csr<T>& mine, const SchwarzSettings& settings);
+
+  [[nodiscard]] const SchwarzFacts& facts() const { return facts_; }
+
+  void attach(const sparse::LinearSystem<T>& system) override;
+  void apply(const VectorOf& r, const VectorOf& z) override;
+
+ private:
+  struct SubdomainTiles {
+    Tile<T> y;
+    Tile<V> work;
+    Tile<T> coarse_work, coarse_y;
+    Tile<double> sums;
+    Tile<std::int32_t> patches;
+  };
+  struct RankTiles {
+    Tile<double> work, values;  // of the coarse system
+  };
+  /// What blocks and subdomains give each other.
+  struct Ways {
+    Transfer<T> there, back;
+  };
+
+  void make_coarse(const sparse::Csr<T>& whole);
+  [[nodiscard]] Index count() const { return static_cast<Index>(subdomains_.size()); }
+  [[nodiscard]] Hints hints(Index subdomain) const;
+  [[nodiscard]] Ways ways() const;
+  void send(const VectorOf& r, const Transfer<T>& there) const;
+  void assemble(const Transfer<T>& back, const VectorOf& z, bool anew) const;
+  void add_local(const VectorOf& r, const VectorOf& z, bool anew);
+  void add_coarse(const VectorOf& r, const VectorOf& z, bool anew);
+  void submit_residual(const VectorOf& r, const VectorOf& z);
+
+  Runtime* runtime_;
+  SchwarzSettings settings_;
+  SchwarzFacts facts_;
+  std::vector<Subdomain> subdomains_;
+  LocalFactors<V> factors_;
+  std::vector<SubdomainTiles> tiles_;
+
+  // With a coarse space:
+  std::vector<std::vector<std::int32_t>> patch_of_;  // of each subdomain's own rows, counted from its first
+  std::vector<Index> first_patch_;                   // of each subdomain, and in the end all
+  std::vector<LocalFactors<double>> coarse_;         // on each rank, the same
+  std::vector<RankTiles> of_ranks_;
+
+  const sparse::LinearSystem<T>* system_ = nullptr;
+  Ways local_, coarse_ways_;
+  sparse::Exchange<T> exchange_;
+  std::vector<Tile<T>> r_;
+  std::vector<Tile<double>> rr_;
+};
+
+}  // namespace asterism::decomposition

@@ -1,0 +1,72 @@
+#include "transfer.hpp"
+
+#include "../common/set.hpp"
+
+namespace asterism::decomposition {
+
+void add_parcels(const Partition& blocks, Index piece, const std::vector<Index>& rows,
+                 const std::vector<std::int32_t>& places, std::vector<Parcel>& parcels) {
+  Index end = 0;  // of the block of the last parcel
+  for (const std::int32_t place : places) {
+    const Index row = rows[static_cast<std::size_t>(place)];
+    if (row >= end) {
+      const Index block = blocks.part_of(row);
+      end = blocks[block].first + blocks[block].size;
+      parcels.push_back({block, piece, {}, {}});
+    }
+    Parcel& parcel = parcels.back();
+    parcel.taken.push_back(static_cast<std::int32_t>(row - blocks[parcel.from].first));
+    parcel.placed.push_back(place);
+  }
+}
+
+std::vector<Parcel> reversed(std::vector<Parcel> parcels) {
+  for (Parcel& parcel : parcels) {
+    std::swap(parcel.from, parcel.to);
+    std::swap(parcel.taken, parcel.placed);
+  }
+  return parcels;
+}
+
+template <class T>
+Transfer<T>::Transfer(Runtime& runtime, const std::vector<Parcel>& parcels, Index from_pieces,
+                      const OwnerOf& givers, Index to_pieces, const OwnerOf& takers)
+    : from_(static_cast<std::size_t>(from_pieces)), to_(static_cast<std::size_t>(to_pieces)) {
+  for (const Parcel& parcel : parcels) {
+    const auto elements = static_cast<Index>(parcel.taken.size());
+    const int giver = givers(parcel.from), taker = takers(parcel.to);
+    const Pack& pack = packs_.emplace_back(Tile<T>(runtime, 1, elements, giver),
+                                           Tile<std::int32_t>(runtime, 1, elements, giver),
+                                           Tile<std::int32_t>(runtime, 1, elements, taker));
+    set(runtime, pack.taken, [&](Index, Index j) { return parcel.taken[static_cast<std::size_t>(j)]; });
+    set(runtime, pack.placed, [&](Index, Index j) { return parcel.placed[static_cast<std::size_t>(j)]; });
+    from_[static_cast<std::size_t>(parcel.from)].push_back(packs_.size() - 1);
+    to_[static_cast<std::size_t>(parcel.to)].push_back(packs_.size() - 1);
+    if (giver != taker) bytes_between_ranks_ += elements * static_cast<Index>(sizeof(T));
+  }
+}
+
+template <class T>
+sparse::Departures<AsTiles, T> Transfer<T>::from(Index piece) const {
+  sparse::Departures<AsTiles, T> departures;
+  for (const std::size_t k : from_[static_cast<std::size_t>(piece)]) {
+    departures.packs.add(packs_[k].elements);
+    departures.places.add(packs_[k].taken);
+  }
+  return departures;
+}
+
+template <class T>
+sparse::Arrivals<AsTiles, T> Transfer<T>::to(Index piece) const {
+  sparse::Arrivals<AsTiles, T> arrivals;
+  for (const std::size_t k : to_[static_cast<std::size_t>(piece)]) {
+    arrivals.packs.add(packs_[k].elements);
+    arrivals.places.add(packs_[k].placed);
+  }
+  return arrivals;
+}
+
+template class Transfer<float>;
+template class Transfer<double>;
+
+}  // namespace asterism::decomposition

@@ -1,0 +1,69 @@
+/// \file
+/// Factorisations (F1) of the blocks of subdomains, each a task.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "factors.hpp"
+
+namespace asterism::decomposition {
+
+/// Why a block has no factors.
+struct Defect {
+  enum class Kind {
+    not_positive,  ///< a pivot of a matrix that is taken to be positive definite is zero or negative
+    singular,      ///< no row has a pivot for a column
+    not_finite,    ///< numbers of the factors exceed what their type holds
+  };
+  Kind kind = Kind::singular;
+  std::int32_t place = 0;  ///< of the pivot, in the order of elimination
+  double pivot = 0;
+};
+
+/// A triangle, (F1), in main memory.
+template <class V>
+struct Triangle {
+  std::span<const std::int32_t> begins, places;
+  std::span<const V> values;
+};
+
+/// A block and its factors.
+template <class V>
+struct LocalBlock {
+  // The block in the order of elimination, by columns; of a symmetric one the lower triangle with the diagonal.
+  std::int32_t size = 0;
+  bool symmetric = true;
+  std::vector<std::int32_t> begins, places;
+  std::vector<V> values;
+
+  // Its factors, once they are there. The block itself is gone then.
+  std::optional<Defect> defect;
+  Triangle<V> lower, upper;
+  std::vector<V> inverse_pivots;
+  /// Places in the order of elimination, of pivoted rows and columns; empty: as they are.
+  std::vector<std::int32_t> row_order, column_order;
+  std::shared_ptr<const void> storage;  ///< of the triangles
+};
+
+template <class V>
+struct FactoriseArgs {
+  std::shared_ptr<LocalBlock<V>> block;  ///< nullptr where another rank has it
+};
+
+namespace cpu {
+/// @param done the number of the block's rows, or 0: there is a defect
+template <class V>
+void factorise(const FactoriseArgs<V>& args, Out<std::int32_t> done);
+}  // namespace cpu
+
+namespace codelets {
+template <class V>
+inline const Codelet<FactoriseArgs<V>, Out<std::int32_t>> factorise{typed_name<V>("factorise"),
+                                                                    cpu::factorise<V>};
+}  // namespace codelets
+
+}  // namespace asterism::decomposition

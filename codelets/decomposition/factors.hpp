@@ -1,0 +1,66 @@
+/// \file
+/// Triangular factors of a sparse matrix, and solving with them:
+///
+///     (F1)  R A C = L D U, L unit lower, U unit upper triangular; R, C permutations.
+///           A x = b: w = R b; w = L^-1 w; w = D^-1 w; w = U^-1 w; x = C w.
+///
+/// L is stored by columns and U by rows, without their diagonals: of a symmetric matrix, U = L^T, these are the same
+/// numbers. Work and bytes are those of L and U, read once each.
+#pragma once
+
+#include <cstdint>
+
+#include "../../runtime/codelet.hpp"
+
+namespace asterism::decomposition {
+
+/// A triangle without its diagonal, column by column (L) or row by row (U). Each tile has one row; none: no entries.
+template <template <class> class As, class V>
+struct TrianglePorts {
+  As<Optional<In<std::int32_t>>> begins;  ///< one more than there are columns
+  As<Optional<In<std::int32_t>>> places;  ///< of the entries: their rows (of U, their columns)
+  As<Optional<In<V>>> values;
+};
+
+/// (F1)
+/// @param upper none: U = L^T @param rows row_of[i], of b, is row i of R b @param columns likewise of x
+template <template <class> class As, class V>
+struct FactorPorts {
+  TrianglePorts<As, V> lower, upper;
+  As<In<V>> inverse_pivots;
+  As<In<std::int32_t>> rows, columns;
+};
+
+/// w = L^-1 w, column by column.
+template <class V>
+void solve_lower(const TrianglePorts<AsPorts, V>& lower, V* w) {
+  for (Index j = 0; j + 1 < lower.begins.cols; ++j) {
+    const V value = w[j];
+    for (std::int32_t k = lower.begins.data[j]; k < lower.begins.data[j + 1]; ++k)
+      w[lower.places.data[k]] -= lower.values.data[k] * value;
+  }
+}
+
+/// w = U^-1 w, row by row from the last.
+template <class V>
+void solve_upper(const TrianglePorts<AsPorts, V>& upper, V* w) {
+  for (Index i = upper.begins.cols - 1; i-- > 0;) {
+    V sum = w[i];
+    for (std::int32_t k = upper.begins.data[i]; k < upper.begins.data[i + 1]; ++k)
+      sum -= upper.values.data[k] * w[upper.places.data[k]];
+    w[i] = sum;
+  }
+}
+
+/// (F1) @param w room for as many numbers as b has @param b, x may be the same
+template <class T, class V>
+void solve_factored(const FactorPorts<AsPorts, V>& factors, const T* b, V* w, T* x) {
+  const Index n = factors.inverse_pivots.cols;
+  for (Index i = 0; i < n; ++i) w[i] = static_cast<V>(b[factors.rows.data[i]]);
+  solve_lower(factors.lower, w);
+  for (Index i = 0; i < n; ++i) w[i] *= factors.inverse_pivots.data[i];
+  solve_upper(factors.upper.begins ? factors.upper : factors.lower, w);
+  for (Index i = 0; i < n; ++i) x[factors.columns.data[i]] = static_cast<T>(w[i]);
+}
+
+}  // namespace asterism::decomposition

@@ -1,0 +1,105 @@
+/// \file
+/// Additive Schwarz methods over subdomains, each of which has its own rows and, where they overlap, its neighbours':
+///
+///     (Z1)  restricted: z = sum_p R~_p^T L_p^-1 R_p r; symmetric: z = sum_p R_p^T L_p^-1 R_p r.
+///           R_p takes the rows of a subdomain with its overlap, R~_p^T gives back its own ones only; L_p = R_p A R_p^T.
+///     (Z2)  coarse: z = Q r = Z (Z^T A Z)^-1 Z^T r. A column of Z is 1 on the own rows of a patch, a part of a subdomain.
+#pragma once
+
+#include "../sparse/exchange.hpp"
+#include "factors.hpp"
+
+namespace asterism::decomposition {
+
+using sparse::Arrivals;
+using sparse::Departures;
+
+/// y = L_p^-1 r, r from blocks of rows; what of y goes back.
+template <template <class> class As, class T, class V>
+struct LocalSolvePorts {
+  Arrivals<As, T> arrivals;
+  FactorPorts<As, V> factors;
+  As<Scratch<V>> work;
+  As<Out<T>> y;
+  Departures<As, T> departures;
+};
+
+/// z = what subdomains send, added in their order.
+struct AssembleArgs {
+  Index own = 0, rows = 0;  ///< where a block's own elements begin in z, and how many they are
+  bool anew = true;         ///< else it is added to what z has
+};
+template <template <class> class As, class T>
+struct AssemblePorts {
+  Arrivals<As, T> arrivals;
+  As<InOut<T>> z;
+};
+
+/// (Z2): the sums of r over a subdomain's patches. @param patches of each of its own rows
+template <template <class> class As, class T>
+struct PatchSumPorts {
+  Arrivals<As, T> arrivals;
+  As<In<std::int32_t>> patches;
+  As<Scratch<T>> work;
+  As<Out<double>> sums;
+};
+/// (Z2): the values of all patches.
+template <template <class> class As>
+struct CoarseSolvePorts {
+  As<Many<In<double>>> sums;
+  FactorPorts<As, double> factors;
+  As<Scratch<double>> work;
+  As<Out<double>> values;
+};
+/// (Z2): values of patches for the subdomain's own rows.
+struct SpreadArgs {
+  Index first = 0;  ///< of the subdomain's patches
+};
+template <template <class> class As, class T>
+struct SpreadPorts {
+  As<In<double>> values;
+  As<In<std::int32_t>> patches;
+  As<Out<T>> y;
+  Departures<As, T> departures;
+};
+
+/// x += z. @param own where z begins
+struct CorrectArgs {
+  Index own = 0;
+};
+
+namespace cpu {
+template <class T, class V>
+void local_solve(LocalSolvePorts<AsPorts, T, V> ports);
+template <class T>
+void assemble(const AssembleArgs& args, AssemblePorts<AsPorts, T> ports);
+template <class T>
+void patch_sums(PatchSumPorts<AsPorts, T> ports);
+void coarse_solve(CoarseSolvePorts<AsPorts> ports);
+template <class T>
+void spread(const SpreadArgs& args, SpreadPorts<AsPorts, T> ports);
+template <class T>
+void correct(const CorrectArgs& args, In<T> z, InOut<T> x);
+/// The sum of all elements, in their order.
+void add_up_all(Many<In<double>> parts, Out<double> sum);
+}  // namespace cpu
+
+namespace codelets {
+template <class T, class V>
+inline const Codelet<NoArgs, LocalSolvePorts<AsPorts, T, V>> local_solve{
+    typed_name<V>("local_solve") + (sizeof(T) == sizeof(V) ? "" : "_of_f64"), cpu::local_solve<T, V>};
+template <class T>
+inline const Codelet<AssembleArgs, AssemblePorts<AsPorts, T>> assemble{typed_name<T>("assemble"),
+                                                                       cpu::assemble<T>};
+template <class T>
+inline const Codelet<NoArgs, PatchSumPorts<AsPorts, T>> patch_sums{typed_name<T>("patch_sums"),
+                                                                   cpu::patch_sums<T>};
+inline const Codelet<NoArgs, CoarseSolvePorts<AsPorts>> coarse_solve{"coarse_solve", cpu::coarse_solve};
+template <class T>
+inline const Codelet<SpreadArgs, SpreadPorts<AsPorts, T>> spread{typed_name<T>("spread"), cpu::spread<T>};
+template <class T>
+inline const Codelet<CorrectArgs, In<T>, InOut<T>> correct{typed_name<T>("correct"), cpu::correct<T>};
+inline const Codelet<NoArgs, Many<In<double>>, Out<double>> add_up_all{"add_up_all", cpu::add_up_all};
+}  // namespace codelets
+
+}  // namespace asterism::decomposition

@@ -1,0 +1,243 @@
+#include "ranks.hpp"
+
+#include <fmt/format.h>
+#include <mpi.h>
+#include <sched.h>
+#include <starpu.h>
+#include <starpu_mpi.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "../run/ending.hpp"
+#include "../run/environment.hpp"
+#include "../runtime.hpp"
+
+#ifdef ASTERISM_WITH_CUDA
+#include <cuda_runtime_api.h>
+#endif
+
+namespace asterism {
+namespace ranks {
+namespace {
+
+/// MPI can be started once per process, so it lives as long as the process.
+struct Session {
+  Session() {
+    int provided = MPI_THREAD_SINGLE;
+    MPI_Initialized(&already_);
+    if (already_ == 0) MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
+  }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  ~Session() {
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (already_ == 0 && finalized == 0) MPI_Finalize();
+  }
+
+ private:
+  int already_ = 0;
+};
+
+/// Where this rank is among those of its node.
+struct Place {
+  int rank = 0, ranks = 1;
+};
+Place place_on_node() {
+  static const Place place = [] {  // found once, by all ranks together: in connect
+    MPI_Comm node = MPI_COMM_NULL;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    Place p;
+    MPI_Comm_rank(node, &p.rank);
+    MPI_Comm_size(node, &p.ranks);
+    MPI_Comm_free(&node);
+    return p;
+  }();
+  return place;
+}
+
+/// How many cores this rank may think its own, and whether it must share them with the other ranks of its node, because
+/// the launcher bound nobody to cores of their own.
+struct Cores {
+  int count;
+  bool shared;
+};
+Cores cores_of_this_rank() {
+  const int mine = cores_allowed(), all = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  const int neighbours = place_on_node().ranks;
+  const bool shared = mine * neighbours > all;
+  return {shared ? std::max(1, all / neighbours) : mine, shared};
+}
+
+#ifdef ASTERISM_WITH_CUDA
+/// Lets StarPU see this rank's share of the node's GPUs only. Left to itself every rank takes them all.
+void take_gpus(Environment& environment) {
+  const Place place = place_on_node();
+  const int wanted = first_number({"STARPU_NCUDA"}, -1);
+  if (place.ranks == 1 || wanted == 0) return;
+  for (const char* chosen : {"STARPU_WORKERS_CUDAID", "CUDA_VISIBLE_DEVICES"})
+    if (std::getenv(chosen) != nullptr) return;
+  const int gpus = gpus_installed();
+  if (gpus == 0) return;  // CPUs do
+  const GpuShare share = share_of_gpus(place.rank, place.ranks, gpus, wanted);
+  std::string numbers;
+  for (int i = 0; i < share.count; ++i) numbers += fmt::format(" {}", (share.first + i) % gpus);
+  environment.set("STARPU_WORKERS_CUDAID", numbers);
+  environment.suggest("STARPU_NCUDA", std::to_string(share.count));  // more would go round the list again
+  if (cudaDeviceProp device{}; gpus < place.ranks && cudaGetDeviceProperties(&device, share.first) == cudaSuccess) {
+    // StarPU takes nine tenths of a GPU's memory, and does not know of the other ranks that do the same.
+    const auto sharers = static_cast<std::size_t>((place.ranks + gpus - 1) / gpus);
+    environment.suggest("STARPU_LIMIT_CUDA_MEM", std::to_string(device.totalGlobalMem / 10 * 9 / sharers >> 20));
+  }
+}
+#endif
+
+void broadcast_from(int root, std::string& text) {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  int length = static_cast<int>(text.size());
+  MPI_Bcast(&length, 1, MPI_INT, root, MPI_COMM_WORLD);
+  if (rank != root) text.resize(static_cast<std::size_t>(length));
+  MPI_Bcast(text.data(), length, MPI_CHAR, root, MPI_COMM_WORLD);
+}
+
+}  // namespace
+
+int launched_ranks() {
+  return std::max(1, first_number({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE",
+                                   "SLURM_STEP_NUM_TASKS"}, 1));
+}
+
+void connect(int& rank, int& ranks) {
+  static const Session session;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  place_on_node();
+}
+
+GpuShare share_of_gpus(int l, int L, int G, int wanted) {
+  const int first = l * G / L, end = (l + 1) * G / L;
+  const int share = std::max(end - first, std::min(G, 1));
+  return {first, wanted < 0 ? share : std::min(wanted, G)};
+}
+
+int start(starpu_conf& conf, Environment& environment) {
+#ifdef ASTERISM_WITH_CUDA
+  take_gpus(environment);
+#endif
+  const Cores cores = cores_of_this_rank();
+  if (conf.ncpus == -1) {
+    // StarPU would take all cores that it sees but one, which it keeps for its MPI thread: none are left where each rank
+    // has one core, and too many where the ranks share them. Few cores are better spent on computing.
+    if (cores.count <= 2)
+      conf.ncpus = cores.count;
+    else if (cores.shared)
+      conf.reserve_ncpus = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)) - cores.count;
+  }
+  environment.suggest("STARPU_MPI_NOBIND", "1");
+  if (cores.shared) {
+    environment.suggest("STARPU_WORKERS_NOBIND", "1");  // all ranks would choose the same cores
+    starpu_idle_hook_register([](void*) -> unsigned { return sched_yield() != 0; }, nullptr);
+  }
+  return starpu_mpi_init_conf(nullptr, nullptr, 0, MPI_COMM_WORLD, &conf);
+}
+
+void stop() { starpu_mpi_shutdown(); }
+
+void barrier() { MPI_Barrier(MPI_COMM_WORLD); }
+
+void wait_for_all() {
+  starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+  starpu_mpi_barrier(MPI_COMM_WORLD);
+}
+
+std::optional<Failure> agree_on_failure(const std::optional<Failure>& mine) {
+  int rank = 0, ranks = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  int failing = mine ? rank : ranks;
+  MPI_Allreduce(MPI_IN_PLACE, &failing, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (failing == ranks) return std::nullopt;
+  Failure failure = rank == failing ? *mine : Failure{{}, {}, Blame::task};
+  broadcast_from(failing, failure.task);
+  broadcast_from(failing, failure.reason);
+  int blame = static_cast<int>(failure.blame);
+  MPI_Bcast(&blame, 1, MPI_INT, failing, MPI_COMM_WORLD);
+  failure.blame = static_cast<Blame>(blame);
+  int alike = mine && mine->task == failure.task && mine->reason == failure.reason ? 1 : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &alike, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  failure.rank = alike == 1 ? -1 : failing;
+  return failure;
+}
+
+void broadcast(std::string& text) { broadcast_from(0, text); }
+
+void broadcast(void* value, std::size_t bytes) {
+  MPI_Bcast(value, static_cast<int>(bytes), MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
+void gather(const void* mine, Index count, std::size_t element_bytes, const std::function<void*(Index)>& resize) {
+  int ranks = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  std::vector<int> counts(static_cast<std::size_t>(ranks)), firsts(counts.size());
+  const int ours = static_cast<int>(count);
+  MPI_Allgather(&ours, 1, MPI_INT, counts.data(), 1, MPI_INT, MPI_COMM_WORLD);
+  std::exclusive_scan(counts.begin(), counts.end(), firsts.begin(), 0);
+  MPI_Datatype element{};  // whole elements: MPI counts in int
+  MPI_Type_contiguous(static_cast<int>(element_bytes), MPI_BYTE, &element);
+  MPI_Type_commit(&element);
+  MPI_Allgatherv(mine, ours, element, resize(firsts.back() + counts.back()), counts.data(), firsts.data(), element,
+                 MPI_COMM_WORLD);
+  MPI_Type_free(&element);
+}
+
+void send_to_all(_starpu_data_state* handle) { starpu_mpi_get_data_on_all_nodes_detached(MPI_COMM_WORLD, handle); }
+
+void register_tile(_starpu_data_state* handle, std::int64_t tag, int owner) {
+  starpu_mpi_data_register_comm(handle, tag, owner, MPI_COMM_WORLD);
+}
+
+bool submit(starpu_task* task, std::int64_t& received, int& status) {
+  const unsigned count = STARPU_TASK_GET_NBUFFERS(task);
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  std::int64_t incoming = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    const starpu_data_handle_t handle = STARPU_TASK_GET_HANDLE(task, i);
+    if ((STARPU_TASK_GET_MODE(task, i) & STARPU_R) != 0 && starpu_mpi_data_get_rank(handle) != rank &&
+        starpu_mpi_cached_receive(handle) == 0)
+      incoming += static_cast<std::int64_t>(starpu_data_get_size(handle));
+  }
+  std::vector<starpu_data_descr> descriptions(count);
+  starpu_mpi_task_exchange_params parameters{};
+  status = starpu_mpi_task_exchange_data_before_execution(MPI_COMM_WORLD, task, descriptions.data(), &parameters);
+  if (status != 0) return false;
+  if (parameters.do_execute != 0) {
+    status = starpu_task_submit(task);
+    received += incoming;
+  }
+  if (status == 0)
+    starpu_mpi_task_exchange_data_after_execution(MPI_COMM_WORLD, descriptions.data(), count, parameters);
+  return parameters.do_execute != 0;
+}
+
+}  // namespace ranks
+
+int launched_rank() {
+  return first_number({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"}, 0);
+}
+
+void end_all_ranks(int status) {
+  remove_own_folders();
+  int initialized = 0;
+  if (ranks::launched_ranks() > 1) MPI_Initialized(&initialized);
+  if (initialized != 0) MPI_Abort(MPI_COMM_WORLD, status);
+  std::_Exit(status);
+}
+
+}  // namespace asterism

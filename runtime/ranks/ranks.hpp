@@ -1,0 +1,73 @@
+/// \file
+/// MPI, as far as the runtime needs it. Private to runtime/. With one rank nothing here calls MPI.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "../error.hpp"
+#include "../ports.hpp"
+
+struct starpu_conf;
+struct _starpu_data_state;
+struct starpu_task;
+
+namespace asterism {
+
+class Environment;
+
+/// The first thing that went wrong on a rank, or that somebody has cancelled its tasks.
+struct Failure {
+  std::string task, reason;
+  Blame blame;
+  int rank = -1;  ///< the other rank whose failure it is; -1: this one's, or, where ranks have agreed, that of all
+  bool cancelled = false;
+};
+
+namespace ranks {
+
+/// How many ranks the launcher started, without any MPI call; 1 where there is none.
+int launched_ranks();
+
+/// Initialises MPI: once per process; it ends with the process. Collective.
+void connect(int& rank, int& ranks);
+
+/// The GPUs first, first + 1, ..., first + count - 1 of a node; beyond its last one they go on with its number 0.
+struct GpuShare {
+  int first, count;
+};
+/// What rank l of the L on a node with G GPUs takes: where G >= L, from l G / L up to but not (l + 1) G / L (rounded
+/// down), so that each GPU is in the share of one rank; where G < L, number l G / L, shared with other ranks.
+/// @param wanted how many the user wants for each rank, or -1: as many as are in its share
+GpuShare share_of_gpus(int l, int L, int G, int wanted);
+
+/// Starts StarPU with its MPI layer, on this rank's share of the cores and GPUs of its node. @return StarPU's status.
+int start(starpu_conf& conf, Environment& environment);
+/// Ends StarPU's MPI layer and StarPU.
+void stop();
+void barrier();
+/// Waits for tasks and messages of this rank, then for all ranks.
+void wait_for_all();
+
+/// The failure of the lowest rank that has one, on every rank. Collective.
+std::optional<Failure> agree_on_failure(const std::optional<Failure>& mine);
+
+/// Rank 0's text on every rank.
+void broadcast(std::string& text);
+void broadcast(void* value, std::size_t bytes);
+/// The elements of all ranks in their order. @param resize resize(n): memory for n elements
+void gather(const void* mine, Index count, std::size_t element_bytes, const std::function<void*(Index)>& resize);
+
+/// Brings a tile's content as of now to all ranks, once it is there. Collective, but waits for nobody.
+void send_to_all(_starpu_data_state* handle);
+
+void register_tile(_starpu_data_state* handle, std::int64_t tag, int owner);
+
+/// Submits `task`, which has no tile twice, on the rank that owns its written tiles, with the messages before and after it.
+/// @param received grows by the bytes that this rank receives for it
+/// @return whether the task was submitted here; otherwise the caller still owns it.
+bool submit(starpu_task* task, std::int64_t& received, int& status);
+
+}  // namespace ranks
+}  // namespace asterism

@@ -1,0 +1,63 @@
+// What runs in the threads of workers beside tasks.
+
+#include <fmt/format.h>
+
+#include <mutex>
+
+#include "state.hpp"
+
+namespace asterism {
+namespace {
+
+/// A body that workers run, and what it throws there.
+class Call {
+ public:
+  explicit Call(const std::function<void()>& body) : body_(body) {}
+
+  static void run(void* argument) noexcept {
+    auto& call = *static_cast<Call*>(argument);
+    try {
+      call.body_();
+    } catch (const std::exception& error) {
+      call.fail(error.what());
+    } catch (...) {
+      call.fail(no_standard_exception);
+    }
+  }
+  void rethrow() const {
+    if (failure_) throw TaskFailure("on a worker", *failure_);
+  }
+
+ private:
+  void fail(const std::string& reason) {
+    const std::lock_guard lock(mutex_);
+    failure_ = reason;
+  }
+
+  const std::function<void()>& body_;
+  std::mutex mutex_;
+  std::optional<std::string> failure_;
+};
+
+}  // namespace
+
+void Runtime::on_each_worker(WorkerKind kind, const std::function<void()>& body) {
+  Call call(body);
+  starpu_execute_on_each_worker_ex(Call::run, &call, kind == WorkerKind::cpu ? STARPU_CPU : STARPU_CUDA,
+                                   "on_each_worker");
+  call.rethrow();
+}
+
+void Runtime::on_worker(WorkerKind kind, int number, const std::function<void()>& body) {
+  const bool cpu = kind == WorkerKind::cpu;
+  const int worker =
+      number < 0 ? -1 : starpu_worker_get_by_type(cpu ? STARPU_CPU_WORKER : STARPU_CUDA_WORKER, number);
+  if (worker < 0)
+    throw Error(fmt::format("there is no {} worker {}", cpu ? "CPU" : "CUDA", number), Blame::machine);
+  Call call(body);
+  auto id = static_cast<unsigned>(worker);
+  starpu_execute_on_specific_workers(Call::run, &call, 1, &id, "on_worker");
+  call.rethrow();
+}
+
+}  // namespace asterism

@@ -1,0 +1,39 @@
+#include "rest.hpp"
+
+#include <starpu.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+namespace asterism {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::microseconds patience(1000), longest_nap(2000);
+
+thread_local bool has_worked = true;  // since it was looked at
+thread_local Clock::time_point idle_since;
+
+/// What StarPU calls in the thread of a CPU worker whenever that has found no task.
+unsigned rest(void* /*argument*/) {
+  const Clock::time_point now = Clock::now();
+  if (std::exchange(has_worked, false)) idle_since = now;
+  const Clock::duration idle = now - idle_since;
+  if (idle > patience) std::this_thread::sleep_for(std::min<Clock::duration>(idle / 20, longest_nap));
+  return 1;  // StarPU may block the worker, which it does in other builds of it only
+}
+
+}  // namespace
+
+Rest::Rest() : hook_(starpu_idle_hook_register(rest, nullptr)) {}
+
+Rest::~Rest() {
+  if (hook_ >= 0) starpu_idle_hook_deregister(hook_);
+}
+
+void Rest::task_ended() { has_worked = true; }
+
+}  // namespace asterism

@@ -1,0 +1,146 @@
+#include "start.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "../kept/kept_files.hpp"
+#include "../kept/spill_disk.hpp"
+#include "../kept/trace.hpp"
+#include "environment.hpp"
+
+namespace asterism {
+namespace {
+
+constexpr std::size_t mebibyte = std::size_t{1} << 20;
+
+/// Not made where it is missing: a mistyped name would be one more folder for somebody to wonder about.
+void require_folder(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(folder, ignored))
+    throw Error(fmt::format("spill folder {}: there is no such folder; make it, or name one that is there",
+                            folder.string()));
+}
+
+void require_known_scheduler(const std::string& name) {
+  // StarPU itself only warns about an unknown name and falls back to a scheduler that is slow with GPUs.
+  const std::vector<std::string> names = schedulers();
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    throw Error(fmt::format("unknown scheduler '{}'; there are {}", name, fmt::join(names, ", ")));
+}
+
+/// Waiting CPU workers spin: with many more of them than cores nothing moves.
+int cpus_within_reason(const Options& options) {
+  int asked = options.cpus;
+  for (const char* variable : {"STARPU_NCPU", "STARPU_NCPUS"})
+    if (const char* const value = std::getenv(variable); asked < 0 && value != nullptr)
+      asked = std::atoi(value);
+  const int cores = cores_allowed();
+  if (asked <= 2 * cores) return options.cpus;
+  if (launched_rank() == 0)
+    fmt::print(stderr, "asterism: {} CPU workers are asked for: as many start as there are cores, {}\n",
+               asked, cores);
+  return cores;
+}
+
+/// GPUs that StarPU may find.
+int gpus_within_reach(const Options& options) {
+  return options.gpus >= 0 ? options.gpus : first_number({"STARPU_NCUDA"}, gpus_installed());
+}
+
+/// Hands the options to StarPU: those that were set beat its environment variables, the others leave them alone.
+starpu_conf configuration(Options& options, Environment& environment) {
+  require_sound_environment();
+  if (options.cpus == 0 && options.gpus == 0)
+    throw Error("no worker: 0 CPUs and 0 GPUs were asked for; ask for at least one", Blame::machine);
+  if (options.window == 0) throw Error("window is 0 tasks: at least 1 must be allowed in flight");
+  if (options.scheduler.empty()) {
+    const char* const wanted = std::getenv("STARPU_SCHED");
+    options.scheduler = wanted != nullptr ? wanted : "dmdas";
+  }
+  require_known_scheduler(options.scheduler);
+  environment.set("STARPU_SCHED", options.scheduler);
+  if (const int cpus = cpus_within_reason(options); cpus >= 0)
+    environment.set("STARPU_NCPU", std::to_string(cpus));
+  if (options.gpus >= 0) environment.set("STARPU_NCUDA", std::to_string(options.gpus));
+  // StarPU counts in MiB; rounding up keeps a tiny limit from becoming "no limit".
+  const auto mebibytes = [](std::size_t bytes) { return std::to_string((bytes + mebibyte - 1) / mebibyte); };
+  if (options.cpu_memory > 0)
+    environment.set("STARPU_LIMIT_CPU_MEM", mebibytes(options.cpu_memory));
+  else  // StarPU's own limit is nine tenths too, but of the whole machine: it does not know of containers
+    environment.suggest("STARPU_LIMIT_CPU_MEM", mebibytes(physical_memory() / 10 * 9));
+  if (options.gpu_memory > 0) environment.set("STARPU_LIMIT_CUDA_MEM", mebibytes(options.gpu_memory));
+  // StarPU takes memory for small tiles in pieces of 32 MiB, of which none is given back while a tile lives in it:
+  // where memory is so scarce, there would soon be no room for anything else. It does so on GPUs, and in main memory
+  // where there are GPUs, or were any in an earlier Runtime of this process (worker_mask is never cleared).
+  const auto scarce = [](std::size_t bytes) { return bytes > 0 && bytes < 1024 * mebibyte; };
+  if (scarce(options.gpu_memory) || scarce(options.cpu_memory))
+    environment.suggest("STARPU_SUBALLOCATOR", "0");
+  // Whichever worker makes a task ready fetches its tiles at once, ahead of its turn. To make room it waits for others
+  // to reach the disk, and cannot move them while it schedules: a single worker waits for ever. What is gained by
+  // fetching ahead from a disk to cores is not to be seen; for GPUs it is.
+  const bool spills = !options.spill.empty() || std::getenv("STARPU_DISK_SWAP") != nullptr;
+  if (spills && gpus_within_reach(options) == 0) environment.suggest("STARPU_PREFETCH", "0");
+  if (!options.trace.empty()) {
+    environment.set("STARPU_FXT_TRACE", "1");
+    environment.set("STARPU_FXT_PREFIX", options.trace.string());
+    environment.set("STARPU_FXT_SUFFIX", trace::raw_prefix);
+  }
+  environment.suggest("STARPU_SILENT",
+                      "1");  // its chatter on standard error would drown the program's own words
+  starpu_conf conf;
+  starpu_conf_init(&conf);
+  conf.catch_signals = 0;  // the program's handlers are the program's business
+  return conf;
+}
+
+void require_gpus(int asked) {
+  const int there = static_cast<int>(starpu_cuda_worker_get_count());
+  if (asked > there)
+    throw Error(fmt::format("{} GPU{} asked for, {} found{}; see `asterism info`, or ask for fewer", asked,
+                            asked == 1 ? "" : "s", there == 0 ? "none" : std::to_string(there),
+#ifdef ASTERISM_WITH_CUDA
+                            ""
+#else
+                            " (this build has no CUDA)"
+#endif
+                            ),
+                Blame::machine);
+}
+
+}  // namespace
+
+void start_starpu(Runtime::State& state, bool& running) {
+  Options& options = state.options;
+  if (!options.spill.empty()) require_folder(options.spill);
+  if (!options.trace.empty()) trace::require_room(options.trace);
+  Environment environment;
+  starpu_conf conf = configuration(options, environment);
+  state.models.emplace(environment);
+  if (const int status = state.ranks > 1 ? ranks::start(conf, environment) : starpu_init(&conf); status != 0)
+    throw Error(fmt::format("StarPU found no worker to run on ({}): check --cpus, --gpus and `asterism info`",
+                            std::strerror(-status)),
+                Blame::machine);
+  running = true;
+  require_gpus(options.gpus);
+  state.rest.emplace();
+  if (!options.spill.empty()) register_spill_disk(state);
+  state.tasks.count_workers(starpu_worker_get_count());
+  state.workplaces = {{starpu_cpu_worker_get_count(), Runtime::State::capacity(MemoryKind::main)},
+                      {starpu_cuda_worker_get_count(), Runtime::State::capacity(MemoryKind::gpu)}};
+  starpu_profiling_status_set(options.trace.empty() ? STARPU_PROFILING_DISABLE : STARPU_PROFILING_ENABLE);
+}
+
+void end_starpu(Runtime::State& state) {
+  state.rest.reset();
+  if (state.ranks > 1)
+    ranks::stop();
+  else
+    starpu_shutdown();
+}
+
+}  // namespace asterism

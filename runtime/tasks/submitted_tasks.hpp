@@ -1,0 +1,81 @@
+/// \file
+/// The tasks of this rank that were submitted. Private to runtime/.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "task_record.hpp"
+
+namespace asterism {
+
+/// What a worker counts. Only its thread writes to it, but for those who take the tasks.
+struct alignas(64) TasksOfWorker {
+  std::atomic<std::uint64_t> begun = 0, ended = 0;
+  std::atomic<detail::TaskRecord*> ended_tasks = nullptr;  // a stack
+};
+
+/// How many tasks there are, and what is kept of each. Workers count only: they take no lock.
+class SubmittedTasks {
+ public:
+  /// Before any task is submitted.
+  void count_workers(unsigned workers) { of_workers_ = std::vector<TasksOfWorker>(workers + 1); }
+
+  /// Tasks that were submitted, begun and ended so far.
+  [[nodiscard]] std::uint64_t submitted() const { return submitted_; }
+  [[nodiscard]] std::uint64_t begun() const { return sum(&TasksOfWorker::begun); }
+  [[nodiscard]] std::uint64_t ended() const { return sum(&TasksOfWorker::ended); }
+  [[nodiscard]] std::uint64_t in_flight() const {
+    const std::uint64_t before = ended();  // first, or it might become more than those submitted
+    return submitted_ - before;
+  }
+  /// Tasks whose kernels were called and that have not ended: they have all their data.
+  [[nodiscard]] std::uint64_t executing() const {
+    const std::uint64_t before = ended();
+    return begun() - before;
+  }
+  /// Those in flight that are not of a stream.
+  [[nodiscard]] std::size_t beside_streams() const { return beside_streams_; }
+  /// Whether, as far as the submitting threads have counted, `window` tasks are in flight.
+  [[nodiscard]] bool fill(std::uint64_t window);
+
+  /// A task is about to be submitted, and known from now on to those who look for the oldest.
+  void add(detail::TaskRecord& record);
+  /// StarPU is given the task now.
+  void count_submitted() { ++submitted_; }
+  /// This worker begins a task.
+  void begin() { ++of_this_worker().begun; }
+  /// A task has ended: its record belongs to whoever submits or waits from here on.
+  void end(detail::TaskRecord& record);
+
+  /// Takes what is kept of tasks that have ended, to be given to drop() without any lock.
+  [[nodiscard]] detail::TaskRecord* take_ended();
+  /// Ends it, but for handles.
+  static void drop(detail::TaskRecord* tasks);
+
+  /// Calls `look` with the oldest task that has not ended, if there is one.
+  template <class Look>
+  void look_at_oldest(Look look) const {
+    const std::lock_guard lock(list_);
+    const detail::TaskRecord* waits = oldest_;
+    while (waits != nullptr && waits->ended) waits = waits->newer;
+    if (waits != nullptr) look(*waits);
+  }
+
+ private:
+  [[nodiscard]] TasksOfWorker& of_this_worker();
+  [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> TasksOfWorker::*count) const;
+
+  mutable std::mutex list_;
+  detail::TaskRecord *oldest_ = nullptr, *newest_ = nullptr;               // some of them have ended
+  std::vector<TasksOfWorker> of_workers_ = std::vector<TasksOfWorker>(1);  // and last of those that are none
+  alignas(64) std::atomic<std::uint64_t> submitted_ = 0;
+  std::atomic<std::uint64_t> ended_before_ =
+      0;  // how many had ended some time ago: workers write to what is looked at
+  alignas(64) std::atomic<std::size_t> beside_streams_ = 0;
+};
+
+}  // namespace asterism

@@ -1,0 +1,20 @@
+#include "../contents.hpp"
+
+#ifdef ASTERISM_WITH_CUDA
+#include "../cuda.hpp"
+#endif
+
+namespace asterism::detail {
+
+#ifdef ASTERISM_WITH_CUDA
+void copy_on_gpu(Stream stream, const void* from, Index from_ld, void* to, Index to_ld, Index rows,
+                 Index cols, std::size_t element_bytes) {
+  const auto bytes = [&](Index elements) { return static_cast<std::size_t>(elements) * element_bytes; };
+  cuda::check(
+      cudaMemcpy2DAsync(to, bytes(to_ld), from, bytes(from_ld), bytes(cols), static_cast<std::size_t>(rows),
+                        cudaMemcpyDeviceToDevice, cuda::native(stream)),
+      "a copy of a tile");
+}
+#endif
+
+}  // namespace asterism::detail

@@ -1,0 +1,230 @@
+#include "../tile.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "../run/state.hpp"
+
+namespace asterism::detail {
+namespace {
+
+/// Blocks until the calling thread has the tile as starpu_data_acquire_on_node would, but gives up when the watchdog
+/// does. @throw Stall
+void wait_for(const TileState& tile, int node, starpu_data_access_mode mode) {
+  struct Call {  // shared: after a stall StarPU may still call
+    Runtime::State* runtime;
+    bool ready = false;
+  };
+  const auto call = std::make_shared<Call>(Call{tile.runtime});
+  starpu_data_acquire_on_node_cb(
+      tile.handle, node, mode,
+      [](void* argument) {
+        const std::unique_ptr<std::shared_ptr<Call>> ours(static_cast<std::shared_ptr<Call>*>(argument));
+        const std::lock_guard lock((*ours)->runtime->mutex);
+        (*ours)->ready = true;
+        (*ours)->runtime->changed.notify_all();
+      },
+      new std::shared_ptr<Call>(call));
+  std::unique_lock lock(tile.runtime->mutex);
+  tile.runtime->wait_until(lock, [&] { return call->ready; });
+  tile.runtime->by_kernels.take();
+}
+
+/// The state of a tile that can be used. @throw Error
+TileState& usable(const TileBase& tile) {
+  if (const char* const flaw = flaw_of(tile.state())) throw Error(fmt::format("this is {}", flaw));
+  return *tile.state();
+}
+
+}  // namespace
+
+const char* flaw_of(const TileState* tile) {
+  if (tile == nullptr) return "an empty tile (default-constructed, or moved from): assign one of a Runtime to it first";
+  if (tile->runtime == nullptr) return "a tile of a Runtime that has ended: make it anew";
+  return nullptr;
+}
+
+TileBase::TileBase(Runtime& runtime, const TileShape& shape, void* borrowed, int owner)
+    : state_(std::make_shared<TileState>()) {
+  state_->begin(runtime.state(), shape, borrowed, owner);
+}
+
+void TileState::begin(Runtime::State& its_runtime, const TileShape& its_shape, void* memory_of_caller, int its_owner) {
+  runtime = &its_runtime;
+  shape = its_shape;
+  owner = its_owner;
+  constexpr Index most = std::numeric_limits<std::uint32_t>::max();  // StarPU counts elements in 32 bits
+  if (shape.rows < 1 || shape.cols < 1)
+    throw Error(fmt::format("tile is {} x {}: every extent must be at least 1", shape.rows, shape.cols));
+  if (shape.rows > most || shape.ld > most)
+    throw Error(fmt::format("tile is {} x {} (rows {} apart): no extent may pass {}", shape.rows, shape.cols, shape.ld,
+                            most));
+  if (shape.rows > most / shape.cols)
+    throw Error(fmt::format("tile is {} x {}: it may have {} elements at most; use smaller tiles", shape.rows,
+                            shape.cols, most));
+  if (shape.ld < shape.cols)
+    throw Error(fmt::format("tile has rows of {} elements {} apart: the distance must be at least the length",
+                            shape.cols, shape.ld));
+  if (owner < 0 || owner >= runtime->ranks)
+    throw Error(fmt::format("tile of rank {}: there are ranks 0 to {}", owner, runtime->ranks - 1));
+  borrowed = memory_of_caller != nullptr && owner == runtime->rank;
+  written = borrowed;
+  if (shape.gpu >= 0 && owner == runtime->rank) {
+    const int worker = starpu_worker_get_by_type(STARPU_CUDA_WORKER, shape.gpu);
+    if (worker < 0)
+      throw Error(fmt::format("tile for GPU {}: there are {}, counted from 0", shape.gpu, starpu_cuda_worker_get_count()));
+    kept_node = starpu_worker_get_memory_node(static_cast<unsigned>(worker));
+    kept = starpu_malloc_on_node(kept_node, bytes());
+  }
+  int home = -1;
+  if (borrowed) home = STARPU_MAIN_RAM;
+  if (kept != 0) home = static_cast<int>(kept_node);
+  starpu_matrix_data_register(&handle, home,
+                              borrowed ? reinterpret_cast<std::uintptr_t>(memory_of_caller) : kept,
+                              static_cast<std::uint32_t>(borrowed ? shape.ld : shape.cols),
+                              static_cast<std::uint32_t>(shape.cols), static_cast<std::uint32_t>(shape.rows),
+                              shape.element_bytes);
+  if (runtime->ranks > 1) ranks::register_tile(handle, runtime->next_tag++, owner);
+  const std::lock_guard lock(runtime->mutex);
+  runtime->tiles.insert(this);
+}
+
+TileBase::TileBase() noexcept = default;
+TileBase::TileBase(TileBase&&) noexcept = default;
+
+TileBase& TileBase::operator=(TileBase&& other) noexcept {
+  std::swap(state_, other.state_);
+  return *this;
+}
+
+TileBase::~TileBase() {
+  if (state_) state_->let_go();
+}
+
+void TileState::let_go() noexcept {
+  // While an exception passes its tasks may be waiting for other ranks, which wait for this one.
+  if (runtime == nullptr || borrowed || !runtime->unwinds()) return end();
+  const std::lock_guard lock(runtime->mutex);
+  runtime->left_behind.push_back(shared_from_this());
+}
+
+void TileState::end() noexcept {
+  if (runtime == nullptr || runtime->stalled) return;  // after a stall StarPU's threads may still look at the handle
+  // The caller may free borrowed memory right after, and transfers of any tile that are still on their way when StarPU
+  // ends make it abort: wait for its tasks. While an exception passes they may be waiting for other ranks that wait
+  // for this one: the watchdog is told.
+  const bool unwinds = runtime->unwinds();
+  const auto count = [&](int change) {
+    const std::lock_guard lock(runtime->mutex);
+    runtime->unwinding += change;
+  };
+  if (unwinds) count(1);
+  try {
+    wait_for(*this, STARPU_ACQUIRE_NO_NODE, borrowed ? STARPU_RW : STARPU_W);
+  } catch (const Stall& stall) {
+    if (!unwinds) fmt::print(stderr, "asterism: at the end of a tile: {}\n", stall.what());
+    return;
+  }
+  if (unwinds) count(-1);
+  starpu_data_release_on_node(handle, STARPU_ACQUIRE_NO_NODE);
+  if (borrowed)
+    starpu_data_unregister(handle);
+  else
+    starpu_data_unregister_no_coherency(handle);
+  if (kept != 0) starpu_free_on_node(kept_node, kept, bytes());
+  const std::lock_guard lock(runtime->mutex);
+  runtime->tiles.erase(this);
+  runtime = nullptr;
+}
+
+void TileState::end_with_runtime() noexcept {
+  for (; host_views > 0 && !runtime->stalled; --host_views) starpu_data_release_on_node(handle, STARPU_MAIN_RAM);
+  end();
+}
+
+Index TileBase::rows() const { return usable(*this).shape.rows; }
+Index TileBase::cols() const { return usable(*this).shape.cols; }
+int TileBase::owner() const { return usable(*this).owner; }
+
+void TileBase::wont_use() const {
+  const TileState& tile = usable(*this);
+  if (tile.owner == tile.runtime->rank && tile.written) starpu_data_wont_use(tile.handle);
+}
+
+void TileBase::fetch() const {
+  const TileState& tile = usable(*this);
+  if (tile.owner != tile.runtime->rank || !tile.written) return;
+  // Not a prefetch: that one does not wait for the tasks before it, and would bring what the tile holds now.
+  starpu_data_acquire_on_node_cb(
+      tile.handle, STARPU_MAIN_RAM, STARPU_R,
+      [](void* handle) {
+        starpu_data_release_on_node(static_cast<starpu_data_handle_t>(handle), STARPU_MAIN_RAM);
+      },
+      tile.handle);
+}
+
+void TileBase::return_home() const {
+  release(acquire(*this, HostAccess::read_write));  // whoever may write has the only copy
+  // StarPU would keep the room of the copies that no longer count, and not find it again where memory is scarce.
+  for (unsigned node = 0; node < starpu_memory_nodes_get_count(); ++node)
+    if (starpu_node_get_kind(node) == STARPU_CUDA_RAM) starpu_data_evict_from_node(state_->handle, node);
+}
+
+void TileBase::wait() const {
+  const TileState& tile = usable(*this);
+  if (tile.owner != tile.runtime->rank) return;
+  wait_for(tile, STARPU_ACQUIRE_NO_NODE, tile.written ? STARPU_R : STARPU_W);  // nothing to read makes StarPU abort
+  starpu_data_release_on_node(tile.handle, STARPU_ACQUIRE_NO_NODE);
+}
+
+void TileBase::forget() const {
+  TileState& tile = usable(*this);
+  if (tile.owner != tile.runtime->rank || tile.borrowed || tile.kept != 0) return;
+  starpu_data_invalidate_submit(tile.handle);
+  tile.written = false;
+}
+
+void TileBase::write_through() const {
+  const TileState& tile = usable(*this);
+  // A tile that main memory does not own would be kept there for ever by this, and never go on to the disk.
+  if (tile.borrowed) starpu_data_set_wt_mask(tile.handle, 1U << STARPU_MAIN_RAM);
+}
+
+HeldTile acquire(const TileBase& tile, HostAccess access) {
+  TileState& t = usable(tile);
+  Runtime::State& runtime = *t.runtime;
+  if (t.owner != runtime.rank)
+    throw Error(fmt::format("rank {} looks at a tile of rank {}: only the owner has its content", runtime.rank, t.owner));
+  if (access != HostAccess::write && !t.written)
+    throw Error(fmt::format("a {} x {} tile is read from the host before anything was written to it", t.shape.rows,
+                            t.shape.cols));
+  const starpu_data_access_mode mode = access == HostAccess::read    ? STARPU_R
+                                       : access == HostAccess::write ? STARPU_W
+                                                                     : STARPU_RW;
+  wait_for(t, STARPU_MAIN_RAM, mode);
+  ++t.host_views;
+  const HeldTile held{t.shared_from_this(), starpu_data_get_local_ptr(t.handle), t.shape.rows, t.shape.cols,
+                      static_cast<Index>(starpu_matrix_get_local_ld(t.handle))};
+  if (access == HostAccess::write) {
+    t.written = true;
+    t.written_in = 0;
+    t.lost = nullptr;
+  } else if (const Failure* const failure = t.lost) {
+    release(held);
+    throw task_failure(*failure);
+  }
+  return held;
+}
+
+void release(const HeldTile& held) noexcept {
+  TileState& t = *held.tile;
+  if (t.runtime == nullptr) return;  // it ended, and the view with it
+  --t.host_views;
+  ++t.runtime->views_ended;
+  t.runtime->by_host.give();
+  // Not starpu_data_release, which means a tile's home: for one that a GPU keeps that is the GPU.
+  if (!t.runtime->stalled) starpu_data_release_on_node(t.handle, STARPU_MAIN_RAM);
+}
+
+}  // namespace asterism::detail

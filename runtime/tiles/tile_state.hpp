@@ -1,0 +1,52 @@
+/// \file
+/// What is behind a tile. Private to runtime/.
+#pragma once
+
+#include <starpu.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "../ranks/ranks.hpp"
+#include "../runtime.hpp"
+#include "../tile.hpp"
+
+namespace asterism::detail {
+
+struct TileState : std::enable_shared_from_this<TileState> {
+  Runtime::State* runtime = nullptr;  // nullptr: it has ended, and the tile with it
+  TileShape shape;
+  starpu_data_handle_t handle = nullptr;
+  int owner = 0;
+  bool borrowed = false;
+  std::uintptr_t kept = 0;  // its room on the GPU that keeps it, in memory node kept_node
+  unsigned kept_node = 0;
+  bool written = false;             // reading a tile that nobody wrote makes StarPU abort
+  std::atomic<int> host_views = 0;  // HostViews that hold it now
+  // What kept the last task that has ended from writing it; nullptr: nothing.
+  std::atomic<const Failure*> lost = nullptr;
+  const Failure* mended = nullptr;  // a loss after which a task that writes it was submitted
+  std::shared_ptr<void> memory;     // borrowed memory that lives as long as this
+  std::uint64_t written_in = 0;     // the Runtime's period in which a task that writes it was last submitted
+
+  /// @throw Error: see Tile
+  void begin(Runtime::State& its_runtime, const TileShape& its_shape, void* memory_of_caller, int its_owner);
+  /// When nobody has the tile any more: ends it, now or, while an exception passes on one of several ranks, with the next
+  /// wait() or the Runtime.
+  void let_go() noexcept;
+  /// Waits for the tile's tasks, brings borrowed memory up to date, and takes the tile out of the Runtime.
+  void end() noexcept;
+  /// The same for a tile that outlives its Runtime; views of it end too.
+  void end_with_runtime() noexcept;
+
+  [[nodiscard]] std::size_t bytes() const {
+    return static_cast<std::size_t>(shape.rows) * static_cast<std::size_t>(shape.cols) * shape.element_bytes;
+  }
+};
+
+/// What keeps a tile from being used, and what to do about it; nullptr: nothing.
+const char* flaw_of(const TileState* tile);
+
+}  // namespace asterism::detail

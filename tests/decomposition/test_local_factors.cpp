@@ -1,0 +1,159 @@
+// Factors of subdomains' blocks: they solve, they take the memory that was predicted, and what has none is told.
+#include <doctest/doctest.h>
+
+#include "../support/messages.hpp"
+#include "../support/worst.hpp"
+#include "algorithms/common/set.hpp"
+#include "codelets/decomposition/schwarz.hpp"
+#include "subdomain_solves.hpp"
+
+namespace asterism::test {
+namespace {
+
+using namespace decomposition;
+using sparse::MatrixClass;
+
+template <class V>
+struct SolvePorts {
+  template <template <class> class As>
+  struct Of {
+    FactorPorts<As, V> factors;
+    As<In<double>> b;
+    As<Scratch<V>> work;
+    As<Out<double>> x;
+  };
+};
+template <class V>
+void solve_block(typename SolvePorts<V>::template Of<AsPorts> t) {
+  solve_factored(t.factors, t.b.data, t.work.data, t.x.data);
+}
+template <class V>
+const Codelet<NoArgs, typename SolvePorts<V>::template Of<AsPorts>> solve_task{typed_name<V>("test_solve"),
+                                                                               solve_block<V>};
+
+std::vector<int> owners(const Runtime& runtime, std::size_t count) {
+  return owners_of(static_cast<Index>(count), runtime.ranks());
+}
+
+/// The largest error of L_p^-1 b_p, against a dense solve, in units of the solution.
+template <class V>
+double error_of(Runtime& runtime, const sparse::Csr<double>& a, const std::vector<Subdomain>& subdomains,
+                MatrixClass matrix_class) {
+  const LocalFactors<V> factors(runtime, a, subdomains, owners(runtime, subdomains.size()),
+                                {.matrix_class = matrix_class});
+  Worst worst;
+  for (std::size_t p = 0; p < subdomains.size(); ++p) {
+    const auto n = static_cast<Index>(subdomains[p].rows.size());
+    const int owner = owners(runtime, subdomains.size())[p];
+    const std::vector<double> b = scattered(n);
+    const Tile<double> right(runtime, 1, n, owner), x(runtime, 1, n, owner);
+    const Tile<V> work(runtime, 1, n, owner);
+    set(runtime, right, [&](Index, Index j) { return b[static_cast<std::size_t>(j)]; });
+    solve_task<V>({.factors = factors.ports(static_cast<Index>(p)), .b = right, .work = work, .x = x});
+    runtime.wait();
+    if (owner != runtime.rank()) continue;
+    const Dense block = part_of(dense(a), subdomains[p].rows, subdomains[p].rows);
+    const Vector known = solve_dense(block, Vector(b.data(), b.size()));
+    const double unit = std::abs(known).max();
+    const HostView<double> view(x, HostView<double>::Access::read);
+    for (Index i = 0; i < n; ++i) worst.take_in((view(0, i) - known[static_cast<std::size_t>(i)]) / unit);
+  }
+  return static_cast<double>(worst.value());
+}
+
+}  // namespace
+
+TEST_CASE("factors solve: positive definite and general blocks, a band, a single row, in f64 and f32") {
+  Runtime runtime;
+  for (const char* name : {"poisson2d:12x11", "poisson3d:5x4x6", "circuit-like:150", "poisson2d:90x1"}) {
+    CAPTURE(name);
+    const auto a = model(name);
+    for (const Cut cut : {Cut::rows, Cut::graph}) {
+      const auto subdomains = cut_into_subdomains(a, {.count = 3, .cut = cut, .overlap = 2});
+      for (const MatrixClass matrix_class : {MatrixClass::positive_definite, MatrixClass::general}) {
+        CHECK(error_of<double>(runtime, a, subdomains, matrix_class) < 1e-12);
+        CHECK(error_of<float>(runtime, a, subdomains, matrix_class) < 1e-3);
+      }
+    }
+  }
+  const auto convection = model("convection2d:9x14");
+  CHECK(error_of<double>(runtime, convection, cut_into_subdomains(convection, {.count = 4, .overlap = 9}),
+                         MatrixClass::general) < 1e-12);
+  const auto rows = cut_into_subdomains(convection, {.count = 126});
+  CHECK(error_of<double>(runtime, convection, rows, MatrixClass::general) < 1e-12);
+}
+
+TEST_CASE("rows are exchanged where the diagonal is no pivot; a lower triangle has no U") {
+  Runtime runtime;
+  Dense swapped(6, 6);
+  for (int i = 0; i < 6; ++i) swapped(i, (i + 1) % 6) = i + 2;
+  swapped(2, 0) = 1;
+  swapped(3, 3) = 1e-30;
+  const auto all = [](Index n) {
+    Subdomain s;
+    for (Index i = 0; i < n; ++i) {
+      s.rows.push_back(i);
+      s.owned.push_back(static_cast<std::int32_t>(i));
+    }
+    return std::vector{s};
+  };
+  CHECK(error_of<double>(runtime, csr_of(swapped), all(6), MatrixClass::general) < 1e-14);
+  Dense lower = diagonal(5, 2);
+  lower(4, 0) = lower(3, 1) = 1;
+  CHECK(error_of<double>(runtime, csr_of(lower), all(5), MatrixClass::general) < 1e-14);
+}
+
+TEST_CASE("memory: what is predicted is what factors take; too much is refused before") {
+  Runtime runtime;
+  const auto a = model("poisson2d:40x40");
+  const auto subdomains = cut_into_subdomains(a, {.count = 4, .overlap = 40});
+  for (const MatrixClass matrix_class : {MatrixClass::positive_definite, MatrixClass::general}) {
+    const LocalFactors<double> factors(runtime, a, subdomains, owners(runtime, 4),
+                                       {.matrix_class = matrix_class});
+    const FactorFacts& facts = factors.facts();
+    REQUIRE(facts.bytes.size() == static_cast<std::size_t>(runtime.ranks()));
+    for (std::size_t rank = 0; rank < facts.bytes.size(); ++rank) {
+      CHECK(static_cast<double>(facts.bytes[rank]) <= 1.1 * static_cast<double>(facts.predicted[rank]));
+      CHECK(static_cast<double>(facts.bytes[rank]) >= 0.9 * static_cast<double>(facts.predicted[rank]));
+    }
+    CHECK(facts.fill > 4 * a.total_rows);
+  }
+  try {
+    LocalFactors<double>(runtime, a, subdomains, owners(runtime, 4), {.most_bytes = 1000});
+    FAIL("not refused");
+  } catch (const Error& error) {
+    CHECK(error.blame() == Blame::machine);
+    message_has(error.what(), {"will take", "there may be 1000 bytes", "more subdomains"});
+  }
+}
+
+TEST_CASE("blocks without factors are told: which, which row, which pivot") {
+  Runtime runtime;
+  Dense full = diagonal(12, 4);
+  for (int i = 0; i + 1 < 12; ++i) full(i, i + 1) = full(i + 1, i) = -1;
+  const auto refusal = [&](const Dense& matrix, MatrixClass matrix_class, auto number) {
+    const auto a = csr_of(matrix);
+    return message_of([&] {
+      LocalFactors<decltype(number)>(runtime, a, cut_into_subdomains(a, {.count = 3}), owners(runtime, 3),
+                                     {.matrix_class = matrix_class});
+    });
+  };
+  Dense minus = full;
+  minus(6, 6) = -4;
+  message_has(refusal(minus, MatrixClass::positive_definite, 0.0),
+              {"subdomain 1", "not positive definite", "row 6", "-4"});
+  Dense singular = full;
+  for (int i = 8; i < 12; ++i) singular(i, 10) = 0;
+  message_has(refusal(singular, MatrixClass::general, 0.0), {"subdomain 2", "singular", "row 10"});
+  Dense huge = full;
+  huge(5, 5) = 1e60;
+  message_has(refusal(huge, MatrixClass::positive_definite, 0.0F), {"(5, 5)", "1e+60", "f32", "f64"});
+  CHECK(refusal(huge, MatrixClass::positive_definite, 0.0).empty());
+  Dense overflowing = full;
+  overflowing(4, 4) = 1e-30;
+  overflowing(5, 4) = overflowing(4, 5) = 1e20;
+  overflowing(5, 5) = 1e38;
+  message_has(refusal(overflowing, MatrixClass::positive_definite, 0.0F), {"f32", "row 5"});
+}
+
+}  // namespace asterism::test

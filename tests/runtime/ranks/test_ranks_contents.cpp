@@ -1,0 +1,125 @@
+// What is in tiles: set, made, copied, moved, cut anew, reduced, on one rank and several.
+
+#include <doctest/doctest.h>
+
+#include <complex>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "runtime/contents.hpp"
+#include "runtime/per_rank.hpp"
+
+using namespace asterism;
+
+namespace {
+
+double number(Index i, Index j) { return static_cast<double>(100 * i + j); }
+
+/// A matrix cut in some way, its tiles dealt to the ranks in turns, with number(i, j) in them.
+Tiles<double> cut(Runtime& runtime, Index rows, Index cols, Index tile_rows, Index tile_cols) {
+  Tiles<double> tiles(runtime, rows, cols, tile_rows, tile_cols,
+                      [&](Index i, Index j) { return static_cast<int>((i + 2 * j) % runtime.ranks()); });
+  for (Index i = 0; i < tiles.count_rows(); ++i)
+    for (Index j = 0; j < tiles.count_cols(); ++j)
+      generate(tiles(i, j), [=](Index k, Index l) { return number(i * tile_rows + k, j * tile_cols + l); });
+  return tiles;
+}
+
+std::string refusal(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("contents: tiles of all element types are set, made, copied and gathered", T, float,
+                   double, char, std::int32_t, std::int64_t, std::complex<double>) {
+  Runtime runtime;
+  const int last = runtime.ranks() - 1;
+  const Tile<T> a(runtime, 2, 3, last), b(runtime, 2, 3, 0);
+  set(a, T(7));
+  CHECK(gather(a) == std::vector<T>(6, T(7)));
+  generate(a, [](Index i, Index j) { return T(static_cast<float>(10 * i + j)); });
+  copy(a, b);
+  CHECK(gather(b) == std::vector<T>{T(0), T(1), T(2), T(10), T(11), T(12)});
+  set(runtime, b, [](Index i, Index j) { return T(static_cast<float>(i + j)); });
+  copy(b, a);
+  CHECK(gather(a) == std::vector<T>{T(0), T(1), T(2), T(1), T(2), T(3)});
+  const Tile<T> other(runtime, 3, 2, 0);
+  CHECK(refusal([&] { copy(a, other); }) ==
+        "cannot copy a 2 x 3 tile to one of 3 x 2: their extents must be the same");
+}
+
+TEST_CASE("contents: a tile on every rank") {
+  Runtime runtime;
+  const PerRank<double> everywhere(runtime, 2, 2);
+  CHECK(everywhere.size() == runtime.ranks());
+  const Tile<double> one(runtime, 2, 2, runtime.ranks() - 1);
+  generate(one, number);
+  copy(one, everywhere);
+  const HostView<double> mine(everywhere.mine(), HostView<double>::Access::read);
+  CHECK(mine(1, 1) == 101);
+}
+
+TEST_CASE("contents: a tile gets another owner") {
+  Runtime runtime;
+  Tile<double> tile(runtime, 2, 2, 0);
+  generate(tile, number);
+  for (int rank = runtime.ranks() - 1; rank >= 0; --rank) {
+    move_to(runtime, tile, rank);
+    CHECK(tile.owner() == rank);
+    CHECK(gather(tile) == std::vector<double>{0, 1, 100, 101});
+  }
+}
+
+TEST_CASE("contents: a matrix is cut anew") {
+  Runtime runtime;
+  const Index rows = 13, cols = 11;
+  std::vector<double> expected;
+  for (Index i = 0; i < rows; ++i)
+    for (Index j = 0; j < cols; ++j) expected.push_back(number(i, j));
+  const Tiles<double> from = cut(runtime, rows, cols, 4, 3);
+  CHECK(gather(from) == expected);
+  for (const auto& [tile_rows, tile_cols] :
+       {std::pair<Index, Index>{4, 3}, {13, 11}, {1, 11}, {5, 2}, {13, 1}}) {
+    const Tiles<double> to(runtime, rows, cols, tile_rows, tile_cols,
+                           [&](Index i, Index j) { return static_cast<int>((2 * i + j) % runtime.ranks()); });
+    redistribute(from, to);
+    CHECK(gather(to) == expected);
+  }
+  const Tiles<double> other(runtime, rows, cols + 1, 4, 4);
+  CHECK(refusal([&] { redistribute(from, other); }).starts_with("cannot cut a matrix of 13 x 11 elements"));
+}
+
+TEST_CASE("contents: reductions add up in the order of a tree, whoever has the parts") {
+  Runtime runtime;
+  const auto add = codelet("test_contents_add", [](In<double> x, InOut<double> y) { *y.data += *x.data; });
+  for (const int count : {1, 2, 3, 4, 7, 16, 100}) {
+    std::vector<Tile<double>> parts;
+    std::vector<double> sums;
+    for (int k = 0; k < count; ++k) {
+      const double value = 1 / (k + 3.);
+      set(parts.emplace_back(runtime, 1, 1, k % runtime.ranks()), value);
+      sums.push_back(value);
+    }
+    for (std::size_t n = sums.size(); n > 1; n = (n + 1) / 2)
+      for (std::size_t k = 0; 2 * k < n; ++k)
+        sums[k] = 2 * k + 1 < n ? sums[2 * k] + sums[2 * k + 1] : sums[2 * k];
+    const Tile<double> sum(runtime, 1, 1, runtime.ranks() - 1);
+    const TileList<double> all(parts);
+    reduce(runtime, add, all, sum);
+    CHECK(gather(sum) == std::vector<double>{sums[0]});
+    CHECK(gather(parts[0]) == std::vector<double>{1 / 3.});
+    const Reduction<double> again(runtime, all);
+    for (int round = 0; round < 3; ++round) again(add, all, sum);
+    CHECK(gather(sum) == std::vector<double>{sums[0]});
+  }
+  CHECK(refusal([&] { Reduction<double>(runtime, {}); }) ==
+        "a reduction of 0 parts: there must be at least 1");
+}
