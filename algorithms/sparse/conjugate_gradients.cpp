@@ -20,6 +20,8 @@ std::optional<Reason> broken(CgStatus status) {
       return Reason::indefinite;
     case CgStatus::not_finite:
       return Reason::not_finite;
+    case CgStatus::lost:
+      return Reason::breakdown;
   }
   return {};
 }
@@ -29,14 +31,15 @@ std::optional<Reason> broken(CgStatus status) {
 template <class T, class V>
 ConjugateGradients<T, V>::ConjugateGradients(Runtime& runtime, const Csr<T>& mine,
                                              const LinearSettings& settings, typename Base::Outer outer)
-    : Base(runtime, mine, settings, MatrixClass::positive_definite, std::move(outer)) {
+    : Base(runtime, mine, settings, MatrixClass::positive_definite, std::move(outer)),
+      reductions_(settings.reductions) {
   if (is_ready()) make_tiles();
 }
 
 template <class T, class V>
 ConjugateGradients<T, V>::ConjugateGradients(Runtime& runtime, LinearOperator<T> a,
                                              const LinearSettings& settings)
-    : KrylovSolver<T, V>(runtime, std::move(a), settings) {
+    : Base(runtime, std::move(a), settings), reductions_(settings.reductions) {
   make_tiles();
 }
 
@@ -57,7 +60,8 @@ void ConjugateGradients<T, V>::make_tiles() {
     all_pq_.add(cg_[k].pq);
     all_rz_.add(has_m ? cg_[k].rz : tiles(k).rr);
   }
-  if (count() == 1 && blocks()[0].where == Where::cuda && !preconditioner().has_z() &&
+  if (reductions_ != Reductions::two) make_tiles_of_one_reduction();
+  if (this->is_one_block() && blocks()[0].where == Where::cuda && !preconditioner().has_z() &&
       system().rows() <= most_pipelined_rows) {
     pipelined_ = Tile<T>(this->runtime(), 1, pipelined_vectors * system().rows(), blocks().owner(0));
     set(this->runtime(), pipelined_, [](Index, Index) { return T{0}; });
@@ -70,10 +74,36 @@ CgArgs ConjugateGradients<T, V>::args(Index block) const {
   return {.shape = system().matrix().shape(block), .unit = system().unit(), .iteration = iteration_};
 }
 
+/// Whether steps of (E2) can be made, and are better where nobody has said what to do.
+template <class T, class V>
+bool ConjugateGradients<T, V>::can_have_one_reduction() const {
+  if (this->is_one_block() || has_operator()) return false;
+  for (Index k = 0; k < count(); ++k)
+    if (blocks()[k].where != Where::cpu) return false;
+  return reductions_ == Reductions::one || blocks().owner(0) != blocks().owner(count() - 1);
+}
+
+template <class T, class V>
+void ConjugateGradients<T, V>::make_tiles_of_one_reduction() {
+  reductions_ = can_have_one_reduction() ? Reductions::one : Reductions::two;
+  if (reductions_ == Reductions::two) return;
+  const bool has_m = preconditioner().kind() != PreconditionerKind::none;
+  for (Index k = 0; k < count(); ++k) {
+    CgTiles& t = cg_[k];
+    t.p = system().own_vector(k);
+    t.s = system().own_vector(k);
+    t.next_rr = system().sums(k);
+    if (has_m) t.next_rz = system().sums(k);
+    all_next_rr_.add(t.next_rr);
+    all_next_rz_.add(has_m ? t.next_rz : t.next_rr);
+  }
+}
+
 /// [Czapinski 2014] algorithm 6.2, lines 1 to 3: z = M^-1 r, p = z
 template <class T, class V>
 void ConjugateGradients<T, V>::begin(Index attempt) {
   may_pipeline_ = attempt == 0;  // which drifts more
+  reductions_now_ = attempt == 0 ? reductions_ : Reductions::two;
   if (preconditioner().kind() == PreconditionerKind::diagonal) scale_by_diagonal();
   apply_preconditioner();
   turn(-1);
@@ -84,6 +114,8 @@ template <class T, class V>
 void ConjugateGradients<T, V>::iterate(Index iterations) {
   if (this->is_one_block())
     iterate_one_block(iterations);
+  else if (reductions_now_ == Reductions::one)
+    iterate_with_one_reduction(iterations);
   else
     iterate_blocks(iterations);
 }
@@ -95,7 +127,7 @@ void ConjugateGradients<T, V>::iterate_blocks(Index iterations) {
     if (has_operator())
       multiply_by_operator();
     else
-      multiply();
+      multiply([this](Index k) -> const Tile<T>& { return tiles(k).v; });
     descend();
     apply_preconditioner();
     turn(iteration_);
@@ -128,15 +160,14 @@ void ConjugateGradients<T, V>::iterate_one_block(Index iterations) {
 
 /// (N1)
 template <class T, class V>
-void ConjugateGradients<T, V>::multiply() {
+void ConjugateGradients<T, V>::multiply(const typename LinearSystem<T>::VectorOf& direction) {
   for (Index k = 0; k < count(); ++k) {
-    const BlockTiles& t = tiles(k);
     const CgTiles& cg = cg_[k];
     codelets::multiply<T>(args(k),
                           {.matrix = system().matrix().ports(k),
                            .arrivals = system().exchange().to(k),
                            .state = cg.state,
-                           .p = t.v,
+                           .p = direction(k),
                            .q = cg.q,
                            .pq = cg.pq},
                           blocks().hints(k));
@@ -202,9 +233,16 @@ template <class T, class V>
 void ConjugateGradients<T, V>::apply_preconditioner() {
   if (!preconditioner().has_z()) return;
   preconditioner().apply([this](Index k) -> const Tile<T>& { return tiles(k).r; });
+  dot_with_z(0);
+}
+
+/// (r, z)
+template <class T, class V>
+void ConjugateGradients<T, V>::dot_with_z(Index iteration) {
   for (Index k = 0; k < count(); ++k)
     codelets::dot<T>({system().unit(), system().matrix().shape(k).own},
-                     {.a = tiles(k).r, .b = preconditioner().z(k), .sums = cg_[k].rz}, blocks().hints(k));
+                     {.a = tiles(k).r, .b = preconditioner().z(k), .sums = rz(k, iteration)},
+                     blocks().hints(k));
 }
 
 /// (Q1), with (r, z); z itself is left where nobody looks for it.
@@ -229,9 +267,67 @@ void ConjugateGradients<T, V>::scale_by_diagonal() {
   }
 }
 
+/// (E1), (E2), and M where it is tasks.
+template <class T, class V>
+void ConjugateGradients<T, V>::iterate_with_one_reduction(Index iterations) {
+  for (Index i = 0; i < iterations; ++i, ++iteration_) {
+    multiply([this](Index k) -> const Tile<T>& { return this->hat(k); });
+    advance();
+    this->precondition([this](Index k) -> const Tile<T>& { return tiles(k).r; });
+    if (preconditioner().has_z()) dot_with_z(iteration_ + 1);
+  }
+}
+
+/// (E2)
+template <class T, class V>
+void ConjugateGradients<T, V>::advance() {
+  const bool even = iteration_ % 2 == 0, diagonal = preconditioner().kind() == PreconditionerKind::diagonal;
+  for (Index k = 0; k < count(); ++k) {
+    const BlockTiles& t = tiles(k);
+    const CgTiles& cg = cg_[k];
+    codelets::advance<T, V>({args(k), this->who_makes_hat()},
+                            {.wu = all_pq_,
+                             .rr = even ? all_rr() : all_next_rr_,
+                             .ru = even ? all_rz_ : all_next_rz_,
+                             .w = cg.q,
+                             .inverse_diagonal = this->inverse_diagonal(k),
+                             .hat = this->hat(k),
+                             .x = t.x,
+                             .r = t.r,
+                             .p = cg.p,
+                             .s = cg.s,
+                             .next_rr = rr(k, iteration_ + 1),
+                             .next_ru = diagonal ? &rz(k, iteration_ + 1) : nullptr,
+                             .state = cg.state,
+                             .departures = this->hat_departures(k)},
+                            blocks().hints(k));
+  }
+}
+
+/// Sums that an iteration begins with.
+template <class T, class V>
+const Tile<double>& ConjugateGradients<T, V>::rr(Index block, Index iteration) {
+  return iteration % 2 == 0 ? tiles(block).rr : cg_[block].next_rr;
+}
+template <class T, class V>
+const Tile<double>& ConjugateGradients<T, V>::rz(Index block, Index iteration) {
+  return iteration % 2 == 0 ? cg_[block].rz : cg_[block].next_rz;
+}
+
 template <class T, class V>
 void ConjugateGradients<T, V>::submit_look(Index number) {
-  looks_.submit(number, codelets::show, cg_.front().state, iteration_);
+  if (reductions_now_ == Reductions::two) {
+    looks_.submit(number, codelets::show, cg_.front().state, iteration_);
+    return;
+  }
+  const bool even = iteration_ % 2 == 0;
+  const auto show_next = [&](const Tile<CgState>& state, const Tile<CgState>& shown) {
+    codelets::show_next(iteration_, {.rr = even ? all_rr() : all_next_rr_,
+                                     .ru = even ? all_rz_ : all_next_rz_,
+                                     .state = state,
+                                     .shown = shown});
+  };
+  looks_.submit(number, show_next, cg_.front().state, iteration_);
 }
 
 template <class T, class V>

@@ -32,11 +32,14 @@ class ConjugateGradients : public KrylovSolver<T, V> {
   using typename Base::BlockTiles;
   using typename Base::Seen;
 
-  /// The tiles of a block; p is BlockTiles::v.
+  /// The tiles of a block; p is BlockTiles::v. With one reduction u is there, and sums have a place for every other
+  /// iteration.
   struct CgTiles {
     Tile<T> q;
     Tile<double> pq, rz;
     Tile<CgState> state;
+    Tile<T> p, s;
+    Tile<double> next_rr, next_rz;
   };
 
   void begin(Index attempt) override;
@@ -49,15 +52,24 @@ class ConjugateGradients : public KrylovSolver<T, V> {
   [[nodiscard]] CgArgs args(Index block) const;
   void iterate_one_block(Index iterations);
   void iterate_blocks(Index iterations);
-  void multiply();
+  void multiply(const typename LinearSystem<T>::VectorOf& direction);
   void multiply_by_operator();
   void descend();
   void apply_preconditioner();
   void scale_by_diagonal();
   void turn(Index iteration);
+  [[nodiscard]] bool can_have_one_reduction() const;
+  void make_tiles_of_one_reduction();
+  void iterate_with_one_reduction(Index iterations);
+  void advance();
+  void dot_with_z(Index iteration);
+  [[nodiscard]] const Tile<double>& rr(Index block, Index iteration);
+  [[nodiscard]] const Tile<double>& rz(Index block, Index iteration);
 
   std::vector<CgTiles> cg_;
   TileList<double> all_pq_, all_rz_;
+  TileList<double> all_next_rr_, all_next_rz_;  // of every other iteration, with one reduction
+  Reductions reductions_ = Reductions::two, reductions_now_ = Reductions::two;
   Tile<T> pipelined_;  // of a matrix that is a single block on a GPU
   bool may_pipeline_ = true;
   KrylovLooks<CgState> looks_;

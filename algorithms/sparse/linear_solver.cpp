@@ -33,6 +33,7 @@ void require_alike(const Runtime& runtime, Index rows, const LinearSettings& set
                             .add("tolerance", settings.tolerance)
                             .add("iterations", settings.max_iterations)
                             .add("restart", settings.restart)
+                            .add("reductions", static_cast<Index>(settings.reductions))
                             .text());
 }
 

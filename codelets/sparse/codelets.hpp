@@ -4,6 +4,7 @@
 
 #include "codelet_names.hpp"
 #include "krylov/conjugate_gradients.hpp"
+#include "krylov/one_reduction.hpp"
 #include "preconditioner.hpp"
 
 namespace asterism::sparse::codelets {
@@ -21,6 +22,9 @@ template <class T, class V>
 inline const Codelet<CgSweepArgs, CgSweepPorts<AsPorts, T, V>> cg_sweep{
     name_for<T, V>("cg_sweep"), cpu::cg_sweep<T, V>, ASTERISM_CUDA_KERNEL(cuda::cg_sweep<T, V>)};
 template <class T, class V>
+inline const Codelet<AdvanceArgs, AdvancePorts<AsPorts, T, V>> advance{name_for<T, V>("cg_advance"),
+                                                                       cpu::advance<T, V>};
+template <class T, class V>
 inline const Codelet<PolynomialArgs, PolynomialPorts<AsPorts, T, V>> polynomial_step{
     name_for<T, V>("polynomial_step"), cpu::polynomial_step<T, V>,
     ASTERISM_CUDA_KERNEL(cuda::polynomial_step<T, V>)};
@@ -36,5 +40,6 @@ inline const Codelet<DotArgs, DotPorts<AsPorts, T>> dot{typed_name<T>("sparse_do
 inline const Codelet<NoArgs, In<CgState>, Out<CgState>> show{
     "cg_show", +[](In<CgState> state, Out<CgState> shown) { *shown.data = *state.data; },
     ASTERISM_CUDA_KERNEL(cuda::show)};
+inline const Codelet<Index, NextStatePorts<AsPorts>> show_next{"cg_show_next", cpu::show_next};
 
 }  // namespace asterism::sparse::codelets

@@ -124,6 +124,40 @@ TEST_CASE("as many iterations as the textbook's loop takes" * doctest::skip(is_b
   }
 }
 
+TEST_CASE("one reduction an iteration: the same bits in every division, as many iterations as with two" *
+          doctest::skip(shape_is("gpu"))) {  // steps with one are for cores
+  Runtime runtime;
+  for (const char* name : models({"poisson2d:40x33", "ecology-like:30x30", "circuit-like:200"})) {
+    const Csr<double> a = model(name);
+    const std::vector<double> b = row_sums(a);
+    for (const char* preconditioner : {"none", "diagonal", "mc-sgs"}) {
+      CAPTURE(name);
+      CAPTURE(preconditioner);
+      const auto by = [&](sparse::Reductions reductions, Index blocks, Rows rows, Index most = 0) {
+        LinearSettings settings = with(preconditioner, blocks);
+        settings.reductions = reductions;
+        settings.max_iterations = most;
+        return solve<double>(runtime, a, b, settings, rows);
+      };
+      const LinearSolution<double> two = by(sparse::Reductions::two, 2, Rows::shared);
+      const LinearSolution<double> one = by(sparse::Reductions::one, 2, Rows::shared);
+      CHECK(one.report.reason == Reason::solved);
+      CHECK(one.report.restarts == 0);
+      CHECK(distance_from_ones(one.x) < 1e-3);
+      CHECK(std::abs(one.report.iterations - two.report.iterations) <= 1 + two.report.iterations / 50);
+      CHECK(one.x != two.x);  // it was another way
+      for (const Index steps : {1, 12}) {
+        const std::vector<double> x = by(sparse::Reductions::one, 2, Rows::on_rank_0, steps).x;
+        CHECK(by(sparse::Reductions::one, 3, Rows::on_rank_0, steps).x == x);
+        CHECK(by(sparse::Reductions::one, 2, Rows::shared, steps).x == x);
+        const std::vector<double> by_two = by(sparse::Reductions::two, 2, Rows::on_rank_0, steps).x;
+        CHECK(largest_difference(x, by_two) <=
+              1e-9 * largest_difference(by_two, std::vector<double>(x.size())));
+      }
+    }
+  }
+}
+
 TEST_CASE("better preconditioners take fewer iterations" * doctest::skip(is_brief())) {
   Runtime runtime;
   const Csr<double> a = model("ecology-like:60x60");

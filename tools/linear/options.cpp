@@ -12,6 +12,9 @@ const Words<std::optional<LinearMethod>> methods{{"auto", {}},
                                                  {"gmres", LinearMethod::gmres},
                                                  {"dcg", LinearMethod::dcg},
                                                  {"dbds", LinearMethod::dbds}};
+const Words<sparse::Reductions> reductions{{"auto", sparse::Reductions::automatic},
+                                           {"one", sparse::Reductions::one},
+                                           {"two", sparse::Reductions::two}};
 const Words<RightHandSide> right_hand_sides{{"ones", RightHandSide::ones},
                                             {"random", RightHandSide::random},
                                             {"ones-solution", RightHandSide::ones_solution}};
@@ -80,6 +83,10 @@ void add_iteration(CLI::App& app, LinearOptions& o) {
   method.add("--restart", o.restart, parse_restart, "M",
              fmt::format("vectors after which gmres begins a new basis; default: {}",
                          sparse::LinearSettings{}.restart));
+  method.choice(
+      "--reductions", o.reductions, reductions,
+      "sums over all rows that an iteration of cg waits for: two, or one, which costs fewer messages and "
+      "some rounding; default: auto, one with several ranks of cores, else two");
   method.add(
       "--tolerance", o.tolerance, parse_tolerance, "T",
       fmt::format("end at ||b - A x|| <= T ||b||; default: {:g} in f64, {:g} in f32",

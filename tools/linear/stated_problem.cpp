@@ -63,6 +63,7 @@ sparse::LinearSettings settings_of(const LinearOptions& o, const StatedLinear& s
   settings.max_iterations = o.max_iterations.value_or(0);
   settings.check_every = o.check_every.value_or(0);
   if (o.restart) settings.restart = *o.restart;
+  settings.reductions = o.reductions;
   settings.format = o.format;
   settings.workers = o.workers;
   return settings;
