@@ -57,9 +57,11 @@ void measure(Runtime& runtime, const TabuArguments& a, const std::vector<Tile<E>
 
 template <class E>
 std::vector<Batch> batches_of(Runtime& runtime, const TabuArguments& a, const std::vector<Tile<E>>& matrices,
-                              Index walks, int rank) {
+                              Index walks, int rank, Walkers walkers) {
   std::vector<Candidate> workers = all_workers(runtime);
-  std::erase_if(workers, [&](const Candidate& worker) { return worker.rank != rank; });
+  std::erase_if(workers, [&](const Candidate& worker) {
+    return worker.rank != rank || (walkers == Walkers::gpus && worker.where == Where::cpu);
+  });
   const bool has_gpus =
       std::ranges::any_of(workers, [](const Candidate& w) { return w.where == Where::cuda; });
   const bool has_cores =
@@ -81,10 +83,10 @@ std::vector<Batch> batches_of(Runtime& runtime, const TabuArguments& a, const st
 }
 
 template std::vector<Batch> batches_of(Runtime&, const TabuArguments&, const std::vector<Tile<std::int16_t>>&,
-                                       Index, int);
+                                       Index, int, Walkers);
 template std::vector<Batch> batches_of(Runtime&, const TabuArguments&, const std::vector<Tile<std::int32_t>>&,
-                                       Index, int);
+                                       Index, int, Walkers);
 template std::vector<Batch> batches_of(Runtime&, const TabuArguments&, const std::vector<Tile<std::int64_t>>&,
-                                       Index, int);
+                                       Index, int, Walkers);
 
 }  // namespace asterism::qap

@@ -7,6 +7,7 @@
 #include "../../codelets/qap/tabu_search.hpp"
 #include "../../runtime/runtime.hpp"
 #include "../../runtime/tile.hpp"
+#include "search.hpp"
 
 namespace asterism::qap {
 
@@ -21,6 +22,6 @@ struct Batch {
 /// @param a of the tasks, but for rule and stop
 template <class E>
 std::vector<Batch> batches_of(Runtime& runtime, const TabuArguments& a, const std::vector<Tile<E>>& matrices,
-                              Index walks, int rank);
+                              Index walks, int rank, Walkers walkers);
 
 }  // namespace asterism::qap

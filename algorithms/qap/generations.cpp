@@ -47,7 +47,7 @@ class TypedGenerations final : public Generations {
              .stop = &stop_};
     fill(problem, matrices_of<E>(problem, facts, form), settings.start);
     const auto cut = [&](Index walks, int rank) {
-      return batches_of<E>(runtime, tabu_, matrices_, walks, rank);
+      return batches_of<E>(runtime, tabu_, matrices_, walks, rank, settings.walkers);
     };
     for (const IslandPlan& island : plan.islands) add(island, cut(island.walks, island.rank));
     for (Index g = 0; g < kept; ++g) best_.push_back(one_per_rank<Index>(runtime, 1, record_numbers(n_)));

@@ -141,15 +141,26 @@ TEST_CASE("other seeds, other walks") {
 TEST_CASE("gpu: the same answer as on cores, by GPUs alone and by all workers") {
   const Problem problem = random_problem(30, Kind::asymmetric, Diagonals::any, 0, 9);
   std::optional<Answer> first;
-  for (const auto& [cpus, gpus] : {std::pair(2, 0), std::pair(0, 1), std::pair(2, 1)}) {
+  for (const auto& [gpus, walkers] :
+       {std::pair(0, Walkers::all), std::pair(1, Walkers::gpus), std::pair(1, Walkers::all)}) {
     Options options;
-    options.cpus = cpus;
+    options.cpus = 2;
     options.gpus = gpus;
     Runtime runtime(options);
-    const Answer answer = answer_of(search(runtime, problem, {.generations = 6}));
+    const Answer answer = answer_of(search(runtime, problem, {.generations = 6, .walkers = walkers}));
     if (first) CHECK(answer == *first);
     first = answer;
   }
+}
+
+TEST_CASE("gpu: without a core nothing is selected") {
+  Options options;
+  options.cpus = 0;
+  options.gpus = 1;
+  Runtime runtime(options);
+  const Problem problem = random_problem(5, Kind::symmetric, Diagonals::zero, 1, 9);
+  message_has(message_of([&] { search(runtime, problem, {.generations = 1}); }),
+              {"selects on cores", "rank without any", "Options::cpus", "SearchSettings::walkers"});
 }
 
 TEST_CASE("a search begins with what it is given, and never ends with worse") {
@@ -207,6 +218,8 @@ TEST_CASE("settings that make no sense are refused") {
   refused({.islands = 0}, {"0 islands: there may be 1 to"});
   refused({.tenures = {3, -1}}, {"a tenure of -1"});
   refused({.tenure = TenureRange{5, 4}}, {"tenures of 5 to 4"});
+  if (runtime.machine().count(WorkerKind::cuda) == 0)
+    refused({.walkers = Walkers::gpus}, {"GPUs alone are to walk", "rank without any", "let its cores walk"});
 }
 
 TEST_CASE("best known costs of small instances" * with_data()) {
