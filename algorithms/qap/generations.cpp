@@ -139,13 +139,15 @@ class TypedGenerations final : public Generations {
     TileList<Index> others;
     if (submitted_ >= lag)
       for (const Island& other : islands_) others.add(champion_of(other, submitted_ - lag));
-    codelets::select(plan_.islands[i].arguments, {.costs = of_rank(costs_, i),
-                                                  .island = islands_[i].state,
-                                                  .walks = islands_[i].walks,
-                                                  .champions = others,
-                                                  .own = islands_[i].own,
-                                                  .champion = champion_of(islands_[i], submitted_),
-                                                  .best = of_rank(best_of(submitted_), i)});
+    codelets::select(plan_.islands[i].arguments,
+                     {.costs = of_rank(costs_, i),
+                      .island = islands_[i].state,
+                      .walks = islands_[i].walks,
+                      .champions = others,
+                      .own = islands_[i].own,
+                      .champion = champion_of(islands_[i], submitted_),
+                      .best = of_rank(best_of(submitted_), i)},
+                     {.priority = 1});  // the island's walks wait for it, and those of others can wait
   }
 
   static const Tile<Index>& champion_of(const Island& island, Index generation) {

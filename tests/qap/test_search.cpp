@@ -11,6 +11,7 @@
 
 #include "../support/messages.hpp"
 #include "../support/skip.hpp"
+#include "algorithms/qap/batches.hpp"
 #include "algorithms/qap/search.hpp"
 #include "codelets/qap/starts.hpp"
 #include "random_instances.hpp"
@@ -136,6 +137,21 @@ TEST_CASE("other seeds, other walks") {
   };
   CHECK(of_seed(1) == of_seed(1));
   CHECK(of_seed(1).permutation != of_seed(2).permutation);
+}
+
+TEST_CASE("a core beside a GPU gets no walk that a generation would wait for") {
+  const auto workers = [](std::initializer_list<double> gpus, std::initializer_list<double> cores) {
+    std::vector<Candidate> all;
+    for (const double speed : gpus) all.push_back({.where = Where::cuda, .speed = speed});
+    for (const double speed : cores) all.push_back({.where = Where::cpu, .speed = speed});
+    return all;
+  };
+  CHECK(share_walks(125, workers({40}, {1, 1, 1})) == std::vector<Index>{119, 2, 2, 2});
+  CHECK(share_walks(16, workers({40}, {1, 1, 1})) == std::vector<Index>{16, 0, 0, 0});
+  CHECK(share_walks(101, workers({20, 20}, {5, 5})) == std::vector<Index>{41, 40, 10, 10});
+  CHECK(share_walks(9, workers({}, {1, 1})) == std::vector<Index>{5, 4});
+  CHECK(share_walks(1, workers({}, {1, 1, 1})) == std::vector<Index>{0, 1, 0});
+  CHECK(share_walks(7, workers({3}, {})) == std::vector<Index>{7});
 }
 
 TEST_CASE("gpu: the same answer as on cores, by GPUs alone and by all workers") {

@@ -20,10 +20,11 @@ class TabuMoves {
 
   /// Finds those of an iteration. @param length of the list
   __device__ void find(const Table& table, std::int32_t length, std::int64_t now) {
-    const int sides = list_.rule == TabuRule::pair ? 1 : 2;
-    count_ = sides * length;
+    const int shift =
+        list_.rule == TabuRule::pair ? 0 : 1;  // an entry is about a pair, or about two assignments
+    count_ = length << shift;
     for (int i = first(); i < count_; i += threads) {
-      const Pair pair = list_.forbidden(i / sides, i % sides, now, table.permutation(), table.inverse());
+      const Pair pair = list_.forbidden(i >> shift, i & shift, now, table.permutation(), table.inverse());
       forbidden_[i] = pair.r < 0 ? -1 : pair.r << 15 | pair.s;
     }
   }
