@@ -134,7 +134,6 @@ int bench(Runtime& runtime, const QapBenchOptions& o) {
   figures.print("{:<12} {:>4} {:>12} {:>12} {:>8} {:>8} {:>9} {:>9} {:>10}\n", "instance", "n", "best known",
                 "worst", "RPD [%]", "reached", "median s", "most s", "moves/s");
   auto rows = nlohmann::ordered_json::array();
-  const Interruption interruption;  // ends the run and with it the benchmark: what is known is told
   for (const std::filesystem::path& path : o.instances) {
     const Row row = bench_instance(runtime, o, path, best_known);
     const auto deviation = row.mean_deviation();
@@ -174,6 +173,7 @@ Command add_bench_qap(CLI::App& bench_app) {
   add_bench_options(*app, options->common, options->repeats, "seeds, from 1 on; default: 5");
   return {app, [options] {
             keep_core_for_selection(options->common.runtime, options->settings);
+            const Interruption interruption;  // ends a run and with it the benchmark: what is known is told
             return with_runtime(options->common.runtime,
                                 [&](Runtime& runtime) { return bench(runtime, *options); });
           }};
