@@ -53,38 +53,57 @@ void measure(Runtime& runtime, const TabuArguments& a, const std::vector<Tile<E>
   measure_speeds(runtime, workers, trials);
 }
 
+bool has(const std::vector<Candidate>& workers, Where where) {
+  return std::ranges::any_of(workers, [where](const Candidate& worker) { return worker.where == where; });
+}
+
 }  // namespace
+
+std::vector<Index> share_walks(Index walks, const std::vector<Candidate>& workers) {
+  std::vector<double> weights;
+  for (const Candidate& worker : workers) weights.push_back(worker.speed);
+  const double all = std::accumulate(weights.begin(), weights.end(), 0.0);
+  std::vector<Index> shares(workers.size());
+  Index left = walks;
+  if (has(workers, Where::cuda))
+    for (std::size_t k = 0; k < workers.size(); ++k) {
+      if (workers[k].where == Where::cuda) continue;
+      shares[k] = static_cast<Index>(static_cast<double>(walks) * weights[k] / all);
+      left -= shares[k];
+      weights[k] = 0;
+    }
+  const std::vector<Index> bounds = bounds_by_weight(left, weights);
+  for (std::size_t k = 0; k < workers.size(); ++k) shares[k] += bounds[k + 1] - bounds[k];
+  return shares;
+}
 
 template <class E>
 std::vector<Batch> batches_of(Runtime& runtime, const TabuArguments& a, const std::vector<Tile<E>>& matrices,
-                              Index walks, int rank) {
+                              Index walks, int rank, Walkers walkers) {
   std::vector<Candidate> workers = all_workers(runtime);
-  std::erase_if(workers, [&](const Candidate& worker) { return worker.rank != rank; });
-  const bool has_gpus =
-      std::ranges::any_of(workers, [](const Candidate& w) { return w.where == Where::cuda; });
-  const bool has_cores =
-      std::ranges::any_of(workers, [](const Candidate& w) { return w.where == Where::cpu; });
-  if (has_gpus && has_cores) {
+  std::erase_if(workers, [&](const Candidate& worker) {
+    return worker.rank != rank || (walkers == Walkers::gpus && worker.where == Where::cpu);
+  });
+  if (has(workers, Where::cuda) && has(workers, Where::cpu)) {
     TabuArguments untargeted = a;
     untargeted.target = std::numeric_limits<std::int64_t>::min();
     untargeted.stop = nullptr;
     measure<E>(runtime, untargeted, matrices, walks, workers);
   }
-  std::vector<double> weights;
-  for (const Candidate& worker : workers) weights.push_back(worker.speed);
-  const Partition partition = cut_by_weight(walks, workers, weights);
+  // Each with its worker: how long a batch takes changes from generation to generation, so StarPU cannot know.
   std::vector<Batch> batches;
-  for (Index k = 0; k < partition.count(); ++k)
-    if (partition[k].size > 0)
-      batches.push_back({partition[k].size, has_gpus ? partition.hints(k) : Hints{.where = Where::cpu}});
+  const std::vector<Index> shares = share_walks(walks, workers);
+  for (std::size_t k = 0; k < workers.size(); ++k)
+    if (shares[k] > 0)
+      batches.push_back({shares[k], {.where = workers[k].where, .worker = workers[k].worker}});
   return batches;
 }
 
 template std::vector<Batch> batches_of(Runtime&, const TabuArguments&, const std::vector<Tile<std::int16_t>>&,
-                                       Index, int);
+                                       Index, int, Walkers);
 template std::vector<Batch> batches_of(Runtime&, const TabuArguments&, const std::vector<Tile<std::int32_t>>&,
-                                       Index, int);
+                                       Index, int, Walkers);
 template std::vector<Batch> batches_of(Runtime&, const TabuArguments&, const std::vector<Tile<std::int64_t>>&,
-                                       Index, int);
+                                       Index, int, Walkers);
 
 }  // namespace asterism::qap

@@ -47,7 +47,7 @@ class TypedGenerations final : public Generations {
              .stop = &stop_};
     fill(problem, matrices_of<E>(problem, facts, form), settings.start);
     const auto cut = [&](Index walks, int rank) {
-      return batches_of<E>(runtime, tabu_, matrices_, walks, rank);
+      return batches_of<E>(runtime, tabu_, matrices_, walks, rank, settings.walkers);
     };
     for (const IslandPlan& island : plan.islands) add(island, cut(island.walks, island.rank));
     for (Index g = 0; g < kept; ++g) best_.push_back(one_per_rank<Index>(runtime, 1, record_numbers(n_)));
@@ -139,13 +139,15 @@ class TypedGenerations final : public Generations {
     TileList<Index> others;
     if (submitted_ >= lag)
       for (const Island& other : islands_) others.add(champion_of(other, submitted_ - lag));
-    codelets::select(plan_.islands[i].arguments, {.costs = of_rank(costs_, i),
-                                                  .island = islands_[i].state,
-                                                  .walks = islands_[i].walks,
-                                                  .champions = others,
-                                                  .own = islands_[i].own,
-                                                  .champion = champion_of(islands_[i], submitted_),
-                                                  .best = of_rank(best_of(submitted_), i)});
+    codelets::select(plan_.islands[i].arguments,
+                     {.costs = of_rank(costs_, i),
+                      .island = islands_[i].state,
+                      .walks = islands_[i].walks,
+                      .champions = others,
+                      .own = islands_[i].own,
+                      .champion = champion_of(islands_[i], submitted_),
+                      .best = of_rank(best_of(submitted_), i)},
+                     {.priority = 1});  // the island's walks wait for it, and those of others can wait
   }
 
   static const Tile<Index>& champion_of(const Island& island, Index generation) {

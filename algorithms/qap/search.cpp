@@ -165,6 +165,17 @@ SearchReport only_one(const Problem& problem) {
   return report;
 }
 
+/// Collective.
+void require_workers(const Runtime& runtime, Walkers walkers) {
+  const Machine machine = runtime.machine();
+  if (any(runtime, machine.count(WorkerKind::cpu) == 0))
+    throw Error(
+        "a search selects on cores between generations, and there is a rank without any: give each "
+        "one (Options::cpus), which need not walk (SearchSettings::walkers)");
+  if (walkers == Walkers::gpus && any(runtime, machine.count(WorkerKind::cuda) == 0))
+    throw Error("GPUs alone are to walk, and there is a rank without any: let its cores walk, too");
+}
+
 void require_same_on_all_ranks(const Runtime& runtime, const Problem& problem, const SearchSettings& s) {
   const TenureRange tenure = s.tenure.value_or(TenureRange{-1, -1});
   Statement statement;
@@ -183,7 +194,8 @@ void require_same_on_all_ranks(const Runtime& runtime, const Problem& problem, c
       .add("tenures", s.tenures)
       .add("walks", s.walks)
       .add("first iterations", s.first_iterations)
-      .add("most iterations", s.most_iterations);
+      .add("most iterations", s.most_iterations)
+      .add("walkers", s.walkers);
   runtime.require_alike(statement.text());
 }
 
@@ -214,6 +226,7 @@ SearchReport search(Runtime& runtime, const Problem& problem, const SearchSettin
         fmt::format("a target of {}: no permutation costs less than {}", *settings.target, facts.least_cost));
   require_same_on_all_ranks(runtime, problem, settings);
   if (problem.n < 2) return only_one(problem);
+  require_workers(runtime, settings.walkers);
   return Search(runtime, problem, facts, settings, plan).run();
 }
 

@@ -28,6 +28,12 @@ enum class Method {
   tempering,   ///< parallel tempering: many temperatures, swaps between neighbours
 };
 
+/// Who walks. Between generations cores select, so every rank needs at least one.
+enum class Walkers {
+  all,
+  gpus,  ///< these alone
+};
+
 /// A cost that is less than all before.
 struct Improvement {
   Cost cost = 0;
@@ -63,6 +69,7 @@ struct SearchSettings {
   Index walks = 0;             ///< of a robust island; 0: 16. Of tempering; 0: 24
   Index first_iterations = 0;  ///< of a multistart's walk; 0: n
   Index most_iterations = 0;   ///< to which they grow; 0: n^2
+  Walkers walkers = Walkers::all;
   /// Called on every rank for every new best, in the thread that searches. Says whether to go on; what it throws ends
   /// the search.
   std::function<Proceed(const Improvement&)> on_improvement = {};
@@ -94,7 +101,7 @@ struct SearchReport {
 /// Searches until there is a reason to end. With several ranks: collective, each with the same problem and settings
 /// (but for what is called).
 /// @throw Error: what facts_of() and require_permutation() refuse; a setting that makes no sense, a target that no
-/// permutation can have. @throw TaskFailure, Stall
+/// permutation can have; a rank without a core, or where GPUs are to walk without a GPU. @throw TaskFailure, Stall
 SearchReport search(Runtime& runtime, const Problem& problem, const SearchSettings& settings = {});
 
 }  // namespace asterism::qap

@@ -1,6 +1,7 @@
-#include "../../runtime/cuda.hpp"
-#include "move_table.cuh"
 #include "tabu_search.hpp"
+
+#include "../../runtime/cuda.hpp"
+#include "block/tabu_moves.cuh"
 
 namespace asterism::qap::cuda {
 
@@ -11,11 +12,10 @@ using asterism::cuda::native;
 namespace {
 
 /// The table of stamps as the list has it; all threads of the block call it.
-__device__ void begin_list(const TabuList& list, const WalkView& walk) {
+__device__ void begin_list(const TabuList& list, const WalkHead& head) {
   for (Index i = threadIdx.x; i < list.n * list.n; i += threads) list.stamps[i] = {};
   __syncthreads();
   if (threadIdx.x == 0) {
-    const WalkHead& head = walk.head();
     for (Index i = head.iterations < head.most_tenure ? 0 : head.iterations - head.most_tenure;
          i < head.iterations; ++i) {
       const auto place = static_cast<std::int32_t>(i % head.most_tenure);
@@ -25,54 +25,86 @@ __device__ void begin_list(const TabuList& list, const WalkView& walk) {
   __syncthreads();
 }
 
-template <class E>
-__global__ void __launch_bounds__(threads)
-    tabu_kernel(TabuArguments a, MatrixView<E> m, InOut<unsigned char> walks, Scratch<unsigned char> room,
-                bool tables_are_shared) {
+/// What all threads of a block know of its walk; they all make the same of it.
+struct Progress {
+  std::int64_t cost, best_cost, iterations, best_iteration;
+
+  /// Whether a tabu move is to be made: it is better than all others, and leads to a new best.
+  template <class E>
+  __device__ bool aspires(const Candidate<E>& tabu, const Candidate<E>& free, std::int64_t unit) const {
+    const bool is_better = tabu.delta < free.delta || (tabu.delta == free.delta && tabu.order < free.order);
+    return is_better && tabu.delta != no_delta<E>() &&
+           cost + unit * static_cast<std::int64_t>(tabu.delta) < best_cost;
+  }
+  /// @return whether it is the best so far
+  __device__ bool move(std::int64_t change) {
+    cost += change;
+    ++iterations;
+    if (cost >= best_cost) return false;
+    best_cost = cost;
+    best_iteration = iterations;
+    return true;
+  }
+};
+
+/// Blocks at a time that a multiprocessor has registers for: more where their tables are small.
+template <class E, int terms>
+constexpr int blocks_at_once = terms == 1 && sizeof(E) == 2 ? 5
+                               : sizeof(E) <= 4             ? 3
+                                                            : 2;
+
+template <class E, int terms, Tables where>
+__global__ void __launch_bounds__(threads, blocks_at_once<E, terms>)
+    tabu_kernel(TabuArguments a, MatrixView<E> m, Layout<E, terms> layout, InOut<unsigned char> walks,
+                Scratch<unsigned char> room) {
   extern __shared__ __align__(16) unsigned char shared[];
-  __shared__ int count;
-  __shared__ Candidate<E> free[warps], tabu[warps];
+  __shared__ OfWarps<E> best_free, best_tabu;
   const WalkView walk(walks.row(blockIdx.x), a.n, a.capacity);
   unsigned char* const stamps = room.row(blockIdx.x);
   const TabuList list{a.rule, a.n, walk.list(), reinterpret_cast<Stamp*>(stamps)};
-  BlockTable<E> table(m,
-                      arrays_of_block<E>(shared, stamps + a.n * a.n * static_cast<Index>(sizeof(Stamp)),
-                                         tables_are_shared, a.n, a.terms, a.capacity),
-                      {&count, free, tabu});
-  begin_list(list, walk);
+  BlockTable<E, terms, where> table(m, layout, shared,
+                                    stamps + a.n * a.n * static_cast<Index>(sizeof(Stamp)));
+  TabuMoves<E, terms, where> tabu(list, table);
+  WalkHead& head = walk.head();
+  begin_list(list, head);
   table.begin(walk.permutation());
-  const std::int32_t* const p = table.permutation();
-  // Every thread keeps the head for itself; they all make the same of it.
-  WalkHead head = walk.head();
+  Progress now{head.cost, head.best_cost, head.iterations, head.best_iteration};
+  const std::int64_t begin = now.iterations, end = begin + head.planned;
   const auto longest = static_cast<std::int32_t>(head.most_tenure);
-  std::int32_t length = head.iterations < longest ? static_cast<std::int32_t>(head.iterations) : longest,
-               next = longest > 0 ? static_cast<std::int32_t>(head.iterations % longest) : 0;
-  for (head.made = 0; head.made < head.planned && head.best_cost > a.target; ++head.made) {
-    table.find_best(list, length, head.iterations);
-    const Candidate<E> best = free[0], best_tabu = tabu[0];
-    Candidate<E> move = best;
-    if (best_tabu.delta <= best.delta && best_tabu.delta != no_delta<E>() &&
-        head.cost + a.unit * static_cast<std::int64_t>(best_tabu.delta) < head.best_cost)
-      move.take(best_tabu);
-    const std::int32_t r = move.r(), s = move.s();
+  auto length = static_cast<std::int32_t>(begin < longest ? begin : longest),
+       next = longest > 0 ? static_cast<std::int32_t>(begin % longest) : 0;
+  while (now.iterations < end && now.best_cost > a.target) {
+    tabu.find(table, length, now.iterations);
+    __syncthreads();
+    best_tabu.put(tabu.hide(table));
+    __syncthreads();
+    best_free.put(table.update());
+    __syncthreads();
+    Candidate<E> move = best_free.best();
+    const Candidate<E> forbidden = best_tabu.best();
+    if (now.aspires(forbidden, move, a.unit)) move = forbidden;
+    tabu.show(table);
     if (longest > 0) {
-      if (threadIdx.x == 0) list.add(entry_of(head, head.iterations, r, s, p[r], p[s]), next);
+      const std::int32_t* const p = table.permutation();
+      if (threadIdx.x == threads - 1)
+        list.add(entry_of(head, now.iterations, move.r(), move.s(), p[move.r()], p[move.s()]), next);
       next = next + 1 == longest ? 0 : next + 1;
       if (length < longest) ++length;
     }
-    __syncthreads();  // the entry has been made of the permutation before the swap
-    table.swap(r, s);
-    head.cost += a.unit * static_cast<std::int64_t>(move.delta);
-    ++head.iterations;
-    if (head.cost < head.best_cost) {
-      head.best_cost = head.cost;
-      head.best_iteration = head.iterations;
-      for (Index k = threadIdx.x; k < a.n; k += threads) walk.best()[k] = p[k];
-    }
+    table.swap(move.r(), move.s());
+    if (now.move(a.unit * static_cast<std::int64_t>(move.delta)))
+      for (Index k = threadIdx.x; k < a.n; k += threads) walk.best()[k] = table.permutation()[k];
+    __syncthreads();
+    table.fill_swapped();
   }
   __syncthreads();
-  for (Index k = threadIdx.x; k < a.n; k += threads) walk.permutation()[k] = p[k];
-  if (threadIdx.x == 0) walk.head() = head;
+  for (Index k = threadIdx.x; k < a.n; k += threads) walk.permutation()[k] = table.permutation()[k];
+  if (threadIdx.x != 0) return;
+  head.cost = now.cost;
+  head.best_cost = now.best_cost;
+  head.iterations = now.iterations;
+  head.best_iteration = now.best_iteration;
+  head.made = now.iterations - begin;
 }
 
 }  // namespace
@@ -80,15 +112,18 @@ __global__ void __launch_bounds__(threads)
 template <class E>
 void tabu_search(Stream stream, const TabuArguments& a, In<E> matrices, InOut<unsigned char> walks,
                  Scratch<unsigned char> room) {
-  const TableLayout<E> layout(a.n, a.terms, a.capacity);
-  check(cudaFuncSetAttribute(tabu_kernel<E>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(layout.bytes)),
-        "tabu_search");
   const MatrixView<E> view{reinterpret_cast<const Unsigned<E>*>(matrices.data), a.n, matrices.ld, a.terms,
                            a.has_diagonals};
-  tabu_kernel<E><<<static_cast<unsigned>(walks.rows), threads, static_cast<std::size_t>(layout.bytes),
-                   native(stream)>>>(a, view, walks, room, layout.fit);
-  check_launch("tabu_search");
+  launch_with_layout<E>(
+      a.n, a.terms, a.capacity, [&]<int terms, Tables where>(const Layout<E, terms>& layout) {
+        check(cudaFuncSetAttribute(tabu_kernel<E, terms, where>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   static_cast<int>(layout.bytes)),
+              "tabu_search");
+        tabu_kernel<E, terms, where>
+            <<<static_cast<unsigned>(walks.rows), threads, static_cast<std::size_t>(layout.bytes),
+               native(stream)>>>(a, view, layout, walks, room);
+        check_launch("tabu_search");
+      });
 }
 
 template void tabu_search(Stream, const TabuArguments&, In<std::int16_t>, InOut<unsigned char>,

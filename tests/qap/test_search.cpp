@@ -11,6 +11,7 @@
 
 #include "../support/messages.hpp"
 #include "../support/skip.hpp"
+#include "algorithms/qap/batches.hpp"
 #include "algorithms/qap/search.hpp"
 #include "codelets/qap/starts.hpp"
 #include "random_instances.hpp"
@@ -138,18 +139,44 @@ TEST_CASE("other seeds, other walks") {
   CHECK(of_seed(1).permutation != of_seed(2).permutation);
 }
 
+TEST_CASE("a core beside a GPU gets no walk that a generation would wait for") {
+  const auto workers = [](std::initializer_list<double> gpus, std::initializer_list<double> cores) {
+    std::vector<Candidate> all;
+    for (const double speed : gpus) all.push_back({.where = Where::cuda, .speed = speed});
+    for (const double speed : cores) all.push_back({.where = Where::cpu, .speed = speed});
+    return all;
+  };
+  CHECK(share_walks(125, workers({40}, {1, 1, 1})) == std::vector<Index>{119, 2, 2, 2});
+  CHECK(share_walks(16, workers({40}, {1, 1, 1})) == std::vector<Index>{16, 0, 0, 0});
+  CHECK(share_walks(101, workers({20, 20}, {5, 5})) == std::vector<Index>{41, 40, 10, 10});
+  CHECK(share_walks(9, workers({}, {1, 1})) == std::vector<Index>{5, 4});
+  CHECK(share_walks(1, workers({}, {1, 1, 1})) == std::vector<Index>{0, 1, 0});
+  CHECK(share_walks(7, workers({3}, {})) == std::vector<Index>{7});
+}
+
 TEST_CASE("gpu: the same answer as on cores, by GPUs alone and by all workers") {
   const Problem problem = random_problem(30, Kind::asymmetric, Diagonals::any, 0, 9);
   std::optional<Answer> first;
-  for (const auto& [cpus, gpus] : {std::pair(2, 0), std::pair(0, 1), std::pair(2, 1)}) {
+  for (const auto& [gpus, walkers] :
+       {std::pair(0, Walkers::all), std::pair(1, Walkers::gpus), std::pair(1, Walkers::all)}) {
     Options options;
-    options.cpus = cpus;
+    options.cpus = 2;
     options.gpus = gpus;
     Runtime runtime(options);
-    const Answer answer = answer_of(search(runtime, problem, {.generations = 6}));
+    const Answer answer = answer_of(search(runtime, problem, {.generations = 6, .walkers = walkers}));
     if (first) CHECK(answer == *first);
     first = answer;
   }
+}
+
+TEST_CASE("gpu: without a core nothing is selected") {
+  Options options;
+  options.cpus = 0;
+  options.gpus = 1;
+  Runtime runtime(options);
+  const Problem problem = random_problem(5, Kind::symmetric, Diagonals::zero, 1, 9);
+  message_has(message_of([&] { search(runtime, problem, {.generations = 1}); }),
+              {"selects on cores", "rank without any", "Options::cpus", "SearchSettings::walkers"});
 }
 
 TEST_CASE("a search begins with what it is given, and never ends with worse") {
@@ -207,6 +234,8 @@ TEST_CASE("settings that make no sense are refused") {
   refused({.islands = 0}, {"0 islands: there may be 1 to"});
   refused({.tenures = {3, -1}}, {"a tenure of -1"});
   refused({.tenure = TenureRange{5, 4}}, {"tenures of 5 to 4"});
+  if (runtime.machine().count(WorkerKind::cuda) == 0)
+    refused({.walkers = Walkers::gpus}, {"GPUs alone are to walk", "rank without any", "let its cores walk"});
 }
 
 TEST_CASE("best known costs of small instances" * with_data()) {

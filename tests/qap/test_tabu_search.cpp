@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "../support/messages.hpp"
 #include "../support/skip.hpp"
 #include "codelets/qap/moves.hpp"
 #include "task_walks.hpp"
@@ -113,6 +114,19 @@ void check_all(Runtime& runtime, Where where, std::initializer_list<Index> sizes
     }
 }
 
+template <class E>
+void check_against_core(Runtime& runtime, const Problem& problem) {
+  const Index n = problem.n;
+  CAPTURE(n);
+  CAPTURE(sizeof(E));
+  const Tenures tenures{TabuRule::assignment, n, 2 * n};
+  TaskWalks<E> on_core(runtime, problem, tenures, some_starts(n, 4), Where::cpu),
+      on_gpu(runtime, problem, tenures, some_starts(n, 4), Where::cuda);
+  on_core.go(300);
+  on_gpu.go(300);
+  CHECK(on_gpu.walks() == on_core.walks());
+}
+
 }  // namespace
 
 TEST_CASE("tabu walks are the textbook's, move by move" * doctest::skip(shape_is("gpu"))) {
@@ -127,15 +141,26 @@ TEST_CASE("gpu: tabu walks are the textbook's, move by move") {
 
 TEST_CASE("gpu: walks are a core's bit by bit, in shared memory and beyond it") {
   Runtime runtime;
-  for (const Index n : {64, 100, 257, 300}) {
-    const Problem problem = random_problem(n, Kind::symmetric, Diagonals::zero, 0, 9);
-    const Tenures tenures{TabuRule::assignment, n, 2 * n};
-    TaskWalks<std::int32_t> on_core(runtime, problem, tenures, some_starts(n, 8), Where::cpu),
-        on_gpu(runtime, problem, tenures, some_starts(n, 8), Where::cuda);
-    on_core.go(500);
-    on_gpu.go(500);
-    CHECK(on_gpu.walks() == on_core.walks());
+  for (const Kind kind : {Kind::symmetric, Kind::asymmetric})
+    for (const Index n : {64, 100, 131, 257, 300}) {
+      check_against_core<std::int16_t>(runtime, random_problem(n, kind, Diagonals::zero, 0, 1));
+      check_against_core<std::int32_t>(runtime, random_problem(n, kind, Diagonals::zero, 0, 9));
+    }
+}
+
+TEST_CASE("gpu: a tabu list for which shared memory is too small") {
+  Runtime runtime;
+  const Problem problem = random_problem(5, Kind::symmetric, Diagonals::zero, 0, 9);
+  TaskWalks<std::int16_t> walks(runtime, problem, {TabuRule::pair, 100000, 100000}, some_starts(5, 1),
+                                Where::cuda);
+  std::string reason;
+  try {
+    walks.go(1);
+    runtime.wait();
+  } catch (const TaskFailure& failure) {
+    reason = failure.what();
   }
+  message_has(reason, {"a tabu list of 100002 moves", "of a GPU's shared memory", "take shorter tenures"});
 }
 
 TEST_CASE("a walk ends at its target" * doctest::skip(shape_is("gpu"))) {

@@ -89,6 +89,7 @@ Command add_qap(CLI::App& program) {
   app->footer(footer);
   return {app, [options] {
             const StatedQap stated = read(*options);
+            keep_core_for_selection(options->common.runtime, options->settings);
             return with_runtime(options->common.runtime, [&](Runtime& runtime) {
               return tell(runtime, options->common, report_of(*options, solve(runtime, *options, stated)));
             });

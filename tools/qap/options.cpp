@@ -79,6 +79,12 @@ void add_search_options(CLI::App& app, qap::SearchSettings& s) {
              "of pmts: to which these grow where nothing gets better; default: its square");
 }
 
+void keep_core_for_selection(Options& machine, qap::SearchSettings& settings) {
+  if (machine.cpus != 0 || machine.gpus == 0) return;
+  machine.cpus = 1;
+  settings.walkers = qap::Walkers::gpus;
+}
+
 void add_qap_options(CLI::App& app, QapOptions& o) {
   app.add_option(
          "INSTANCE.dat", o.instance,

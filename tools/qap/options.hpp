@@ -20,6 +20,9 @@ void add_qap_options(CLI::App& app, QapOptions& options);
 /// The options of a search that `bench qap` has, too: --search, --islands, --tenure and so on.
 void add_search_options(CLI::App& app, qap::SearchSettings& settings);
 
+/// Selections between generations need a core: without one (--cpus 0) one is taken for them, and GPUs alone walk.
+void keep_core_for_selection(Options& machine, qap::SearchSettings& settings);
+
 /// "pmts", "rots", ...
 const char* name(qap::Method method);
 

@@ -2,8 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <string>
+#include <thread>
 
 #include "../../qap/random_instances.hpp"
 #include "../../support/command_line.hpp"
@@ -43,6 +46,14 @@ TEST_CASE("bench qap: each instance with several seeds") {
   CHECK(text.status == 0);
   has(text.out, {"instance", "best known", "RPD [%]", "one             8            -",
                  "two             9       999999", "2/2"});
+  Process stopped(one_process(
+      {"bench", "qap", (folder / "one.dat").string(), (folder / "two.dat").string(), "--time", "100"}));
+  std::this_thread::sleep_for(std::chrono::seconds(2));  // it has begun, even on a busy machine
+  stopped.signal(SIGTERM);
+  const Result part = stopped.wait(60);
+  CHECK(part.status == 0);
+  has(part.out, {"one             8            -", "0/1"});
+  CHECK(part.out.find("two") == std::string::npos);
   store(folder / "bad.tsv", "name\tbest\none\tmany\n");
   const Result bad = run(one_process(
       {"bench", "qap", (folder / "one.dat").string(), "--best-known", (folder / "bad.tsv").string()}));

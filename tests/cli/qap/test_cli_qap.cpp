@@ -204,6 +204,7 @@ TEST_CASE("wrong input is refused with status 2, and nothing is left") {
       {{dat, "-o", (bad.folder / "no" / "a.sln").string()}, 2, {"cannot be written"}},
       {{}, 2, {"an instance is missing: `asterism qap INSTANCE.dat`"}},
       {{dat, "--cpus", "0", "--gpus", "0"}, 3, {"no worker"}},
+      {{dat, "--cpus", "0"}, 2, {"GPUs alone are to walk, and there is a rank without any"}},
   };
   for (const Refusal& c : cases) bad.refused(one_process(Words{"qap"} + c.arguments), c.status, c.words);
 }

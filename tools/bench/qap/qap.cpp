@@ -11,6 +11,7 @@
 #include "../../cli/commands.hpp"
 #include "../../cli/report.hpp"
 #include "../../qap/instance_file.hpp"
+#include "../../qap/interruption.hpp"
 #include "../../qap/options.hpp"
 #include "../figures.hpp"
 
@@ -54,6 +55,9 @@ struct Row {
   std::optional<qap::Cost> best_known;
   std::vector<qap::SearchReport> runs;
 
+  [[nodiscard]] bool was_stopped() const {
+    return !runs.empty() && runs.back().ending == qap::Ending::stopped;
+  }
   [[nodiscard]] Index reached() const {
     return std::ranges::count_if(runs,
                                  [&](const auto& run) { return best_known && run.cost <= *best_known; });
@@ -94,8 +98,10 @@ Row bench_instance(Runtime& runtime, const QapBenchOptions& o, const std::filesy
   for (int seed = 1; seed <= o.repeats; ++seed) {
     qap::SearchSettings settings = o.settings;
     settings.seed = static_cast<std::uint64_t>(seed);
+    settings.interrupted = &Interruption::wanted;
     if (!settings.target) settings.target = row.best_known;
     row.runs.push_back(search(runtime, problem, settings));
+    if (row.was_stopped()) break;
   }
   return row;
 }
@@ -134,9 +140,10 @@ int bench(Runtime& runtime, const QapBenchOptions& o) {
     figures.print("{:<12} {:>4} {:>12} {:>12} {:>8} {:>8} {:>9.3f} {:>9.3f} {:>10.3g}\n", row.name, row.n,
                   row.best_known ? std::to_string(*row.best_known) : "-", row.worst(),
                   deviation ? fmt::format("{:.3f}", *deviation) : "-",
-                  fmt::format("{}/{}", row.reached(), o.repeats), row.median_seconds(), row.most_seconds(),
-                  row.moves_per_second());
+                  fmt::format("{}/{}", row.reached(), row.runs.size()), row.median_seconds(),
+                  row.most_seconds(), row.moves_per_second());
     rows.push_back(as_json(row));
+    if (row.was_stopped()) break;
   }
   figures.note("workers", as_json(Workers{machine.count(WorkerKind::cpu), machine.count(WorkerKind::cuda),
                                           runtime.ranks()}));
@@ -165,6 +172,8 @@ Command add_bench_qap(CLI::App& bench_app) {
   add_search_options(*app, options->settings);
   add_bench_options(*app, options->common, options->repeats, "seeds, from 1 on; default: 5");
   return {app, [options] {
+            keep_core_for_selection(options->common.runtime, options->settings);
+            const Interruption interruption;  // ends a run and with it the benchmark: what is known is told
             return with_runtime(options->common.runtime,
                                 [&](Runtime& runtime) { return bench(runtime, *options); });
           }};
