@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "../cli/commands.hpp"
 #include "analysis_report.hpp"
@@ -60,9 +59,9 @@ std::string footer() {
 Command add_linear(CLI::App& program) {
   auto options = std::make_shared<LinearOptions>();
   CLI::App* app =
-      program.add_subcommand("linear", "solve A x = b, A sparse: conjugate gradients, BiCGStab, GMRES");
+      add_subcommand(program, "linear", "solve A x = b, A sparse: conjugate gradients, BiCGStab, GMRES");
   add_linear_options(*app, *options);
-  app->footer(footer());
+  add_footer(*app, footer());
   return {app, [app, options] { return run(*app, *options); }};
 }
 

@@ -1,7 +1,6 @@
 #include "options.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <charconv>
 
@@ -80,10 +79,9 @@ void add_search_options(CLI::App& app, qap::SearchSettings& s) {
 }
 
 void add_qap_options(CLI::App& app, QapOptions& o) {
-  app.add_option(
-         "INSTANCE.dat", o.instance,
-         "the instance, as in QAPLIB: its size n, an n x n matrix of distances, one of flows, whole numbers")
-      ->type_name("");
+  add_file(
+      app, "INSTANCE.dat", o.instance,
+      "the instance, as in QAPLIB: its size n, an n x n matrix of distances, one of flows, whole numbers");
   OptionGroup problem(app, "Problem");
   problem.name("--start", o.start, "S.sln",
                "a solution to begin with, as in QAPLIB: n, its cost, a permutation or its inverse");
