@@ -189,8 +189,9 @@ TEST_CASE("a batch is solved as its problems are one by one") {
 
 // In float32 the smooth modes of a long line have d_k = 2 + 4e-9, which float32 cannot tell from 2: a solver that
 // forms d_k there returns them wrong by a factor while its residual looks perfect.
-TEST_CASE("float32 keeps the smooth modes of very long lines" * doctest::skip(shape_is("disk")) *
-          quick_enough()) {
+// The slabs' interfaces are joined on a rank, and between two; other shapes do nothing else.
+TEST_CASE("float32 keeps the smooth modes of very long lines" *
+          doctest::skip(shape_is("disk") || shape_is("one_worker") || shape_is("mpi4")) * quick_enough()) {
   Runtime runtime;
   const Problem problem{.shape = {500, 49151}};
   const poisson::Grid grid = poisson::discretise(problem);

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -80,12 +79,11 @@ int bench_stream(const StreamOptions& o) {
 }  // namespace
 
 Command add_bench(CLI::App& program) {
-  CLI::App* app = program.add_subcommand("bench", "measure the machine and the solvers on it");
-  app->require_subcommand(1);
+  CLI::App* app = add_subcommands(program, "bench", "measure the machine and the solvers on it");
 
   auto stream = std::make_shared<StreamOptions>();
   CLI::App* stream_app =
-      app->add_subcommand("stream", "the link between main memory and GPU, by raw copies and by tasks");
+      add_subcommand(*app, "stream", "the link between main memory and GPU, by raw copies and by tasks");
   const auto parse_chunk = [](const std::string& text) {
     const std::size_t bytes = parse_size(text);
     if (bytes < 1024) throw Error(fmt::format("{} bytes: a chunk has at least 1K", bytes));
@@ -103,7 +101,7 @@ Command add_bench(CLI::App& program) {
                             add_bench_tasks(*app)};
   return {app, [=] {
             for (const Command& command : others)
-              if (command.app->parsed()) return command.run();
+              if (is_given(*command.app)) return command.run();
             return bench_stream(*stream);
           }};
 }

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <limits>
 
@@ -145,7 +144,7 @@ int run(const CLI::App& app, const PoissonBenchOptions& o) {
 Command add_bench_poisson(CLI::App& bench) {
   auto options = std::make_shared<PoissonBenchOptions>();
   options->problem.model = grid::Model::random;
-  CLI::App* app = bench.add_subcommand("poisson", "a fast Poisson solver beside what link or memory allow");
+  CLI::App* app = add_subcommand(bench, "poisson", "a fast Poisson solver beside what link or memory allow");
   add_poisson_problem(*app, options->problem);
   add_problem_options(*app, options->common);
   add_poisson_method(*app, options->method);

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -214,8 +213,8 @@ int bench_tile_model(Runtime& runtime, const TileModelBenchOptions& o) {
 
 Command add_bench_tile_model(CLI::App& bench) {
   auto options = std::make_shared<TileModelBenchOptions>();
-  CLI::App* app = bench.add_subcommand("tile-model",
-                                       "what `tune wavefront` predicts, against runs of random tile layouts");
+  CLI::App* app = add_subcommand(bench, "tile-model",
+                                 "what `tune wavefront` predicts, against runs of random tile layouts");
   OptionGroup method(*app, "Method");
   method.add("--layouts", options->layouts, parse_count<int>, "N",
              "random tile layouts of each of the 12 problems; default: 100");

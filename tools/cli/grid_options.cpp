@@ -1,14 +1,13 @@
 #include "grid_options.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "../../algorithms/poisson/problem/problem.hpp"
 
 namespace asterism::tools {
 
 void add_input(CLI::App& app, GridOptions& options, const std::string& help) {
-  app.add_option("F.npy", options.input, help)->type_name("");
+  add_file(app, "F.npy", options.input, help);
 }
 
 void add_grid(CLI::App& app, GridOptions& options, const GridHelp& help) {

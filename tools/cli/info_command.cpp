@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -58,7 +57,7 @@ void print_json(const Machine& machine) {
 
 Command add_info(CLI::App& program) {
   auto options = std::make_shared<CommonOptions>();
-  CLI::App* app = program.add_subcommand("info", "show the machine as the runtime sees it");
+  CLI::App* app = add_subcommand(program, "info", "show the machine as the runtime sees it");
   add_machine_options(*app, *options);
   return {app, [options] {
             return with_runtime(options->runtime, [&](Runtime& runtime) {

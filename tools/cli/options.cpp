@@ -8,6 +8,31 @@
 
 namespace asterism::tools {
 
+CLI::App* add_subcommand(CLI::App& app, const std::string& name, const std::string& description) {
+  return app.add_subcommand(name, description);
+}
+
+CLI::App* add_subcommands(CLI::App& app, const std::string& name, const std::string& description) {
+  CLI::App* const added = add_subcommand(app, name, description);
+  added->require_subcommand(1);
+  return added;
+}
+
+void add_footer(CLI::App& app, const std::string& text) { app.footer(text); }
+
+bool is_given(const CLI::App& app) { return app.parsed(); }
+
+void add_file(CLI::App& app, const std::string& name, std::string& file, const std::string& help) {
+  app.add_option(name, file, help)->type_name("");
+}
+void add_file(CLI::App& app, const std::string& name, std::filesystem::path& file, const std::string& help) {
+  app.add_option(name, file, help)->type_name("");
+}
+void add_file(CLI::App& app, const std::string& name, std::vector<std::filesystem::path>& files,
+              const std::string& help) {
+  app.add_option(name, files, help)->type_name("");
+}
+
 void OptionGroup::add_read(const std::string& option, std::function<void(const std::string&)> read,
                            const std::string& type, const std::string& help) {
   const auto read_named = [read = std::move(read), option](const std::string& text) {

@@ -22,6 +22,21 @@ class App;  // whoever calls it includes <CLI/CLI.hpp>, which takes seconds to c
 
 namespace asterism::tools {
 
+/// A subcommand that has no options yet.
+CLI::App* add_subcommand(CLI::App& app, const std::string& name, const std::string& description);
+/// One that has only subcommands, of which one must be given.
+CLI::App* add_subcommands(CLI::App& app, const std::string& name, const std::string& description);
+/// What the help ends with.
+void add_footer(CLI::App& app, const std::string& text);
+/// Whether the command line has this subcommand.
+bool is_given(const CLI::App& app);
+
+// An argument without an option's name: a file that may be given, or several.
+void add_file(CLI::App& app, const std::string& name, std::string& file, const std::string& help);
+void add_file(CLI::App& app, const std::string& name, std::filesystem::path& file, const std::string& help);
+void add_file(CLI::App& app, const std::string& name, std::vector<std::filesystem::path>& files,
+              const std::string& help);
+
 /// The words that an option may have, and what they stand for.
 template <class Value>
 using Words = std::vector<std::pair<std::string, Value>>;

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "../cli/commands.hpp"
 #include "analysis_report.hpp"
@@ -64,10 +63,10 @@ std::string footer() {
 
 Command add_linear(CLI::App& program) {
   auto options = std::make_shared<LinearOptions>();
-  CLI::App* app = program.add_subcommand(
-      "linear", "solve A x = b, A sparse: conjugate gradients, BiCGStab, GMRES, subdomains");
+  CLI::App* app = add_subcommand(program, "linear",
+                                 "solve A x = b, A sparse: conjugate gradients, BiCGStab, GMRES, subdomains");
   add_linear_options(*app, *options);
-  app->footer(footer());
+  add_footer(*app, footer());
   return {app, [app, options] { return run(*app, *options); }};
 }
 

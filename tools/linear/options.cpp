@@ -1,7 +1,6 @@
 #include "options.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 namespace asterism::tools {
 namespace {
@@ -35,16 +34,12 @@ double parse_tolerance(const std::string& text) {
 }
 
 void add_system(CLI::App& app, LinearOptions& o) {
-  app.add_option(
-         "A.mtx", o.matrix,
-         "the matrix: Matrix Market, coordinates or array, or what scipy.sparse.save_npz writes of one in "
-         "CSR; without a file: --model")
-      ->type_name("");
-  app.add_option(
-         "B.npy", o.right_hand_side,
-         "right-hand sides, NumPy or Matrix Market array: a vector, or a column for each; they are solved "
-         "one after the other, with one set-up; without a file: --rhs")
-      ->type_name("");
+  add_file(app, "A.mtx", o.matrix,
+           "the matrix: Matrix Market, coordinates or array, or what scipy.sparse.save_npz writes of one in "
+           "CSR; without a file: --model");
+  add_file(app, "B.npy", o.right_hand_side,
+           "right-hand sides, NumPy or Matrix Market array: a vector, or a column for each; they are solved "
+           "one after the other, with one set-up; without a file: --rhs");
   OptionGroup problem(app, "Problem");
   const auto parse_model = [&o](const std::string& text) {
     o.model_text = text;

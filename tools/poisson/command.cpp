@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 
 #include "../../algorithms/poisson/gemm_solver.hpp"
 #include "../../algorithms/poisson/solver.hpp"
@@ -57,7 +56,7 @@ int run(const CLI::App& app, const PoissonOptions& o) {
 Command add_poisson(CLI::App& program) {
   auto options = std::make_shared<PoissonOptions>();
   CLI::App* app =
-      program.add_subcommand("poisson", "solve u_xx + u_yy (+ u_zz) + lambda u = f on a rectangle or box");
+      add_subcommand(program, "poisson", "solve u_xx + u_yy (+ u_zz) + lambda u = f on a rectangle or box");
   add_input(
       *app, options->problem.grid,
       "f at the unknowns, as numpy.save writes it: rows x columns, or planes x rows x columns, x along the "
@@ -70,7 +69,8 @@ Command add_poisson(CLI::App& program) {
           "--no-check", [options] { options->check = false; },
           "do not compute the residual, which reads f once more");
   add_common_options(*app, options->common);
-  app->footer(
+  add_footer(
+      *app,
       "Examples:\n"
       "  asterism poisson --model sine --grid 4095x4095\n"
       "  asterism poisson F.npy -o U.npy\n"

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <memory>
 #include <utility>
@@ -84,9 +83,9 @@ constexpr const char* footer =
 Command add_qap(CLI::App& program) {
   auto options = std::make_shared<QapOptions>();
   CLI::App* app =
-      program.add_subcommand("qap", "search good solutions of a quadratic assignment problem: tabu search");
+      add_subcommand(program, "qap", "search good solutions of a quadratic assignment problem: tabu search");
   add_qap_options(*app, *options);
-  app->footer(footer);
+  add_footer(*app, footer);
   return {app, [options] {
             const StatedQap stated = read(*options);
             keep_core_for_selection(options->common.runtime, options->settings);

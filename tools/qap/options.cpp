@@ -1,7 +1,6 @@
 #include "options.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <charconv>
 
@@ -86,10 +85,9 @@ void keep_core_for_selection(Options& machine, qap::SearchSettings& settings) {
 }
 
 void add_qap_options(CLI::App& app, QapOptions& o) {
-  app.add_option(
-         "INSTANCE.dat", o.instance,
-         "the instance, as in QAPLIB: its size n, an n x n matrix of distances, one of flows, whole numbers")
-      ->type_name("");
+  add_file(
+      app, "INSTANCE.dat", o.instance,
+      "the instance, as in QAPLIB: its size n, an n x n matrix of distances, one of flows, whole numbers");
   OptionGroup problem(app, "Problem");
   problem.name("--start", o.start, "S.sln",
                "a solution to begin with, as in QAPLIB: n, its cost, a permutation or its inverse");

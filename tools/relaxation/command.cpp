@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <cmath>
 
@@ -119,11 +118,12 @@ int run(const CLI::App& app, const RelaxOptions& o) {
 
 Command add_relax(CLI::App& program) {
   auto options = std::make_shared<RelaxOptions>();
-  CLI::App* app = program.add_subcommand(
-      "relax", "relax u_xx + u_yy = f, u given on the sides: Jacobi, SOR and their kin");
+  CLI::App* app = add_subcommand(program, "relax",
+                                 "relax u_xx + u_yy = f, u given on the sides: Jacobi, SOR and their kin");
   add_relax_options(*app, *options);
   add_common_options(*app, options->common);
-  app->footer(
+  add_footer(
+      *app,
       "Examples:\n"
       "  asterism relax --grid 1023x1023\n"
       "  asterism relax F.npy -o U.npy --tolerance 1e-10\n"

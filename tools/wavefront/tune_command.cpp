@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <CLI/CLI.hpp>
 
 #include "../../algorithms/wavefront/solver.hpp"
 #include "../cli/commands.hpp"
@@ -46,12 +45,12 @@ Section start_of_report(const TuneOptions& o, Precision precision, const char* w
 }
 
 Command add_tune(CLI::App& program) {
-  CLI::App* tune_app = program.add_subcommand("tune", "choose what makes a solver fast on this machine");
-  tune_app->require_subcommand(1);
+  CLI::App* tune_app = add_subcommands(program, "tune", "choose what makes a solver fast on this machine");
   auto options = std::make_shared<TuneOptions>();
   CLI::App* app =
-      tune_app->add_subcommand("wavefront", "the tile layout of wavefront SOR: sizes, threads, blocks");
-  app->footer(
+      add_subcommand(*tune_app, "wavefront", "the tile layout of wavefront SOR: sizes, threads, blocks");
+  add_footer(
+      *app,
       "On a GPU the time of every layout is predicted by a model: micro-benchmarks and runs of single\n"
       "tiles give its costs once for a GPU, a precision and a number of dimensions (seconds; kept in\n"
       "$XDG_CACHE_HOME/asterism or ~/.cache/asterism), then the search takes less than ten seconds. The\n"

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <memory>
 #include <string>
@@ -119,8 +118,8 @@ int run(const LinearBenchOptions& o) {
 
 Command add_bench_linear(CLI::App& bench) {
   auto options = std::make_shared<LinearBenchOptions>();
-  CLI::App* app = bench.add_subcommand(
-      "linear", "conjugate gradients beside what memory allows, cuSPARSE + cuBLAS and Eigen");
+  CLI::App* app = add_subcommand(
+      bench, "linear", "conjugate gradients beside what memory allows, cuSPARSE + cuBLAS and Eigen");
   add_linear_bench(*app, *options);
   return {app, [options] { return run(*options); }};
 }

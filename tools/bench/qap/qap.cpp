@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <filesystem>
@@ -157,9 +156,9 @@ int bench(Runtime& runtime, const QapBenchOptions& o) {
 
 Command add_bench_qap(CLI::App& bench_app) {
   auto options = std::make_shared<QapBenchOptions>();
-  CLI::App* app = bench_app.add_subcommand(
-      "qap", "quadratic assignment: best costs, and when they are found, with several seeds");
-  app->add_option("INSTANCE.dat...", options->instances, "instances, as in QAPLIB")->type_name("");
+  CLI::App* app = add_subcommand(
+      bench_app, "qap", "quadratic assignment: best costs, and when they are found, with several seeds");
+  add_file(*app, "INSTANCE.dat...", options->instances, "instances, as in QAPLIB");
   OptionGroup end(*app, "End");
   end.name(
       "--best-known", options->best_known, "TABLE.tsv",

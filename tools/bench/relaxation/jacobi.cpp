@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <string>
 #include <vector>
@@ -118,7 +117,7 @@ int bench_jacobi(Runtime& runtime, const JacobiBenchOptions& o) {
 
 Command add_bench_jacobi(CLI::App& bench) {
   auto options = std::make_shared<JacobiBenchOptions>();
-  CLI::App* app = bench.add_subcommand("jacobi", "the kernels of Jacobi's sweep beside what memory allows");
+  CLI::App* app = add_subcommand(bench, "jacobi", "the kernels of Jacobi's sweep beside what memory allows");
   OptionGroup(*app, "Problem")
       .add("--sizes", options->sizes, parse_counts, "N,N,...", "grids n x n; default: 256,512 to 16384");
   add_problem_options(*app, options->common);

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -159,8 +158,8 @@ int bench_methods(Runtime& runtime, const MethodsBenchOptions& o) {
 
 Command add_bench_methods(CLI::App& bench) {
   auto options = std::make_shared<MethodsBenchOptions>();
-  CLI::App* app = bench.add_subcommand(
-      "methods", "the 2D solvers by FFT and by matrix products beside each other, by line length");
+  CLI::App* app = add_subcommand(
+      bench, "methods", "the 2D solvers by FFT and by matrix products beside each other, by line length");
   OptionGroup problem(*app, "Problem");
   problem.add(
       "--columns", options->columns, parse_counts, "N,N,...",

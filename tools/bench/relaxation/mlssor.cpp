@@ -1,7 +1,6 @@
 #include "mlssor.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "../../cli/commands.hpp"
 
@@ -28,8 +27,8 @@ int bench_mlssor(Runtime& runtime, const MlssorBenchOptions& o) {
 
 Command add_bench_mlssor(CLI::App& bench) {
   auto options = std::make_shared<MlssorBenchOptions>();
-  CLI::App* app = bench.add_subcommand(
-      "mlssor", "multi-layer SSOR beside SSOR and red-black SOR: sweeps, time to an error");
+  CLI::App* app = add_subcommand(bench, "mlssor",
+                                 "multi-layer SSOR beside SSOR and red-black SOR: sweeps, time to an error");
   const auto positive = [](const std::string& text) {
     const double value = parse_real(text);
     if (!(value > 0)) throw Error(fmt::format("'{}': must be positive", text));

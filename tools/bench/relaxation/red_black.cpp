@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -184,7 +183,7 @@ int bench_relax(Runtime& runtime, const RedBlackBenchOptions& o) {
 
 Command add_bench_relax(CLI::App& bench) {
   auto options = std::make_shared<RedBlackBenchOptions>();
-  CLI::App* app = bench.add_subcommand("relax", "red-black SOR in both layouts beside what memory allows");
+  CLI::App* app = add_subcommand(bench, "relax", "red-black SOR in both layouts beside what memory allows");
   OptionGroup(*app, "Problem")
       .add("--sizes", options->sizes, parse_counts, "N,N,...", "grids n x n; default: 2048,16384");
   add_problem_options(*app, options->common);
