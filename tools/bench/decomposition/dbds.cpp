@@ -158,8 +158,7 @@ int run(const DbdsBenchOptions& o) {
 Command add_bench_dbds(CLI::App& bench) {
   auto o = std::make_shared<DbdsBenchOptions>();
   CLI::App* app = bench.add_subcommand(
-      "dbds",
-      "solvers on subdomains beside conjugate gradients and a direct solver alone, by subdomains and overlap");
+      "dbds", "solvers on subdomains beside conjugate gradients and a direct solver alone");
   OptionGroup problem(*app, "Problem");
   const auto parse_model = [](const std::string& text) {
     sparse::parse_matrix_model(text);
