@@ -60,7 +60,7 @@ void ConjugateGradients<T, V>::make_tiles() {
     all_pq_.add(cg_[k].pq);
     all_rz_.add(has_m ? cg_[k].rz : tiles(k).rr);
   }
-  if (reductions_ != Reductions::two) make_tiles_of_one_reduction();
+  make_tiles_of_one_reduction();
   if (this->is_one_block() && blocks()[0].where == Where::cuda && !preconditioner().has_z() &&
       system().rows() <= most_pipelined_rows) {
     pipelined_ = Tile<T>(this->runtime(), 1, pipelined_vectors * system().rows(), blocks().owner(0));
@@ -74,18 +74,18 @@ CgArgs ConjugateGradients<T, V>::args(Index block) const {
   return {.shape = system().matrix().shape(block), .unit = system().unit(), .iteration = iteration_};
 }
 
-/// Whether steps of (E2) can be made, and are better where nobody has said what to do.
+/// Whether (E2) is wanted, and can be.
 template <class T, class V>
-bool ConjugateGradients<T, V>::can_have_one_reduction() const {
-  if (this->is_one_block() || has_operator()) return false;
+bool ConjugateGradients<T, V>::has_one_reduction() const {
+  if (reductions_ == Reductions::two || this->is_one_block() || has_operator()) return false;
   for (Index k = 0; k < count(); ++k)
     if (blocks()[k].where != Where::cpu) return false;
-  return reductions_ == Reductions::one || blocks().owner(0) != blocks().owner(count() - 1);
+  return true;
 }
 
 template <class T, class V>
 void ConjugateGradients<T, V>::make_tiles_of_one_reduction() {
-  reductions_ = can_have_one_reduction() ? Reductions::one : Reductions::two;
+  reductions_ = has_one_reduction() ? Reductions::one : Reductions::two;
   if (reductions_ == Reductions::two) return;
   const bool has_m = preconditioner().kind() != PreconditionerKind::none;
   for (Index k = 0; k < count(); ++k) {

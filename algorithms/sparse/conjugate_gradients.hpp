@@ -58,7 +58,7 @@ class ConjugateGradients : public KrylovSolver<T, V> {
   void apply_preconditioner();
   void scale_by_diagonal();
   void turn(Index iteration);
-  [[nodiscard]] bool can_have_one_reduction() const;
+  [[nodiscard]] bool has_one_reduction() const;
   void make_tiles_of_one_reduction();
   void iterate_with_one_reduction(Index iterations);
   void advance();

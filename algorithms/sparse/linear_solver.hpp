@@ -25,10 +25,10 @@ enum class Values {
   refreshed,  ///< what the pattern decides of a preconditioner is kept in main memory
 };
 
-/// Sums over all rows that an iteration of conjugate gradients waits for.
+/// Sums over all rows that an iteration of conjugate gradients waits for. Both round in ways of their own, so ranks do not
+/// choose.
 enum class Reductions {
-  automatic,  ///< by what was measured: one with several ranks of cores, else two
-  one,        ///< [Chronopoulos, Gear 1989], on cores; where rounding spoils it the iteration begins anew with two
+  one,  ///< [Chronopoulos, Gear 1989]; where rounding spoils it the iteration begins anew with two
   two,
 };
 
@@ -38,7 +38,7 @@ struct LinearSettings {
   double tolerance = 1e-8;            ///< of ||b - A x|| / ||b||
   Index max_iterations = 0;           ///< 0: as many as it takes, while the residual falls
   Index check_every = 0;              ///< iterations between two looks at the residual; 0: chosen
-  Reductions reductions = Reductions::automatic;  ///< of conjugate gradients, where several blocks take part
+  Reductions reductions = Reductions::two;  ///< of conjugate gradients, where all of several blocks are on cores
   Index restart = 30;                 ///< of GMRES: vectors after which the basis begins anew
   std::optional<Format> format = {};  ///< of the matrix; none: chosen for each block
   Workers workers = Workers::fastest;

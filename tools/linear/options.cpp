@@ -11,8 +11,7 @@ const Words<std::optional<LinearMethod>> methods{{"auto", {}},
                                                  {"gmres", LinearMethod::gmres},
                                                  {"dcg", LinearMethod::dcg},
                                                  {"dbds", LinearMethod::dbds}};
-const Words<sparse::Reductions> reductions{{"auto", sparse::Reductions::automatic},
-                                           {"one", sparse::Reductions::one},
+const Words<sparse::Reductions> reductions{{"one", sparse::Reductions::one},
                                            {"two", sparse::Reductions::two}};
 const Words<RightHandSide> right_hand_sides{{"ones", RightHandSide::ones},
                                             {"random", RightHandSide::random},
@@ -80,8 +79,8 @@ void add_iteration(CLI::App& app, LinearOptions& o) {
                          sparse::LinearSettings{}.restart));
   method.choice(
       "--reductions", o.reductions, reductions,
-      "sums over all rows that an iteration of cg waits for: two, or one, which costs fewer messages and "
-      "some rounding; default: auto, one with several ranks of cores, else two");
+      "sums over all rows that an iteration of cg waits for; one takes fewer tasks and messages, which pays "
+      "where ranks have little to do, and rounds in its own way; default: two");
   method.add(
       "--tolerance", o.tolerance, parse_tolerance, "T",
       fmt::format("end at ||b - A x|| <= T ||b||; default: {:g} in f64, {:g} in f32",

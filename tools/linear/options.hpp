@@ -57,7 +57,7 @@ struct LinearOptions {
 
   std::optional<LinearMethod> method;  ///< none: chosen by the matrix
   std::optional<Index> restart;
-  sparse::Reductions reductions = sparse::Reductions::automatic;
+  sparse::Reductions reductions = sparse::Reductions::two;
   sparse::PreconditionerChoice preconditioner;
   std::optional<Precision> preconditioner_precision;  ///< none: that of the arithmetic
   sparse::DiagonalShift shift = sparse::DiagonalShift::automatic;

@@ -5,6 +5,20 @@
 namespace asterism::sparse::cpu {
 namespace {
 
+/// v = u + beta v, y += alpha v. @param iteration in the first v is not read
+template <class T>
+void turn_and_go(Index iteration, Index count, T beta, T alpha, const T* __restrict u, T* __restrict v,
+                 T* __restrict y) {
+  if (iteration == 0) {
+    std::copy_n(u, count, v);
+    beta = 0;
+  }
+  for (Index i = 0; i < count; ++i) {
+    v[i] = u[i] + beta * v[i];
+    y[i] += alpha * v[i];
+  }
+}
+
 /// u = D^-1 r, or r; (r, u) of these rows.
 template <class T, class V>
 double precondition(const T* r, const V* d, T* u, Index first, Index end) {
@@ -30,16 +44,11 @@ void advance(const AdvanceArgs& args, AdvancePorts<AsPorts, T, V> ports) {
   T* const u = ports.hat.data + args.step.shape.own;
   const T* const w = ports.w.data;
   T *const x = ports.x.data, *const r = ports.r.data, *const p = ports.p.data, *const s = ports.s.data;
-  const bool first_of_all = iteration == 0;  // what p and s have then is nothing
   for (Index unit = 0; unit < ports.next_rr.cols; ++unit) {
     double rr = 0, ru = 0;
     for_each_chunk(unit, args.step.unit, args.step.shape.rows, [&](Index first, Index end) {
-      for (Index i = first; i < end; ++i) {
-        p[i] = first_of_all ? u[i] : u[i] + beta * p[i];
-        s[i] = first_of_all ? w[i] : w[i] + beta * s[i];
-        x[i] += alpha * p[i];
-        r[i] -= alpha * s[i];
-      }
+      turn_and_go<T>(iteration, end - first, beta, alpha, u + first, p + first, x + first);
+      turn_and_go<T>(iteration, end - first, beta, -alpha, w + first, s + first, r + first);
       rr += dot<T>(r, r, first, end);
       if (args.hat == Hat::by_step) ru += precondition<T, V>(r, ports.inverse_diagonal.data, u, first, end);
     });
