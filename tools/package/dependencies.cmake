@@ -37,6 +37,14 @@ endif()
 # --- StarPU, FFTW, hwloc, METIS, MPI -------------------------------------------------------------------------------------
 
 find_package(PkgConfig REQUIRED)
+if(NOT ASTERISM_STARPU_PREFIX STREQUAL ASTERISM_STARPU_PREFIX_BEFORE)  # pkg-config's answers would be those of before
+  get_cmake_property(cached CACHE_VARIABLES)
+  list(FILTER cached INCLUDE REGEX "^(__pkg_config_checked_|pkgcfg_lib_)?StarPU(_|$)")
+  foreach(answer IN LISTS cached)
+    unset(${answer} CACHE)
+  endforeach()
+  set(ASTERISM_STARPU_PREFIX_BEFORE "${ASTERISM_STARPU_PREFIX}" CACHE INTERNAL "")
+endif()
 if(ASTERISM_STARPU_PREFIX)
   list(PREPEND CMAKE_PREFIX_PATH ${ASTERISM_STARPU_PREFIX})  # where pkg-config looks first
 endif()
