@@ -12,8 +12,8 @@
 namespace asterism::sparse {
 
 /// A matrix that is a single block is iterated on by one task for many iterations; one of several blocks by three tasks
-/// for each block and iteration, and those of the preconditioner. solve() also ends with Reason::indefinite: the
-/// matrix, or the preconditioner, is not positive definite.
+/// for each block and iteration, or two with one reduction, and those of the preconditioner. solve() also ends with
+/// Reason::indefinite: the matrix, or the preconditioner, is not positive definite.
 template <class T, class V = T>
 class ConjugateGradients : public KrylovSolver<T, V> {
  public:

@@ -87,8 +87,8 @@ class BlockTable {
   }
 
   /// (M3) and (M2) for all that the last swap has left over: in 16 bits at n = 100, 0.9 instructions of a warp and 16
-  /// bytes of shared memory for a move, so the instructions limit it on Hopper. @return the best move of those that the caller's warp has
-  /// brought up to date, for all of its threads
+  /// bytes of shared memory for a move, so the instructions limit it on Hopper.
+  /// @return the best move of those that the caller's warp has brought up to date, for all of its threads
   __device__ Candidate<E> update() {
     Candidate<E> best = Candidate<E>::none();
     int log_lanes = 3;  // so many that they have a row, and the warp has several of them
