@@ -30,6 +30,8 @@ struct Session {
   Session() {
     int provided = MPI_THREAD_SINGLE;
     MPI_Initialized(&already_);
+    // The main thread waits in MPI while a worker computes on its core: Open MPI is not to spin there.
+    setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
     if (already_ == 0) MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
   }
   Session(const Session&) = delete;
@@ -140,10 +142,9 @@ int start(starpu_conf& conf, Environment& environment) {
       conf.reserve_ncpus = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)) - cores.count;
   }
   environment.suggest("STARPU_MPI_NOBIND", "1");
-  if (cores.shared) {
-    environment.suggest("STARPU_WORKERS_NOBIND", "1");  // all ranks would choose the same cores
+  if (cores.shared) environment.suggest("STARPU_WORKERS_NOBIND", "1");  // all ranks would choose the same cores
+  if (cores.shared || conf.ncpus >= cores.count)  // StarPU's thread for MPI has no core of its own
     starpu_idle_hook_register([](void*) -> unsigned { return sched_yield() != 0; }, nullptr);
-  }
   return starpu_mpi_init_conf(nullptr, nullptr, 0, MPI_COMM_WORLD, &conf);
 }
 

@@ -114,7 +114,6 @@ inline Words on_ranks(int ranks, const Words& arguments) {
                "STARPU_NCPU=1",
                "STARPU_WORKERS_NOBIND=1",
                "OMPI_MCA_hwloc_base_binding_policy=none",
-               "OMPI_MCA_mpi_yield_when_idle=1",
                mpiexec != nullptr ? mpiexec : "mpirun",
                "-np",
                std::to_string(ranks)} +
