@@ -139,13 +139,15 @@ TEST_CASE("one reduction an iteration: the same bits in every division, as many 
         settings.max_iterations = most;
         return solve<double>(runtime, a, b, settings, rows);
       };
-      const LinearSolution<double> two = by(sparse::Reductions::two, 2, Rows::shared);
-      const LinearSolution<double> one = by(sparse::Reductions::one, 2, Rows::shared);
-      CHECK(one.report.reason == Reason::solved);
-      CHECK(one.report.restarts == 0);
-      CHECK(distance_from_ones(one.x) < 1e-3);
-      CHECK(std::abs(one.report.iterations - two.report.iterations) <= 1 + two.report.iterations / 50);
-      CHECK(one.x != two.x);  // it was another way
+      if (runtime.ranks() == 1) {  // on more the same iterates are shown below
+        const LinearSolution<double> two = by(sparse::Reductions::two, 2, Rows::shared);
+        const LinearSolution<double> one = by(sparse::Reductions::one, 2, Rows::shared);
+        CHECK(one.report.reason == Reason::solved);
+        CHECK(one.report.restarts == 0);
+        CHECK(distance_from_ones(one.x) < 1e-3);
+        CHECK(std::abs(one.report.iterations - two.report.iterations) <= 1 + two.report.iterations / 50);
+        CHECK(one.x != two.x);  // it was another way
+      }
       for (const Index steps : {1, 12}) {
         const std::vector<double> x = by(sparse::Reductions::one, 2, Rows::on_rank_0, steps).x;
         CHECK(by(sparse::Reductions::one, 3, Rows::on_rank_0, steps).x == x);
