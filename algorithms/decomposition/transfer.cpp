@@ -47,23 +47,24 @@ Transfer<T>::Transfer(Runtime& runtime, const std::vector<Parcel>& parcels, Inde
 }
 
 template <class T>
-sparse::Departures<AsTiles, T> Transfer<T>::from(Index piece) const {
-  sparse::Departures<AsTiles, T> departures;
-  for (const std::size_t k : from_[static_cast<std::size_t>(piece)]) {
-    departures.packs.add(packs_[k].elements);
-    departures.places.add(packs_[k].taken);
+template <class Side>
+Side Transfer<T>::side(const std::vector<std::size_t>& packs, Tile<std::int32_t> Pack::*places) const {
+  Side side;
+  for (const std::size_t k : packs) {
+    side.packs.add(packs_[k].elements);
+    side.places.add(packs_[k].*places);
   }
-  return departures;
+  return side;
+}
+
+template <class T>
+sparse::Departures<AsTiles, T> Transfer<T>::from(Index piece) const {
+  return side<sparse::Departures<AsTiles, T>>(from_[static_cast<std::size_t>(piece)], &Pack::taken);
 }
 
 template <class T>
 sparse::Arrivals<AsTiles, T> Transfer<T>::to(Index piece) const {
-  sparse::Arrivals<AsTiles, T> arrivals;
-  for (const std::size_t k : to_[static_cast<std::size_t>(piece)]) {
-    arrivals.packs.add(packs_[k].elements);
-    arrivals.places.add(packs_[k].placed);
-  }
-  return arrivals;
+  return side<sparse::Arrivals<AsTiles, T>>(to_[static_cast<std::size_t>(piece)], &Pack::placed);
 }
 
 template class Transfer<float>;

@@ -50,6 +50,10 @@ class Transfer {
     Tile<T> elements;
     Tile<std::int32_t> taken, placed;
   };
+  /// Departures or Arrivals of some packs.
+  template <class Side>
+  [[nodiscard]] Side side(const std::vector<std::size_t>& packs, Tile<std::int32_t> Pack::*places) const;
+
   std::vector<Pack> packs_;
   std::vector<std::vector<std::size_t>> from_, to_;  // packs of each piece
   Index bytes_between_ranks_ = 0;
