@@ -136,12 +136,6 @@ bool launch(Stream stream, Kernel kernel, const Gpu& gpu, int vectors, const Row
   return true;
 }
 
-/// Rows of a thread.
-template <class T>
-int rows_of_thread(const Sweep<T>& sweep) {
-  return (sweep.rows_of_block + threads - 1) / threads;
-}
-
 /// The kernel for the fewest rows of a thread that are enough. @param launch_with launch_with(number) launches that for
 /// `number` rows, with number a std::integral_constant; @return whether it could @tparam most of these
 template <int most, class T, class LaunchWith>
