@@ -76,16 +76,22 @@ CgArgs ConjugateGradients<T, V>::args(Index block) const {
 
 /// Whether (E2) is wanted, and can be.
 template <class T, class V>
-bool ConjugateGradients<T, V>::has_one_reduction() const {
+bool ConjugateGradients<T, V>::can_have_one_reduction() const {
   if (reductions_ == Reductions::two || this->is_one_block() || has_operator()) return false;
   for (Index k = 0; k < count(); ++k)
     if (blocks()[k].where != Where::cpu) return false;
   return true;
 }
 
+/// Attempts after the first have what drifts less.
+template <class T, class V>
+bool ConjugateGradients<T, V>::has_one_reduction() const {
+  return attempt_ == 0 && reductions_ == Reductions::one;
+}
+
 template <class T, class V>
 void ConjugateGradients<T, V>::make_tiles_of_one_reduction() {
-  reductions_ = has_one_reduction() ? Reductions::one : Reductions::two;
+  reductions_ = can_have_one_reduction() ? Reductions::one : Reductions::two;
   if (reductions_ == Reductions::two) return;
   const bool has_m = preconditioner().kind() != PreconditionerKind::none;
   for (Index k = 0; k < count(); ++k) {
@@ -102,8 +108,7 @@ void ConjugateGradients<T, V>::make_tiles_of_one_reduction() {
 /// [Czapinski 2014] algorithm 6.2, lines 1 to 3: z = M^-1 r, p = z
 template <class T, class V>
 void ConjugateGradients<T, V>::begin(Index attempt) {
-  may_pipeline_ = attempt == 0;  // which drifts more
-  reductions_now_ = attempt == 0 ? reductions_ : Reductions::two;
+  attempt_ = attempt;
   if (preconditioner().kind() == PreconditionerKind::diagonal) scale_by_diagonal();
   apply_preconditioner();
   turn(-1);
@@ -114,7 +119,7 @@ template <class T, class V>
 void ConjugateGradients<T, V>::iterate(Index iterations) {
   if (this->is_one_block())
     iterate_one_block(iterations);
-  else if (reductions_now_ == Reductions::one)
+  else if (has_one_reduction())
     iterate_with_one_reduction(iterations);
   else
     iterate_blocks(iterations);
@@ -141,7 +146,7 @@ void ConjugateGradients<T, V>::iterate_one_block(Index iterations) {
   const CgTiles& cg = cg_.front();
   Hints hints = blocks().hints(0);
   hints.cost = static_cast<std::uint64_t>(iterations);
-  const Tile<T>* const pipelined = may_pipeline_ && pipelined_.state() != nullptr ? &pipelined_ : nullptr;
+  const Tile<T>* const pipelined = attempt_ == 0 && pipelined_.state() != nullptr ? &pipelined_ : nullptr;
   codelets::cg_sweep<T, V>({args(0), iterations, preconditioner().shape()},
                            {.matrix = system().matrix().ports(0),
                             .preconditioner = preconditioner().ports(),
@@ -281,14 +286,14 @@ void ConjugateGradients<T, V>::iterate_with_one_reduction(Index iterations) {
 /// (E2)
 template <class T, class V>
 void ConjugateGradients<T, V>::advance() {
-  const bool even = iteration_ % 2 == 0, diagonal = preconditioner().kind() == PreconditionerKind::diagonal;
+  const bool diagonal = preconditioner().kind() == PreconditionerKind::diagonal;
   for (Index k = 0; k < count(); ++k) {
     const BlockTiles& t = tiles(k);
     const CgTiles& cg = cg_[k];
     codelets::advance<T, V>({args(k), this->who_makes_hat()},
                             {.wu = all_pq_,
-                             .rr = even ? all_rr() : all_next_rr_,
-                             .ru = even ? all_rz_ : all_next_rz_,
+                             .rr = all_rr_of_iteration(),
+                             .ru = all_rz_of_iteration(),
                              .w = cg.q,
                              .inverse_diagonal = this->inverse_diagonal(k),
                              .hat = this->hat(k),
@@ -315,17 +320,24 @@ const Tile<double>& ConjugateGradients<T, V>::rz(Index block, Index iteration) {
 }
 
 template <class T, class V>
+const TileList<double>& ConjugateGradients<T, V>::all_rr_of_iteration() const {
+  return iteration_ % 2 == 0 ? all_rr() : all_next_rr_;
+}
+template <class T, class V>
+const TileList<double>& ConjugateGradients<T, V>::all_rz_of_iteration() const {
+  return iteration_ % 2 == 0 ? all_rz_ : all_next_rz_;
+}
+
+template <class T, class V>
 void ConjugateGradients<T, V>::submit_look(Index number) {
-  if (reductions_now_ == Reductions::two) {
+  if (!has_one_reduction()) {
     looks_.submit(number, codelets::show, cg_.front().state, iteration_);
     return;
   }
-  const bool even = iteration_ % 2 == 0;
   const auto show_next = [&](const Tile<CgState>& state, const Tile<CgState>& shown) {
-    codelets::show_next(iteration_, {.rr = even ? all_rr() : all_next_rr_,
-                                     .ru = even ? all_rz_ : all_next_rz_,
-                                     .state = state,
-                                     .shown = shown});
+    codelets::show_next(
+        iteration_,
+        {.rr = all_rr_of_iteration(), .ru = all_rz_of_iteration(), .state = state, .shown = shown});
   };
   looks_.submit(number, show_next, cg_.front().state, iteration_);
 }

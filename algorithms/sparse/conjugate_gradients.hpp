@@ -58,6 +58,7 @@ class ConjugateGradients : public KrylovSolver<T, V> {
   void apply_preconditioner();
   void scale_by_diagonal();
   void turn(Index iteration);
+  [[nodiscard]] bool can_have_one_reduction() const;
   [[nodiscard]] bool has_one_reduction() const;
   void make_tiles_of_one_reduction();
   void iterate_with_one_reduction(Index iterations);
@@ -65,13 +66,15 @@ class ConjugateGradients : public KrylovSolver<T, V> {
   void dot_with_z(Index iteration);
   [[nodiscard]] const Tile<double>& rr(Index block, Index iteration);
   [[nodiscard]] const Tile<double>& rz(Index block, Index iteration);
+  [[nodiscard]] const TileList<double>& all_rr_of_iteration() const;
+  [[nodiscard]] const TileList<double>& all_rz_of_iteration() const;
 
   std::vector<CgTiles> cg_;
   TileList<double> all_pq_, all_rz_;
   TileList<double> all_next_rr_, all_next_rz_;  // of every other iteration, with one reduction
-  Reductions reductions_ = Reductions::two, reductions_now_ = Reductions::two;
+  Reductions reductions_ = Reductions::two;
   Tile<T> pipelined_;  // of a matrix that is a single block on a GPU
-  bool may_pipeline_ = true;
+  Index attempt_ = 0;
   KrylovLooks<CgState> looks_;
   CgState last_ = {};
   Index iteration_ = 0;

@@ -50,11 +50,9 @@ double norm(const Runtime& runtime, const T* mine, Index rows, Index unit, doubl
 }
 
 /// So many iterations that a look at the residual, and the end of a task, cost little: more are made in vain.
-Index chosen_check_every(double bytes_of_iteration, bool on_gpu, bool has_messages) {
+Index chosen_check_every(double seconds_of_iteration) {
   constexpr double seconds = 1e-2;
-  const double bandwidth = on_gpu ? 3e12 : 1e10, least = has_messages ? 1e-4 : 0;
-  const double iteration = std::max(bytes_of_iteration / bandwidth, least);
-  return std::clamp<Index>(static_cast<Index>(seconds / iteration), 10, 500);
+  return std::clamp<Index>(static_cast<Index>(seconds / seconds_of_iteration), 10, 500);
 }
 
 }  // namespace
@@ -245,8 +243,9 @@ Index KrylovSolver<T, V>::check_every() const {
   if (settings_.check_every > 0) return settings_.check_every;
   if (outer_) return 1;  // an iteration lasts long enough, and none should be made in vain
   const double bytes = (facts_.bytes_per_row + 12 * sizeof(T)) * static_cast<double>(system_.rows());
-  return std::min(chosen_check_every(bytes, blocks_[0].where == Where::cuda, runtime_->ranks() > 1),
-                  most_between_looks());
+  const double bandwidth = blocks_[0].where == Where::cuda ? 3e12 : 1e10,
+               messages = runtime_->ranks() > 1 ? 1e-4 : 0;
+  return std::min(chosen_check_every(std::max(bytes / bandwidth, messages)), most_between_looks());
 }
 
 /// @return what was seen of the iteration at its end
