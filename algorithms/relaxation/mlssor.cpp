@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "../../runtime/error.hpp"
-#include "../common/iteration.hpp"
+#include "../common/iteration/iteration.hpp"
 #include "../common/set.hpp"
 #include "../common/statement.hpp"
 #include "stripes/room.hpp"
@@ -53,13 +53,17 @@ double expected_radius(double omega, double jacobi_radius) {
 }
 
 template <class T>
-Partition cut_for_workers(const Runtime& runtime, const relaxation::Problem& problem, const Settings& settings) {
+Partition cut_for_workers(const Runtime& runtime, const relaxation::Problem& problem,
+                          const Settings& settings) {
   Statement given = relaxation::statement(problem, sizeof(T));
-  given.add("subdomain", settings.subdomain).add("layers", settings.layers).add("alternation", settings.alternate);
+  given.add("subdomain", settings.subdomain)
+      .add("layers", settings.layers)
+      .add("alternation", settings.alternate);
   given.add("omega", settings.omega).add("sweeps", settings.sweeps).add("tolerance", settings.tolerance);
   given.add("sweeps between two residuals", settings.check_every).add("stripes", settings.stripes);
   runtime.require_alike(given.text());
-  return cut_rows<T>(choose_workers(all_workers(runtime), runtime.ranks(), settings.subdomain), problem, settings);
+  return cut_rows<T>(choose_workers(all_workers(runtime), runtime.ranks(), settings.subdomain), problem,
+                     settings);
 }
 
 }  // namespace
@@ -101,15 +105,18 @@ Partition cut_rows(const std::vector<Candidate>& workers, const relaxation::Prob
     for (const Candidate& worker : division.workers) speeds.push_back(speed_of(worker));
     const Partition stripes = relaxation::cut_stripes(division, speeds, rows, {.unit = n, .least = 1});
     const Stripe stripe{.nodes = nodes, .halo = stripes.count() == 1 ? 1 : settings.layers};
-    if (settings.stripes == 0 && relaxation::split_too_high(division, stripes.parts(), stripe, sizeof(T), whole))
+    if (settings.stripes == 0 &&
+        relaxation::split_too_high(division, stripes.parts(), stripe, sizeof(T), whole))
       continue;
     relaxation::require_room(division, stripes.parts(), stripe, sizeof(T), whole);
     return stripes;
   }
 }
 
-template Partition cut_rows<float>(const std::vector<Candidate>&, const relaxation::Problem&, const Settings&);
-template Partition cut_rows<double>(const std::vector<Candidate>&, const relaxation::Problem&, const Settings&);
+template Partition cut_rows<float>(const std::vector<Candidate>&, const relaxation::Problem&,
+                                   const Settings&);
+template Partition cut_rows<double>(const std::vector<Candidate>&, const relaxation::Problem&,
+                                    const Settings&);
 
 template <class T>
 Solver<T>::Solver(Runtime& runtime, const relaxation::Problem& problem, const Settings& settings)

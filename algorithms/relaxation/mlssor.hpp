@@ -30,10 +30,10 @@ struct Settings {
   std::optional<double> omega = {};
   // All counts of sweeps are relaxations of every node, which is what makes them comparable with those of
   // other methods: a sweep of K layers is K of them. They are rounded up to whole sweeps of K layers.
-  Index sweeps = 0;       ///< at most so many; 0: no limit but that of the tolerance
-  double tolerance = 0;   ///< stop at this scaled residual, [Czapinski 2014] (4.13); 0: never
-  Index check_every = 0;  ///< between two residuals; 0: chosen, with a tolerance; else once, at the end
-  Index stripes = 0;      ///< 0: one for each worker that takes part
+  Index sweeps = 0;        ///< at most so many; 0: no limit but that of the tolerance
+  double tolerance = 0;    ///< stop at this scaled residual, [Czapinski 2014] (4.13); 0: never
+  Index check_every = 0;   ///< between two residuals; 0: chosen, with a tolerance; else once, at the end
+  Index stripes = 0;       ///< 0: one for each worker that takes part
   Observer observer = {};  ///< is told the residuals, with relaxations for iterations; each rank's own
 };
 
@@ -47,7 +47,8 @@ std::vector<Candidate> choose_workers(const std::vector<Candidate>& all, int ran
 /// asks for it. @param settings complete (layers)
 /// @throw Error: more stripes than there are whole rows of subdomains.
 template <class T>
-Partition cut_rows(const std::vector<Candidate>& workers, const relaxation::Problem& problem, const Settings& settings);
+Partition cut_rows(const std::vector<Candidate>& workers, const relaxation::Problem& problem,
+                   const Settings& settings);
 
 /// Plans once, solves any number of right-hand sides.
 template <class T>
@@ -70,7 +71,7 @@ class Solver {
 
   /// @param f  this rank's rows of f, contiguous; nullptr (on all ranks): Laplace's equation, f = 0
   /// @param u  this rank's rows: the first guess, then the result
-  /// @return as iterate(), algorithms/common/iteration.hpp; iterations are relaxations of every node
+  /// @return as iterate(), algorithms/common/iteration/iteration.hpp; iterations are relaxations of every node
   ///
   /// With several ranks: collective. @throw Error: f is given on some ranks only; and as iterate().
   Report solve(const T* f, T* u);

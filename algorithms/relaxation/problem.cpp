@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "../../runtime/error.hpp"
-#include "../common/convergence.hpp"
+#include "../common/iteration/convergence.hpp"
 #include "../common/statement.hpp"
 
 namespace asterism::relaxation {

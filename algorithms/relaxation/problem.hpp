@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "../../codelets/relaxation/sweeps.hpp"
-#include "../common/observer.hpp"
+#include "../common/iteration/observer.hpp"
 #include "../common/workers.hpp"
 
 namespace asterism {

@@ -8,7 +8,7 @@
 #include "../../codelets/sums/sums.hpp"
 #include "../../runtime/runtime.hpp"
 #include "../../runtime/tile.hpp"
-#include "../common/convergence.hpp"
+#include "../common/iteration/convergence.hpp"
 #include "stripes/stripes.hpp"
 
 namespace asterism::relaxation {

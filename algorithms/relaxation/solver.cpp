@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "../common/iteration.hpp"
+#include "../common/iteration/iteration.hpp"
 #include "../common/one_per_rank.hpp"
 #include "../common/set.hpp"
 #include "../common/statement.hpp"
-#include "stripes/speeds.hpp"
 #include "stripes/arguments.hpp"
+#include "stripes/speeds.hpp"
 
 namespace asterism::relaxation {
 namespace {

@@ -43,7 +43,7 @@ class Solver {
 
   /// @param f  this rank's rows of f, contiguous; nullptr (on all ranks): Laplace's equation, f = 0
   /// @param u  this rank's rows: the first guess, then the result
-  /// @return as iterate(), algorithms/common/iteration.hpp; iterations are sweeps
+  /// @return as iterate(), algorithms/common/iteration/iteration.hpp; iterations are sweeps
   ///
   /// With several ranks: collective. @throw Error: f is given on some ranks only; and as iterate().
   Report solve(const T* f, T* u);

@@ -10,7 +10,7 @@
 #include "../../codelets/sparse/krylov/residual.hpp"
 #include "../../runtime/collectives.hpp"
 #include "../../runtime/error.hpp"
-#include "../common/iteration.hpp"
+#include "../common/iteration/iteration.hpp"
 #include "../common/stopwatch.hpp"
 #include "graph/pattern.hpp"
 

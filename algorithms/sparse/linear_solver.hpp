@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "../../runtime/report.hpp"
-#include "../common/observer.hpp"
+#include "../common/iteration/observer.hpp"
 #include "../common/partition.hpp"
 #include "blocks/division.hpp"
 #include "linear_operator.hpp"
@@ -35,10 +35,11 @@ enum class Reductions {
 struct LinearSettings {
   PreconditionerChoice preconditioner = {};
   DiagonalShift shift = DiagonalShift::automatic;
-  double tolerance = 1e-8;            ///< of ||b - A x|| / ||b||
-  Index max_iterations = 0;           ///< 0: as many as it takes, while the residual falls
-  Index check_every = 0;              ///< iterations between two looks at the residual; 0: chosen
-  Reductions reductions = Reductions::two;  ///< of conjugate gradients, where all of several blocks are on cores
+  double tolerance = 1e-8;   ///< of ||b - A x|| / ||b||
+  Index max_iterations = 0;  ///< 0: as many as it takes, while the residual falls
+  Index check_every = 0;     ///< iterations between two looks at the residual; 0: chosen
+  Reductions reductions =
+      Reductions::two;                ///< of conjugate gradients, where all of several blocks are on cores
   Index restart = 30;                 ///< of GMRES: vectors after which the basis begins anew
   std::optional<Format> format = {};  ///< of the matrix; none: chosen for each block
   Workers workers = Workers::fastest;

@@ -8,7 +8,7 @@
 #include <numbers>
 
 #include "../../runtime/error.hpp"
-#include "../common/convergence.hpp"
+#include "../common/iteration/convergence.hpp"
 #include "../relaxation/problem.hpp"
 
 namespace asterism::wavefront {

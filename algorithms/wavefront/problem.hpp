@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "../../codelets/wavefront/sweeps.hpp"
-#include "../common/observer.hpp"
+#include "../common/iteration/observer.hpp"
 
 namespace asterism::wavefront {
 

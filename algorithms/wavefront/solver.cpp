@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "../common/iteration.hpp"
+#include "../common/iteration/iteration.hpp"
 #include "../common/workers.hpp"
 
 namespace asterism::wavefront {

@@ -17,7 +17,7 @@
 #include "../../runtime/report.hpp"
 #include "../../runtime/runtime.hpp"
 #include "../../runtime/tile.hpp"
-#include "../common/convergence.hpp"
+#include "../common/iteration/convergence.hpp"
 #include "framed_grid.hpp"
 #include "layout.hpp"
 #include "problem.hpp"
@@ -37,7 +37,7 @@ class Solver {
 
   /// @param f  contiguous; nullptr: Laplace's equation, f = 0
   /// @param u  the first guess, then the result
-  /// @return as iterate(), algorithms/common/iteration.hpp, which looks at residuals at once; iterations are sweeps
+  /// @return as iterate(), algorithms/common/iteration/iteration.hpp, which looks at residuals at once; iterations are sweeps
   /// @throw Error: given tiles that do not fit in a GPU's block beside an f; and as iterate().
   Report solve(const T* f, T* u);
 

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "../support/command_line.hpp"
-#include "tools/files/npy.hpp"
+#include "tools/files/npy/npy.hpp"
 
 using namespace asterism;
 using namespace asterism::test;

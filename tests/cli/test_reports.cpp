@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "../support/command_line.hpp"
-#include "tools/cli/grid_report.hpp"
 #include "tools/cli/report.hpp"
+#include "tools/grid/report.hpp"
 
 using namespace asterism;
 using namespace asterism::test;
@@ -203,9 +203,11 @@ TEST_CASE("all solvers: every shared line, in the same order") {
 
 TEST_CASE("a solver of matrices: the keys and lines that it shares with those on grids, alike") {
   const fs::path folder = fresh_folder("matrices");
-  const Words shared_keys{"version",        "command",         "solver", "method",  "model", "precision", "unknowns", "seconds",
-                          "solver_seconds", "scaled_residual", "error",  "workers", "bytes", "output",    "reason"};
-  const Names shared_lines{"problem", "method", "workers", "seconds", "residual", "error", "written", "result"};
+  const Words shared_keys{"version",   "command",  "solver",  "method",         "model",
+                          "precision", "unknowns", "seconds", "solver_seconds", "scaled_residual",
+                          "error",     "workers",  "bytes",   "output",         "reason"};
+  const Names shared_lines{"problem",  "method", "workers", "seconds",
+                           "residual", "error",  "written", "result"};
   const Words output{"-o", (folder / "x.npy").string()};
   const Words grid = Words{"relax", "--model", "random", "--grid", "17x15"} + output;
   const Words matrix = Words{"linear", "--model", "poisson2d:17x15"} + output;
@@ -215,7 +217,8 @@ TEST_CASE("a solver of matrices: the keys and lines that it shares with those on
   for (const std::string& key : shared_keys) same_types(key, on_grid[key], j[key]);
   same_types("residual_history", on_grid["residual_history"], j["residual_history"]);
   for (const char* key : {"precision", "unknowns", "output", "reason"}) CHECK(j[key] == on_grid[key]);
-  for (const char* part : {"fill", "solve", "check", "write", "total"}) CHECK(type_of(j["seconds"][part]) == "number");
+  for (const char* part : {"fill", "solve", "check", "write", "total"})
+    CHECK(type_of(j["seconds"][part]) == "number");
   const std::string text = output_of(matrix);
   CHECK(only(labels(text), shared_lines) == shared_lines);
   has(text, {"result     solved\n"});
@@ -227,9 +230,10 @@ TEST_CASE("a search of assignments: the keys and lines that it shares with solve
                           "solver_seconds", "workers", "bytes",  "output", "reason"};
   const Names shared_lines{"problem", "method", "workers", "seconds", "written", "result"};
   std::ofstream(folder / "a.dat") << "3\n0 1 2\n1 0 3\n2 3 0\n0 5 6\n5 0 7\n6 7 0\n";
-  const Words search{"qap", (folder / "a.dat").string(), "--generations", "2", "-o", (folder / "a.sln").string()};
-  const ordered_json on_grid = ordered_json::parse(
-      output_of({"relax", "--model", "random", "--grid", "7x5", "-o", (folder / "x.npy").string(), "--json"}));
+  const Words search{"qap", (folder / "a.dat").string(), "--generations", "2",
+                     "-o",  (folder / "a.sln").string()};
+  const ordered_json on_grid = ordered_json::parse(output_of(
+      {"relax", "--model", "random", "--grid", "7x5", "-o", (folder / "x.npy").string(), "--json"}));
   const ordered_json j = ordered_json::parse(output_of(search + Words{"--json"}));
   CHECK(only(keys_in_order(j), shared_keys) == shared_keys);
   for (const std::string& key : shared_keys) same_types(key, on_grid[key], j[key]);

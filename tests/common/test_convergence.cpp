@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "algorithms/common/convergence.hpp"
-#include "algorithms/common/residual_history.hpp"
+#include "algorithms/common/iteration/convergence.hpp"
+#include "algorithms/common/iteration/residual_history.hpp"
 #include "runtime/error.hpp"
 
 using namespace asterism;

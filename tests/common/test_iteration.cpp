@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "algorithms/common/all_reduce.hpp"
-#include "algorithms/common/iteration.hpp"
+#include "algorithms/common/iteration/iteration.hpp"
 #include "runtime/collectives.hpp"
 
 using namespace asterism;

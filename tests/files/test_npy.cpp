@@ -1,6 +1,6 @@
 // NumPy's file format: what NumPy writes is read, and what is written is what NumPy would write.
 
-#include "tools/files/npy.hpp"
+#include "tools/files/npy/npy.hpp"
 
 #include <doctest/doctest.h>
 

@@ -15,7 +15,7 @@
 #include "npy_files.hpp"
 #include "runtime/error.hpp"
 #include "tools/files/finite.hpp"
-#include "tools/files/npy.hpp"
+#include "tools/files/npy/npy.hpp"
 
 using namespace asterism;
 using namespace asterism::test;

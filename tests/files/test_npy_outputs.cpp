@@ -16,7 +16,7 @@
 #include "../support/skip.hpp"
 #include "npy_files.hpp"
 #include "runtime/error.hpp"
-#include "tools/files/npy.hpp"
+#include "tools/files/npy/npy.hpp"
 
 using namespace asterism;
 using namespace asterism::test;

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/common/iteration.hpp"
+#include "algorithms/common/iteration/iteration.hpp"
 #include "algorithms/common/set.hpp"
 #include "relaxation_solves.hpp"
 
@@ -314,7 +314,8 @@ TEST_CASE("the scale of the problem is of no account") {
 TEST_CASE("f at the ends of the range of double") {
   Runtime runtime;
   const Problem problem{.shape = {15, 15}};
-  const Settings settings{.tolerance = 1e-10, .check_every = 10, .sweeps_per_task = 2, .stripes = 2};  // not by speed
+  const Settings settings{
+      .tolerance = 1e-10, .check_every = 10, .sweeps_per_task = 2, .stripes = 2};  // not by speed
   const auto solve = [&](double value) {
     return run(runtime, problem, settings, std::vector<double>(225, value), zeros<double>(problem)).report;
   };

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/files/npy.hpp"
+#include "tools/files/npy/npy.hpp"
 
 namespace asterism::test {
 

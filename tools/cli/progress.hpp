@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "../../algorithms/common/observer.hpp"
+#include "../../algorithms/common/iteration/observer.hpp"
 
 namespace asterism::tools {
 

@@ -11,7 +11,7 @@
 
 #include "../../runtime/report.hpp"
 #include "../../runtime/runtime.hpp"
-#include "../files/npy.hpp"
+#include "../files/npy/npy.hpp"
 #include "options.hpp"
 
 namespace asterism::tools {

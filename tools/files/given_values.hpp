@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "npy.hpp"
+#include "npy/npy.hpp"
 
 namespace asterism::tools {
 

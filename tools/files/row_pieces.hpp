@@ -11,7 +11,7 @@
 
 #include "../../algorithms/common/team.hpp"
 #include "../../runtime/error.hpp"
-#include "npy_header.hpp"
+#include "npy/header.hpp"
 
 namespace asterism::tools {
 

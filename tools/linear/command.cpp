@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "../cli/commands.hpp"
-#include "analysis_report.hpp"
+#include "analysis/report.hpp"
 #include "report.hpp"
 #include "solve.hpp"
 

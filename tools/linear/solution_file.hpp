@@ -8,7 +8,7 @@
 
 #include "../../runtime/runtime.hpp"
 #include "../files/matrices/vector_file.hpp"
-#include "../files/npy.hpp"
+#include "../files/npy/npy.hpp"
 
 namespace asterism::tools {
 

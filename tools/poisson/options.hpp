@@ -10,7 +10,7 @@
 
 #include "../../algorithms/poisson/layout.hpp"
 #include "../../algorithms/poisson/problem/problem.hpp"
-#include "../cli/grid_options.hpp"
+#include "../grid/options.hpp"
 
 namespace asterism::tools {
 

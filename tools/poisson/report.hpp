@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "../../algorithms/poisson/slabbed_problem.hpp"
-#include "../cli/grid_report.hpp"
 #include "../cli/report.hpp"
+#include "../grid/report.hpp"
 #include "stated_problem.hpp"
 
 namespace asterism::tools {

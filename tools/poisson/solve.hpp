@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "../cli/progress.hpp"
-#include "../files/npy.hpp"
+#include "../files/npy/npy.hpp"
 #include "report.hpp"
 #include "slabs.hpp"
 

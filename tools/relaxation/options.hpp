@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "../../algorithms/relaxation/solver.hpp"
-#include "../cli/grid_options.hpp"
+#include "../grid/options.hpp"
 
 namespace asterism::tools {
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "../cli/grid_report.hpp"
+#include "../grid/report.hpp"
 #include "../wavefront/tile_points.hpp"
 
 namespace asterism::tools {

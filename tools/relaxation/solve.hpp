@@ -14,7 +14,7 @@
 #include "../../runtime/pause.hpp"
 #include "../cli/progress.hpp"
 #include "../files/model_rows.hpp"
-#include "../files/npy.hpp"
+#include "../files/npy/npy.hpp"
 #include "report.hpp"
 #include "settings.hpp"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "../../algorithms/relaxation/problem.hpp"
-#include "../files/npy.hpp"
+#include "../files/npy/npy.hpp"
 #include "options.hpp"
 
 namespace asterism::tools {

@@ -5,7 +5,7 @@
 #include "../triangular.cuh"
 #include "../unit_sums.cuh"
 #include "cg_steps.hpp"
-#include "persistent_cg.cuh"
+#include "persistent/persistent_cg.cuh"
 #include "step_order.cuh"
 
 namespace asterism::sparse::cuda {

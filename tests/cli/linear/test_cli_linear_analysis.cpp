@@ -7,7 +7,7 @@
 #include <string>
 
 #include "linear_runs.hpp"
-#include "tools/linear/analysis.hpp"
+#include "tools/linear/analysis/analysis.hpp"
 #include "tools/linear/report.hpp"
 
 using namespace asterism;

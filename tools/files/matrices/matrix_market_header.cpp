@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "../npy_header.hpp"
+#include "../npy/header.hpp"
 #include "../text/line_tokens.hpp"
 
 namespace asterism::tools {

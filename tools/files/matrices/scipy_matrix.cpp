@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "../../../runtime/error.hpp"
-#include "../npy_header.hpp"
+#include "../npy/header.hpp"
 #include "../zip/zipped_array.hpp"
 #include "entry_order.hpp"
 #include "matrix_file.hpp"

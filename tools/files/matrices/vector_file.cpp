@@ -5,7 +5,7 @@
 #include "../../../runtime/error.hpp"
 #include "../file_bytes.hpp"
 #include "../given_values.hpp"
-#include "../npy.hpp"
+#include "../npy/npy.hpp"
 #include "../text/text_output.hpp"
 #include "matrix_market_entries.hpp"
 #include "row_share.hpp"

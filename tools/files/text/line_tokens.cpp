@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <system_error>
 
-#include "../npy_header.hpp"
+#include "../npy/header.hpp"
 
 namespace asterism::tools {
 namespace {

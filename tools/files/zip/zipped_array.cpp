@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "../../../runtime/error.hpp"
-#include "../npy_header.hpp"
+#include "../npy/header.hpp"
 
 namespace asterism::tools {
 namespace {
