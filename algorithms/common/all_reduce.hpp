@@ -2,20 +2,18 @@
 /// Sums that all ranks need, by tasks: nobody waits for them on the host.
 #pragma once
 
-#include <vector>
-
 #include "../../codelets/sums/add_up.hpp"
-#include "one_per_rank.hpp"
+#include "../../runtime/per_rank.hpp"
 
 namespace asterism {
 
 /// Submits tasks after which every one of `totals` is the sum of all `parts`, element by element and in the order in which
 /// they are given: the same bits on all ranks, however many there are and whatever finishes first. Every part travels to
 /// every rank, so parts are small: a dot product's share, a norm's.
-/// @param totals as of one_per_rank(), of the parts' shape
+/// @param totals of the parts' shape
 /// @throw Error as Codelet says
 template <class T>
-void all_reduce(const TileList<T>& parts, const std::vector<Tile<T>>& totals, const Hints& hints = {}) {
+void all_reduce(const TileList<T>& parts, const PerRank<T>& totals, const Hints& hints = {}) {
   for (const Tile<T>& total : totals) sums::codelets::add_up<T>(parts, total, hints);
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "../../runtime/codelet.hpp"
+#include "../../runtime/per_rank.hpp"
 #include "../../runtime/runtime.hpp"
 #include "../../runtime/tile.hpp"
 #include "workers.hpp"
@@ -93,10 +94,14 @@ class Partition {
   [[nodiscard]] Tiles<T> equal_tiles(Runtime& runtime, Index rows, Index cols) const {
     return Tiles<T>(runtime, count() * rows, cols, rows, cols, owners());
   }
-  /// Of what every rank has one (one_per_rank), that of the rank that works on a part.
+  /// Of what every rank has one, that of the rank that works on a part.
+  template <class T>
+  [[nodiscard]] const Tile<T>& mine(const PerRank<T>& tiles, Index part) const {
+    return tiles[owner(part)];
+  }
   template <class Value>
-  [[nodiscard]] const Value& mine(const std::vector<Value>& one_per_rank, Index part) const {
-    return one_per_rank[static_cast<std::size_t>(owner(part))];
+  [[nodiscard]] const Value& mine(const std::vector<Value>& of_ranks, Index part) const {
+    return of_ranks[static_cast<std::size_t>(owner(part))];
   }
 
  private:

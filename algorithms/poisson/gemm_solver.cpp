@@ -108,15 +108,14 @@ GemmSolver<T>::GemmSolver(Runtime& runtime, const Problem& problem, const Settin
   make_blocks();
   make_places();
   make_modes();
-  axis_ = one_per_rank(runtime, grid_.planes, grid::axis_columns);
+  axis_ = {runtime, grid_.planes, grid::axis_columns};
   for (const Tile<double>& tile : axis_) set_axis_rows(runtime, tile, grid_, 0);
   const Index most_modes = (grid_.a.x.n + block_count() - 1) / block_count();
-  work_ = one_per_rank(runtime, 1, codelets::columns_scratch(layout_.where, grid_.planes, most_modes, grid_.interface()));
+  work_ = {runtime, 1, codelets::columns_scratch(layout_.where, grid_.planes, most_modes, grid_.interface())};
   if (grid_.slow.periodic())
     for (Block& b : blocks_)
-      codelets::respond(
-          {.axis = axis_[static_cast<std::size_t>(b.rank)], .mu = b.systems.mu, .response = b.response},
-          hints_at(b.worker));
+      codelets::respond({.axis = axis_[b.rank], .mu = b.systems.mu, .response = b.response},
+                        hints_at(b.worker));
   runtime.wait();
 }
 
@@ -230,16 +229,15 @@ void GemmSolver<T>::solve_modes(Index problem, const std::vector<double>& means)
   for (std::size_t p = 0; p < blocks_.size(); ++p) {
     const Block& b = blocks_[p];
     const Modes& v = modes(problem, p);
-    const auto rank = static_cast<std::size_t>(b.rank);
     const Hints hints = hints_at(b.worker);
     const bool periodic = grid_.slow.periodic();
     if (periodic) {
       codelets::reduce_columns<T>(scale_,
                                   {.columns = v.values,
-                                   .axis = axis_[rank],
+                                   .axis = axis_[b.rank],
                                    .mu = b.systems.mu,
                                    .shown = v.shown,
-                                   .work = work_[rank]},
+                                   .work = work_[b.rank]},
                                   hints);
       codelets::eliminate(
           {.shown = v.shown, .response = b.response, .before = b.systems.before_axis, .after = v.joined},
@@ -248,11 +246,11 @@ void GemmSolver<T>::solve_modes(Index problem, const std::vector<double>& means)
     }
     codelets::solve_columns<T>(scale_,
                                {.columns = v.values,
-                                .axis = axis_[rank],
+                                .axis = axis_[b.rank],
                                 .mu = b.systems.mu,
                                 .before = periodic ? v.before_start : b.systems.before_axis,
                                 .after = periodic ? v.after_end : b.systems.after_axis,
-                                .work = work_[rank]},
+                                .work = work_[b.rank]},
                                hints);
   }
   if (means.empty()) return;

@@ -66,10 +66,10 @@ class GemmSolver : public SlabbedProblem<T> {
   /// Consecutive modes, of all problems of the batch, and the worker that they belong to.
   struct Block {
     Index first_mode, modes;
-    int rank, worker;                   ///< as in Place
-    Tile<T> forward;                    ///< T_p
+    int rank, worker;  ///< as in Place
+    Tile<T> forward;   ///< T_p
     ModeTiles systems;
-    Tile<double> response;              // on a periodic axis: of whole columns (codelets/poisson/recurrences.hpp)
+    Tile<double> response;  // on a periodic axis: of whole columns (codelets/poisson/recurrences.hpp)
   };
 
   /// A block of modes of one problem, and on a periodic axis what its columns show, joined to nothing, and
@@ -104,10 +104,10 @@ class GemmSolver : public SlabbedProblem<T> {
   double scale_;  // undoes the factors of the transforms there and back
   std::vector<Place> places_;
   std::vector<Block> blocks_;
-  std::vector<Modes> modes_;               // of every problem and block
-  std::vector<Tile<T>> parts_;             // of those their rows, by slab and block, where these are apart
-  std::vector<Tile<T>> means_;             // of every problem: u's rows' means, where they are found first
-  std::vector<Tile<double>> axis_, work_;  // per rank: all rows of the slowest axis; working memory
+  std::vector<Modes> modes_;     // of every problem and block
+  std::vector<Tile<T>> parts_;   // of those their rows, by slab and block, where these are apart
+  std::vector<Tile<T>> means_;   // of every problem: u's rows' means, where they are found first
+  PerRank<double> axis_, work_;  // all rows of the slowest axis; working memory
 };
 
 }  // namespace asterism::poisson

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "../../runtime/collectives.hpp"
-#include "../common/one_per_rank.hpp"
+#include "../../runtime/per_rank.hpp"
 #include "../common/speeds.hpp"
 
 namespace asterism::relaxation {
@@ -15,7 +15,7 @@ using sums::Scaled;
 using sums::SquareSum;
 
 ResidualSums::ResidualSums(Runtime& runtime, const std::vector<Part>& stripes)
-    : runtime_(&runtime), stripes_(stripes), work_(one_per_rank<SquareSum>(runtime, 1, residual_scratch)) {
+    : runtime_(&runtime), stripes_(stripes), work_(runtime, 1, residual_scratch) {
   for (const Part& stripe : stripes)
     for (std::vector<Tile<SquareSum>>& sums : sums_)
       sums.emplace_back(runtime, 1, residual_parts, stripe.rank);

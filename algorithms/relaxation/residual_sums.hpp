@@ -35,7 +35,7 @@ class ResidualSums {
   Runtime* runtime_;
   std::vector<Part> stripes_;
   std::vector<Tile<sums::SquareSum>> sums_[2];  // of each stripe
-  std::vector<Tile<sums::SquareSum>> work_;     // one per rank
+  PerRank<sums::SquareSum> work_;
 };
 
 }  // namespace asterism::relaxation

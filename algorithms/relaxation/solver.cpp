@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "../../runtime/per_rank.hpp"
 #include "../common/iteration/iteration.hpp"
-#include "../common/one_per_rank.hpp"
 #include "../common/set.hpp"
 #include "../common/statement.hpp"
 #include "stripes/arguments.hpp"
@@ -60,7 +60,7 @@ void Solver<T>::make_tiles() {
     frame_rows_.push_back(grid_.frame_rows(rank));
     set(*runtime_, nothing_.emplace_back(*runtime_, 1, 1, rank), [](Index, Index) { return 0; });
   }
-  if (overlaps()) border_work_ = one_per_rank<T>(*runtime_, 1, border_scratch(stripe(0)));
+  if (overlaps()) border_work_ = {*runtime_, 1, border_scratch(stripe(0))};
   for (std::size_t s = 0; s < stripes().size(); ++s) {
     const Stripe shape = stripe(s);
     const auto tile = [&](Index r, Index c) { return Tile<T>(*runtime_, r, c, stripes()[s].rank); };

@@ -82,8 +82,9 @@ class Solver {
   Cut cut_;
   StripedProblem<T> grid_;
   ResidualSums sums_;
-  std::vector<StripeTiles> tiles_;                           // of each share
-  std::vector<Tile<T>> frame_rows_, border_work_, nothing_;  // one per rank
+  std::vector<StripeTiles> tiles_;             // of each share
+  std::vector<Tile<T>> frame_rows_, nothing_;  // of each rank
+  PerRank<T> border_work_;
   bool has_source_ = false;
   int set_ = 0;  // which of `top` and `bottom` are those of now
 };

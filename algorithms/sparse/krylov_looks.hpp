@@ -7,8 +7,8 @@
 
 #include "../../runtime/collectives.hpp"
 #include "../../runtime/error.hpp"
+#include "../../runtime/per_rank.hpp"
 #include "../../runtime/tile.hpp"
-#include "../common/one_per_rank.hpp"
 
 namespace asterism::sparse {
 
@@ -18,7 +18,7 @@ class KrylovLooks {
  public:
   KrylovLooks() = default;
   explicit KrylovLooks(Runtime& runtime) : runtime_(&runtime) {
-    for (int turn = 0; turn < 3; ++turn) shown_.push_back(one_per_rank<State>(runtime, 1, 1));
+    for (int turn = 0; turn < 3; ++turn) shown_.emplace_back(runtime, 1, 1);
     iterations_.resize(shown_.size());
   }
 
@@ -33,7 +33,7 @@ class KrylovLooks {
   [[nodiscard]] std::optional<State> wait_for(Index number) const {
     std::optional<State> state;
     try {
-      const HostView<State> view(shown_[place_of(number)][runtime_->rank()], HostView<State>::Access::read);
+      const HostView<State> view(shown_[place_of(number)].mine(), HostView<State>::Access::read);
       state = view(0, 0);
     } catch (const TaskFailure&) {
     }
@@ -47,7 +47,7 @@ class KrylovLooks {
   [[nodiscard]] std::size_t place_of(Index number) const { return number % shown_.size(); }
 
   Runtime* runtime_ = nullptr;
-  std::vector<std::vector<Tile<State>>> shown_;  // one per rank, in turns
+  std::vector<PerRank<State>> shown_;  // in turns
   std::vector<Index> iterations_;
 };
 

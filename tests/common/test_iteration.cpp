@@ -171,8 +171,7 @@ class InTiles {
  public:
   static constexpr Index size = 10, parts = 6;
 
-  explicit InTiles(Runtime& runtime)
-      : runtime_(runtime), totals_{one_per_rank(runtime, 1, 3), one_per_rank(runtime, 1, 3)} {
+  explicit InTiles(Runtime& runtime) : runtime_(runtime), totals_{{runtime, 1, 3}, {runtime, 1, 3}} {
     for (Index k = 0; k < parts; ++k) {
       const int rank = static_cast<int>(k) % runtime.ranks();
       v_.emplace_back(runtime, 1, size, rank);
@@ -194,7 +193,7 @@ class InTiles {
                   all_reduce<double>(sums_[number % 2], totals_[number % 2]);
                 },
             .norms = [this](Index number) -> std::optional<Norms> {
-              const Tile<double>& mine = totals_[number % 2][at(runtime_.rank())];
+              const Tile<double>& mine = totals_[number % 2].mine();
               mine.wait();
               if (any(runtime_, runtime_.task_has_failed())) return {};
               const HostView<double> total(mine, HostView<double>::Access::read);
@@ -207,7 +206,8 @@ class InTiles {
   static std::size_t at(Index k) { return static_cast<std::size_t>(k); }
 
   Runtime& runtime_;
-  std::vector<Tile<double>> v_, sums_[2], totals_[2];
+  std::vector<Tile<double>> v_, sums_[2];
+  PerRank<double> totals_[2];
 };
 
 }  // namespace

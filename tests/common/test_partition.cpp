@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "algorithms/common/one_per_rank.hpp"
 #include "algorithms/common/partition.hpp"
 #include "algorithms/common/speeds.hpp"
+#include "runtime/per_rank.hpp"
 #include "runtime/runtime.hpp"
 
 using namespace asterism;
@@ -300,6 +300,6 @@ TEST_CASE("all ranks know all workers, and whose tiles are where") {
       CHECK(memory[static_cast<std::size_t>((its.first + its.size - range.first) * 4 - 1)] ==
             static_cast<double>(its.first + its.size));
   }
-  const auto per_rank = one_per_rank(runtime, 1, 1);
+  const PerRank<double> per_rank(runtime, 1, 1);
   CHECK(partition.mine(per_rank, partition.count() - 1).owner() == runtime.ranks() - 1);
 }

@@ -29,8 +29,8 @@ SolutionCheck<T>::SolutionCheck(Runtime& runtime, const CheckedProblem<T>& probl
       models_(&models),
       known_(known),
       sums_(problem.slabs.template per_slab<SquareSum>(1, grid::residual_sums)),
-      zeros_(one_per_rank<T>(runtime, 1, problem.grid.columns())),
-      work_(one_per_rank<SquareSum>(runtime, 1, grid::cuda::residual_scratch)) {
+      zeros_(runtime, 1, problem.grid.columns()),
+      work_(runtime, 1, grid::cuda::residual_scratch) {
   for (const Tile<T>& tile : zeros_) set(runtime, tile, [](Index, Index) { return 0; });
   // Where constants may be added to u, the one whose mean vanishes is found: the random u less its mean.
   if (known && known->model == grid::Model::random && problem.grid.has_constants())

@@ -74,8 +74,8 @@ class SolutionCheck {
   std::optional<Known> known_;
   std::vector<double> means_;  // of the known solutions, where those are taken away
   Tiles<sums::SquareSum> sums_;
-  std::vector<Tile<T>> zeros_;               // per rank,
-  std::vector<Tile<sums::SquareSum>> work_;  // as well
+  PerRank<T> zeros_;
+  PerRank<sums::SquareSum> work_;
   // Two take turns for f: one is filled while the other is being looked at. Replacing a tile waits for its tasks.
   PinnedBuffer buffers_[2];
   Tile<T> f_[2];

@@ -16,8 +16,7 @@ void ModelProblems<T>::fill(Slab s, const Tile<T>& f, const Known& known) const 
 /// An operator without second differences and with lambda = 1 leaves u as it is, so that u is its right-hand side.
 template <class T>
 std::vector<double> ModelProblems<T>::means_of(const Known& known) const {
-  const std::vector<Tile<double>> unlinked =
-      one_per_rank(*runtime_, layout_->slab_planes, grid::axis_columns);
+  const PerRank<double> unlinked(*runtime_, layout_->slab_planes, grid::axis_columns);
   for (const Tile<double>& tile : unlinked)
     set(*runtime_, tile, [](Index, Index column) { return column == grid::width_column ? 1.0 : 0.0; });
   const PlaneMoments moments(*runtime_, *grid_, *layout_, *slabs_);

@@ -26,7 +26,7 @@ SideValues::SideValues(Runtime& runtime, const Problem& problem, const Grid& gri
   const Ends none;
   const Ends &z = problem.ends[0], &y = axes == 3 ? problem.ends[1] : none, &x = problem.ends[axes - 1];
 
-  z_sides_ = one_per_rank(runtime, 2, grid.columns());
+  z_sides_ = {runtime, 2, grid.columns()};
   for (const Tile<double>& tile : z_sides_)
     set(runtime, tile, [&](Index end, Index node) { return value_at(end == 0 ? z.lower : z.upper, node); });
   const auto along = [&](const Ends& ends, Index nodes) {  // values at the ends of a line in each plane

@@ -15,7 +15,7 @@ class SideValues {
   SideValues(Runtime& runtime, const Problem& problem, const Grid& grid, const SlabPartition& slabs);
 
   /// Whether anything but zero is given.
-  [[nodiscard]] bool any() const { return !z_sides_.empty(); }
+  [[nodiscard]] bool any() const { return z_sides_.size() > 0; }
   /// Lifts it into a slab of f, by a task. @param axis rows of the slowest axis, of this slab
   template <class T>
   void lift(Slab s, const Tile<T>& f, const Tile<double>& axis, const Hints& hints) const;
@@ -25,7 +25,7 @@ class SideValues {
   const SlabPartition* slabs_;
   // Where there is any: per slab, and per rank.
   Tiles<double> x_sides_, y_sides_;
-  std::vector<Tile<double>> z_sides_;
+  PerRank<double> z_sides_;
 };
 
 }  // namespace asterism::poisson

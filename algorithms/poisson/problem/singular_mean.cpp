@@ -49,7 +49,7 @@ PlaneMoments::PlaneMoments(Runtime& runtime, const Grid& grid, const Layout& lay
       grid_(&grid),
       slabs_(&slabs),
       sums_(slabs.per_plane(grid::moments_count)),
-      work_(one_per_rank(runtime, 1, layout.slab_planes * grid::cuda::moments_scratch)) {}
+      work_(runtime, 1, layout.slab_planes * grid::cuda::moments_scratch) {}
 
 template <class T>
 void PlaneMoments::take(Slab s, const Tile<T>& slab, const Tile<double>& axis, const Hints& hints) const {
@@ -82,8 +82,8 @@ std::vector<double> PlaneMoments::of_all_planes() const {
   return all;
 }
 
-SolvedMeans solve_means(const Grid& grid, const Settings& settings, const std::vector<double>& moments, double rounding,
-                        std::string_view what) {
+SolvedMeans solve_means(const Grid& grid, const Settings& settings, const std::vector<double>& moments,
+                        double rounding, std::string_view what) {
   const auto planes = static_cast<std::size_t>(grid.planes);
   SolvedMeans means;
   means.projected.assign(static_cast<std::size_t>(grid.batch), 0);

@@ -26,8 +26,8 @@ class PlaneMoments {
   Runtime* runtime_;
   const Grid* grid_;
   const SlabPartition* slabs_;
-  Tiles<double> sums_;              // per slab,
-  std::vector<Tile<double>> work_;  // and working memory per rank
+  Tiles<double> sums_;    // per slab,
+  PerRank<double> work_;  // and working memory
 };
 
 struct SolvedMeans {
@@ -36,7 +36,7 @@ struct SolvedMeans {
 };
 /// @param moments of f, as of PlaneMoments. @param rounding of the solver's precision. @param what f is, in messages
 /// @throw Error: the mean of f does not vanish (see Mean)
-SolvedMeans solve_means(const Grid& grid, const Settings& settings, const std::vector<double>& moments, double rounding,
-                        std::string_view what);
+SolvedMeans solve_means(const Grid& grid, const Settings& settings, const std::vector<double>& moments,
+                        double rounding, std::string_view what);
 
 }  // namespace asterism::poisson

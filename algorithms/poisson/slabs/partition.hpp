@@ -5,9 +5,9 @@
 #include <optional>
 #include <vector>
 
+#include "../../../runtime/per_rank.hpp"
 #include "../../../runtime/runtime.hpp"
 #include "../../../runtime/tile.hpp"
-#include "../../common/one_per_rank.hpp"
 #include "../../common/partition.hpp"
 #include "../layout.hpp"
 
@@ -72,9 +72,8 @@ class SlabPartition {
     return slabs_.tiles<U>(*runtime_, cols, address);
   }
   /// That of the rank that works on the slab.
-  template <class Value>
-  [[nodiscard]] const Value& mine(const std::vector<Value>& one_per_rank, Slab s) const {
-    return slabs_.mine(one_per_rank, s.number);
+  [[nodiscard]] const auto& mine(const auto& of_ranks, Slab s) const {
+    return slabs_.mine(of_ranks, s.number);
   }
 
  private:

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "../../common/one_per_rank.hpp"
+#include "../../../runtime/per_rank.hpp"
 #include "../../common/set.hpp"
 #include "../../common/speeds.hpp"
 #include "partition.hpp"
@@ -12,7 +12,8 @@ namespace {
 
 /// What is the same for all workers of a rank, per rank.
 struct Shared {
-  std::vector<Tile<double>> axis, mu, work;
+  std::vector<Tile<double>> axis, mu;
+  PerRank<double> work;
 };
 
 struct TrialSize {
@@ -64,7 +65,7 @@ class TrialSlab {
                                 .axis = shared_->axis[rank],
                                 .mu = shared_->mu[rank],
                                 .shown = shown_,
-                                .work = shared_->work[rank]},
+                                .work = shared_->work[worker_.rank]},
                                hints);
   }
 
@@ -94,7 +95,7 @@ void measure_slabs(Runtime& runtime, const Grid& grid, const Layout& layout, con
     set(runtime, shared.mu.emplace_back(runtime, grid.interface().mu, grid.columns(), rank),
         [](Index, Index) { return 1; });
   }
-  shared.work = one_per_rank(runtime, 1, layout.scratch);
+  shared.work = {runtime, 1, layout.scratch};
 
   std::vector<TrialSlab<T>> slabs;
   slabs.reserve(workers.size());

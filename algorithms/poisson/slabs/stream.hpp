@@ -20,7 +20,7 @@ class SlabStream {
         slabs_(&slabs),
         layout_(layout),
         fetches_(settings.fetch_result),
-        work_(one_per_rank(runtime, 1, layout.scratch)) {}
+        work_(runtime, 1, layout.scratch) {}
 
   /// Whether slabs stay where they are between the passes.
   [[nodiscard]] bool keeps_all() const { return layout_.mode != Mode::streaming; }
@@ -42,8 +42,8 @@ class SlabStream {
   const SlabPartition* slabs_;
   Layout layout_;
   bool fetches_;
-  std::vector<Tile<double>> work_;  // per rank
-  std::vector<bool> stays_;         // by place: between the passes
+  PerRank<double> work_;
+  std::vector<bool> stays_;  // by place: between the passes
 };
 
 }  // namespace asterism::poisson

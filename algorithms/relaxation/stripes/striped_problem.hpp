@@ -36,9 +36,8 @@ class StripedProblem {
   /// the tile, whose end waits for its tasks. @param rows this rank's rows, from first_row() on, contiguous
   [[nodiscard]] Tile<T> borrow(T* rows, std::size_t s) const;
   /// That of the rank that works on the stripe.
-  template <class U>
-  [[nodiscard]] const Tile<U>& mine(const std::vector<Tile<U>>& one_per_rank, std::size_t s) const {
-    return stripes_.mine(one_per_rank, static_cast<Index>(s));
+  [[nodiscard]] const auto& mine(const auto& of_ranks, std::size_t s) const {
+    return stripes_.mine(of_ranks, static_cast<Index>(s));
   }
 
   /// Whether there is an f: on all ranks that have rows, or on none. With several ranks: collective.
