@@ -61,7 +61,7 @@ struct SolverReport {
   std::string solver;  ///< "fast Poisson, two passes"
   std::string method;  ///< as --method has it
   SolverRun run = {};
-  Section problem = {};   ///< what was solved; of a grid: problem_section() in grid_report.hpp
+  Section problem = {};   ///< what was solved; of a grid: problem_section() in tools/grid/report.hpp
   Section choices = {};   ///< what the method was told or chose; its opening stands behind the solver's name
   Section speed = {};     ///< behind the seconds
   Section accuracy = {};  ///< residual, error
