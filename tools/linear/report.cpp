@@ -114,10 +114,10 @@ nlohmann::ordered_json blocks_json(const sparse::LinearFacts& facts) {
 }
 
 void say_storage(Section& section, const sparse::LinearFacts& facts) {
-  std::set<std::string> formats;
-  for (const sparse::Format format : facts.formats) formats.insert(name(format));
+  std::set<std::string> names;
+  for (const sparse::Format format : facts.formats) names.insert(name(format));
   section.line("storage");
-  section.add("formats", formats, fmt::format("{}", fmt::join(formats, ", ")));
+  section.add("formats", names, fmt::format("{}", fmt::join(names, ", ")));
   section.say("bytes_per_row", facts.bytes_per_row, ", {:.3g} bytes a row");
   section.add("blocks", blocks_json(facts), ", " + counted(static_cast<Index>(facts.blocks.size()), "block"));
   section.add("bytes_exchanged", facts.bytes_exchanged);

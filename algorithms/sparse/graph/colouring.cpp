@@ -11,13 +11,12 @@
 
 #include "../../../runtime/error.hpp"
 #include "../../common/team.hpp"
+#include "rows.hpp"
 
 namespace asterism::sparse {
 namespace {
 
 constexpr int none = -1;
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 /// Two colours wherever they are enough. A row gets the other colour than its first neighbour before it; rows without
 /// one begin trees anew, of which those that hang together are brought into line by whole trees.

@@ -1,14 +1,10 @@
 #include "levels.hpp"
 
+#include "rows.hpp"
+
 #include <algorithm>
 
 namespace asterism::sparse {
-namespace {
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
-}  // namespace
-
 Levels levels_of(PatternView pattern, Triangle triangle) {
   const Index rows = pattern.rows();
   Levels levels;

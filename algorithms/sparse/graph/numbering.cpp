@@ -10,8 +10,6 @@
 namespace asterism::sparse {
 namespace {
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 /// Appends the rows [first, end) of the old order, sorted by colour, with their segments.
 void append_unit(Numbering& numbering, const Colouring& colours, Index first, Index end) {
   std::vector<Index> next(at(colours.count) + 1, 0);

@@ -12,8 +12,6 @@
 namespace asterism::sparse {
 namespace {
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 /// Calls take(j) for the columns j != row of both rows, ascending, each once.
 template <class Take>
 void for_union(std::span<const Index> a, std::span<const Index> b, Index row, const Take& take) {

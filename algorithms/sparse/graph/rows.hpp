@@ -11,12 +11,15 @@
 
 namespace asterism::sparse {
 
+/// Of std::vector, whose places have no sign.
+inline std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+
 /// Where each row begins, and the last one ends. @param count count(i): how many entries row i has
 template <class Count>
 std::vector<Index> row_begins(Index rows, int threads, const Count& count) {
-  std::vector<Index> begins(static_cast<std::size_t>(rows) + 1);
+  std::vector<Index> begins(at(rows) + 1);
   in_parts(rows, threads, [&](Index first, Index end) {
-    for (Index i = first; i < end; ++i) begins[static_cast<std::size_t>(i + 1)] = count(i);
+    for (Index i = first; i < end; ++i) begins[at(i + 1)] = count(i);
   });
   for (std::size_t i = 1; i < begins.size(); ++i) begins[i] += begins[i - 1];
   return begins;

@@ -7,12 +7,11 @@
 
 #include "../../../runtime/collectives.hpp"
 #include "../../common/team.hpp"
+#include "../graph/rows.hpp"
 #include "fill.hpp"
 
 namespace asterism::sparse {
 namespace {
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 template <class Number>
 std::vector<Index> gathered_columns(const Runtime& runtime, const std::vector<Index>& columns) {

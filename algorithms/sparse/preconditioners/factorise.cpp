@@ -21,8 +21,6 @@ using Place = std::int32_t;  // among the entries of a row
 
 constexpr Place nowhere = -1;
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 enum class Part { lower, whole };
 
 void check(PatternView matrix, PatternView pattern, double shift) {

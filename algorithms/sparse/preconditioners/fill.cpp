@@ -18,8 +18,6 @@ using Segment = Numbering::Segment;
 
 constexpr int unseen = -1;
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 /// Keeps lists where they are put, while others are added. Every thread has its own.
 template <class T>
 class Lists {

@@ -10,8 +10,6 @@
 namespace asterism::sparse {
 namespace {
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 /// The number in `to` of each row of `from`; empty: as it is.
 std::vector<Index> from_to(const Numbering& from, const Numbering& to, Partition::Range rows, int threads) {
   std::vector<Index> numbers(at(rows.count()));
