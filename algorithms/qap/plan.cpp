@@ -68,7 +68,6 @@ IslandPlan multistart_island(const SearchSettings& s, Index n) {
   a.tenures = multistart_tenures(s, n);
   a.first_iterations = s.first_iterations > 0 ? s.first_iterations : n;
   a.most_iterations = std::max(a.first_iterations, s.most_iterations > 0 ? s.most_iterations : n * n);
-  island.rule = TabuRule::pair;
   island.walks = a.initials * a.offsets * static_cast<Index>(a.tenures.size());
   return island;
 }
@@ -77,11 +76,11 @@ IslandPlan robust_island(const SearchSettings& s, Index n) {
   IslandPlan island;
   SelectionArguments& a = island.arguments;
   a.kind = IslandKind::robust;
+  a.rule = TabuRule::assignment;
   a.initials = s.walks > 0 ? s.walks : 16;
   a.tenures = {within(s.tenure.value_or(TenureRange{9 * n / 10, (11 * n + 9) / 10}), n)};
   a.first_iterations = a.most_iterations = std::max<Index>(1000, 10 * n);
   a.patience = std::max<Index>(2000, 5 * n * n);
-  island.rule = TabuRule::assignment;
   island.walks = a.initials;
   return island;
 }
@@ -115,6 +114,13 @@ IslandPlan island_of(const SearchSettings& s, Index n, Index number) {
 }  // namespace
 
 Index longest_tenure(Index n) { return n * (n - 1) / 4; }
+
+Index walks_of_rank(const Plan& plan, int rank) {
+  Index walks = 0;
+  for (const IslandPlan& island : plan.islands)
+    if (island.rank == rank) walks += island.walks;
+  return walks;
+}
 
 Plan plan_of(const SearchSettings& s, Index n, int ranks) {
   check(s);

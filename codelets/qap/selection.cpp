@@ -121,7 +121,7 @@ class Island {
     const WalkView walk = walks_[number];
     RandomNumbers random = numbers();
     walk.head() = {its_cost,      its_cost,          0, 0, tenure.least, tenure.most,
-                   random.bits(), head().iterations, 0, 0};
+                   random.bits(), head().iterations, 0, 0, a_.rule};
     head().drawn = random.drawn();
     std::copy_n(p, n_, walk.permutation());
     std::copy_n(p, n_, walk.best());

@@ -60,6 +60,7 @@ struct IslandView {
 struct SelectionArguments {
   Index n = 0;
   IslandKind kind = IslandKind::multistart;
+  TabuRule rule = TabuRule::pair;
   Index island = 0;
   std::uint64_t stream = 0;  ///< of its random numbers
   Index initials = 1;        ///< initial solutions; of an island without multistart: walks
