@@ -53,11 +53,14 @@ Hints hints_of(const Candidate& worker) {
   return {.where = worker.where, .worker = worker.worker};
 }
 
-/// Those of a GPU, in as many batches as keep it busy.
-void add_batches_of_gpu(const Candidate& gpu, const std::vector<Share>& shares, std::vector<Batch>& batches) {
+/// Those of a GPU, in as many batches as keep it busy, or as its memory wants.
+void add_batches_of_gpu(const Candidate& gpu, const std::vector<Share>& shares, Index bytes,
+                        std::vector<Batch>& batches) {
+  if (shares.empty()) return;
   Index all = 0, before = 0;
   for (const Share& share : shares) all += share.walks;
-  const Index count = std::max<Index>(1, all / walks_for_gpu);
+  const Index fitting = fitting_walks(all, bytes, gpu),
+              count = std::max({Index{1}, all / walks_for_gpu, (all + fitting - 1) / fitting});
   for (Index last = -1; const Share& share : shares) {
     const Index number = before * count / all;
     if (number != last) batches.push_back({{}, gpu.rank, hints_of(gpu)});
@@ -67,12 +70,13 @@ void add_batches_of_gpu(const Candidate& gpu, const std::vector<Share>& shares, 
   }
 }
 
-void add_batches(WalksInOrder walks, const std::vector<Candidate>& workers, std::vector<Batch>& batches) {
+void add_batches(WalksInOrder walks, const std::vector<Candidate>& workers, Index bytes,
+                 std::vector<Batch>& batches) {
   const std::vector<Index> counts = share_walks(walks.count(), workers);
   for (std::size_t k = 0; k < workers.size(); ++k) {
     const std::vector<Share> shares = walks.take(counts[k]);
     if (workers[k].where == Where::cuda)
-      add_batches_of_gpu(workers[k], shares, batches);
+      add_batches_of_gpu(workers[k], shares, bytes, batches);
     else
       for (const Share& share : shares) batches.push_back({{share}, workers[k].rank, hints_of(workers[k])});
   }
@@ -99,7 +103,14 @@ std::vector<Index> share_walks(Index walks, const std::vector<Candidate>& worker
   return shares;
 }
 
-std::vector<Batch> cut_walks(const std::vector<IslandPlan>& islands, const std::vector<Candidate>& workers) {
+Index fitting_walks(Index walks, Index bytes, const Candidate& worker) {
+  if (worker.memory == 0) return walks;
+  const double fitting = worker.memory / 2 / static_cast<double>(bytes);
+  return fitting < static_cast<double>(walks) ? std::max<Index>(1, static_cast<Index>(fitting)) : walks;
+}
+
+std::vector<Batch> cut_walks(const std::vector<IslandPlan>& islands, const std::vector<Candidate>& workers,
+                             Index bytes) {
   std::vector<Batch> batches;
   for (std::size_t first = 0, end = 0; first < islands.size(); first = end) {
     const int rank = islands[first].rank;
@@ -108,9 +119,9 @@ std::vector<Batch> cut_walks(const std::vector<IslandPlan>& islands, const std::
     std::ranges::copy_if(workers, std::back_inserter(its_workers),
                          [rank](const Candidate& worker) { return worker.rank == rank; });
     if (has(its_workers, Where::cuda))
-      add_batches({islands, first, end}, its_workers, batches);
+      add_batches({islands, first, end}, its_workers, bytes, batches);
     else
-      for (std::size_t i = first; i < end; ++i) add_batches({islands, i, i + 1}, its_workers, batches);
+      for (std::size_t i = first; i < end; ++i) add_batches({islands, i, i + 1}, its_workers, bytes, batches);
   }
   return batches;
 }

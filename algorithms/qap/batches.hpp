@@ -34,6 +34,11 @@ std::vector<Index> share_walks(Index walks, const std::vector<Candidate>& worker
 /// for others. Or else all walks of the rank by the workers' speeds: a GPU makes those of many islands in about the time
 /// that it takes for those of one.
 /// @param islands rank by rank @param workers that walk, of measured speeds where a rank has GPUs and cores
-std::vector<Batch> cut_walks(const std::vector<IslandPlan>& islands, const std::vector<Candidate>& workers);
+/// @param bytes that a walk takes on a GPU: a batch of several islands takes no more than half of its memory
+std::vector<Batch> cut_walks(const std::vector<IslandPlan>& islands, const std::vector<Candidate>& workers,
+                             Index bytes);
+
+/// Walks for which half of a worker's memory is enough, one at least, of `walks` that there are.
+Index fitting_walks(Index walks, Index bytes, const Candidate& worker);
 
 }  // namespace asterism::qap

@@ -56,7 +56,8 @@ class TypedGenerations final : public Generations {
     for (const IslandPlan& island : plan.islands) add(island);
     const std::vector<Candidate> workers =
         walking_workers<E>(runtime, plan, walk_, {matrices_, costs_, starts_}, settings.walkers);
-    for (const Batch& batch : cut_walks(plan.islands, workers)) add(batch);
+    for (const Batch& batch : cut_walks(plan.islands, workers, bytes_of_walk<E>(n_, plan.capacity)))
+      add(batch);
     for (Index g = 0; g < kept; ++g) best_.push_back(one_per_rank<Index>(runtime, 1, record_numbers(n_)));
     for (std::size_t i = 0; i < islands_.size(); ++i) found(i);
   }

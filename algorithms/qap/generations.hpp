@@ -17,7 +17,7 @@ struct Found {
   Index island = 0;
   Index iterations = 0;  ///< of all walks
   Index moves = 0;       ///< that these looked at
-  Index longest = 0;     ///< planned for the next generation
+  Index longest = 0;     ///< iterations of a walk, from its start
   Permutation permutation;
 };
 

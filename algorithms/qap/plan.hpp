@@ -13,7 +13,7 @@ namespace asterism::qap {
 
 /// An island, whatever its rank.
 struct IslandPlan {
-  SelectionArguments arguments;
+  SelectionArguments arguments = {};
   Index walks = 0;
   int rank = 0;
 };

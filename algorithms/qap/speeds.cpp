@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "../common/speeds.hpp"
+#include "batches.hpp"
 
 namespace asterism::qap {
 namespace {
@@ -70,8 +71,10 @@ void measure(Runtime& runtime, const Plan& plan, TabuArguments a, const Givens<E
     const Index gpus = std::ranges::count_if(workers, [&](const Candidate& other) {
       return other.rank == worker.rank && other.where == Where::cuda;
     });
-    const Index count =
-        worker.where == Where::cuda ? (walks_of_rank(plan, worker.rank) + gpus - 1) / gpus : 1;
+    const Index count = worker.where == Where::cpu
+                            ? 1
+                            : fitting_walks((walks_of_rank(plan, worker.rank) + gpus - 1) / gpus,
+                                            bytes_of_walk<E>(a.n, a.capacity), worker);
     const TrialWalks<E>& its = tried.emplace_back(runtime, worker, count, a);
     trials.push_back({.work = static_cast<double>(count) * 1e6,  // speeds up to 1 count as not measured
                       .prepare =

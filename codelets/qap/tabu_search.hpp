@@ -46,6 +46,12 @@ constexpr Index room_of_walk(Index n) {
          2 * n * padded<E>(n + most_gap) * static_cast<Index>(sizeof(E));
 }
 
+/// Bytes of a walk on a GPU, with its room.
+template <class E>
+constexpr Index bytes_of_walk(Index n, Index capacity) {
+  return WalkView::bytes(n, capacity) + room_of_walk<E>(n);
+}
+
 /// Bytes of a row of `room` where a task runs: cores have no use for it.
 template <class E>
 constexpr Index room_of_walk(Index n, Where where) {

@@ -137,6 +137,26 @@ TEST_CASE("equal seeds, equal answers, on any number of workers and ranks") {
   }
 }
 
+TEST_CASE("walks that are longer than a generation go on in the next one") {
+  Runtime runtime;
+  const Problem problem = random_problem(20, Kind::symmetric, Diagonals::zero, 0, 9);
+  Index generations = 0;
+  for (const Index iterations :
+       {1000, 2000, 2500, 3500}) {  // of a walk, and of one from the next initial solutions
+    const SearchReport report = search(runtime, problem,
+                                       {.method = Method::multistart,
+                                        .generations = ++generations,
+                                        .islands = 1,
+                                        .initials = 2,
+                                        .max_offset = 1,
+                                        .tenures = {5, 9},
+                                        .first_iterations = 2500});
+    CHECK(report.iterations == 4 * iterations);
+    CHECK(report.longest == 2500);
+    CHECK(report.cost == cost_of(problem, report.permutation));
+  }
+}
+
 TEST_CASE("other seeds, other walks") {
   Runtime runtime;
   const Problem problem = random_problem(50, Kind::symmetric, Diagonals::zero, 0, 99);
@@ -161,11 +181,16 @@ TEST_CASE("a task on a GPU has walks of all islands, one on a core those of one"
   using Shares = std::vector<std::vector<Share>>;
   const auto cut = [&](const std::vector<Candidate>& all) {
     Shares shares;
-    for (const Batch& batch : cut_walks(islands, all)) shares.push_back(batch.shares);
+    for (const Batch& batch : cut_walks(islands, all, 1000)) shares.push_back(batch.shares);
     return shares;
   };
   CHECK(cut(workers({1}, {})) == Shares{{{0, 125}, {1, 16}, {2, 125}, {3, 16}}});
   CHECK(cut(workers({1, 1}, {})) == Shares{{{0, 125}, {1, 16}}, {{2, 125}, {3, 16}}});
+  std::vector<Candidate> small = workers({1}, {});
+  small[0].memory = 400 * 1000;  // room for 200
+  CHECK(cut(small) == Shares{{{0, 125}, {1, 16}}, {{2, 125}, {3, 16}}});
+  small[0].memory = 2000;
+  CHECK(cut(small) == Shares{{{0, 125}}, {{1, 16}}, {{2, 125}}, {{3, 16}}});
   CHECK(cut(workers({17}, {3})) == Shares{{{0, 125}, {1, 16}, {2, 108}}, {{2, 17}}, {{3, 16}}});
   CHECK(cut(workers({}, {1, 1})) ==
         Shares{{{0, 63}}, {{0, 62}}, {{1, 8}}, {{1, 8}}, {{2, 63}}, {{2, 62}}, {{3, 8}}, {{3, 8}}});
@@ -180,7 +205,7 @@ TEST_CASE("each rank's islands are walked by its own workers") {
   std::vector<Candidate> all = workers({1}, {});
   all.push_back({.rank = 1, .where = Where::cpu});
   all.push_back({.rank = 2, .where = Where::cpu});
-  const std::vector<Batch> batches = cut_walks(islands, all);
+  const std::vector<Batch> batches = cut_walks(islands, all, 1000);
   REQUIRE(batches.size() == 2);
   CHECK(batches[0].rank == 0);
   CHECK(batches[0].hints.where == Where::cuda);
