@@ -32,7 +32,7 @@ class Generations {
   virtual void submit() = 0;
   /// Waits for a generation's best on this rank; with it goes what its walks have done.
   virtual Found look(Index generation) = 0;
-  /// Walks on cores, and with them tasks to come, end when this is set.
+  /// Walks on cores end when this is set, and tasks to come make none.
   virtual std::atomic<bool>& stop() = 0;
   [[nodiscard]] virtual Index batches() const = 0;
 };

@@ -24,9 +24,8 @@ template <class E>
 void anneal_walk(const TabuArguments& a, MoveTable<E>& moves, const WalkView& walk) {
   const double* const logs = minus_logs().of;
   WalkHead& head = walk.head();
-  const auto stopped = [&] { return a.stop != nullptr && a.stop->load(std::memory_order_relaxed); };
   moves.begin(walk.permutation());
-  for (head.made = 0; head.made < head.planned && head.best_cost > a.target && !stopped(); ++head.made) {
+  for (head.made = 0; head.made < head.planned && head.best_cost > a.target && !a.is_stopped(); ++head.made) {
     const Proposal move = proposal(head.stream, head.iterations++, a.n, logs);
     const std::int64_t delta = a.unit * std::int64_t{moves.delta(move.r, move.s)};
     if (!accepts(delta, head.temperature, move.minus_log)) continue;

@@ -84,6 +84,7 @@ __global__ void __launch_bounds__(threads)
 template <class E>
 void anneal(Stream stream, const TabuArguments& a, In<E> matrices, Many<InOut<unsigned char>> walks,
             Scratch<unsigned char> room) {
+  if (a.is_stopped()) return;
   check(cudaMemcpyToSymbolAsync(logs_of_gpu, minus_logs().of, sizeof(MinusLogs), 0, cudaMemcpyHostToDevice,
                                 native(stream)),
         "anneal");

@@ -282,6 +282,7 @@ void select(const SelectionArguments& a, SelectionPorts<AsPorts> p) {
     offer(best, walk, a.island, a.n);
     best.iterations() += walk.head().made;
     best.moves() += walk.head().made * (a.kind == IslandKind::tempering ? 1 : a.n * (a.n - 1) / 2);
+    walk.head().made = 0;  // the next task may be stopped before it begins
   }
   std::copy_n(p.own.data, p.own.cols, p.champion.data);
   best.longest() = std::max(best.longest(), island.head().iterations);

@@ -24,7 +24,8 @@ class Walker {
   void walk(const WalkView& w) {
     begin(w);
     WalkHead& head = w.head();
-    for (head.made = 0; head.made < head.planned && head.best_cost > a_.target && !stopped(); ++head.made) {
+    for (head.made = 0; head.made < head.planned && head.best_cost > a_.target && !a_.is_stopped();
+         ++head.made) {
       list_forbidden(head.iterations);
       const auto [free, tabu] = moves_.best(forbidden_);
       const bool aspires = is_better(tabu, free) && head.cost + a_.unit * tabu.delta < head.best_cost;
@@ -34,10 +35,6 @@ class Walker {
   }
 
  private:
-  [[nodiscard]] bool stopped() const {
-    return a_.stop != nullptr && a_.stop->load(std::memory_order_relaxed);
-  }
-
   void begin(const WalkView& w) {
     const WalkHead& head = w.head();
     moves_.begin(w.permutation());

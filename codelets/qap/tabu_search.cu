@@ -113,6 +113,7 @@ __global__ void __launch_bounds__(threads, blocks_at_once<E, terms>)
 template <class E>
 void tabu_search(Stream stream, const TabuArguments& a, In<E> matrices, Many<InOut<unsigned char>> walks,
                  Scratch<unsigned char> room) {
+  if (a.is_stopped()) return;
   const MatrixView<E> view{reinterpret_cast<const Unsigned<E>*>(matrices.data), a.n, matrices.ld, a.terms,
                            a.has_diagonals};
   launch_with_layout<E>(

@@ -17,10 +17,13 @@ struct TabuArguments {
   Index n = 0;
   int terms = 1;
   bool has_diagonals = false;
-  std::int64_t unit = 1;                    ///< what a difference of 1 is in costs
-  Index capacity = 0;                       ///< see WalkView
-  std::int64_t target = 0;                  ///< a walk ends where its best cost is this or less
-  const std::atomic<bool>* stop = nullptr;  ///< cores end their walks when it is set; may be nullptr
+  std::int64_t unit = 1;    ///< what a difference of 1 is in costs
+  Index capacity = 0;       ///< see WalkView
+  std::int64_t target = 0;  ///< a walk ends where its best cost is this or less
+  /// Walks on cores end when it is set, those on GPUs are not begun; may be nullptr.
+  const std::atomic<bool>* stop = nullptr;
+
+  [[nodiscard]] bool is_stopped() const { return stop != nullptr && stop->load(std::memory_order_relaxed); }
 };
 
 namespace cpu {

@@ -2,6 +2,7 @@
 /// Walks in tasks of their own: what tests of tabu search and annealing share.
 #pragma once
 
+#include <atomic>
 #include <limits>
 #include <vector>
 
@@ -70,9 +71,12 @@ class TaskWalks {
              .has_diagonals = form_.has_diagonals,
              .unit = form_.unit,
              .capacity = capacity_,
-             .target = target},
+             .target = target,
+             .stop = &stop},
             matrices_, tiles_, room_, {.where = where_});
   }
+
+  std::atomic<bool> stop{false};
 
   std::vector<Walk> walks() {
     std::vector<Walk> all;
