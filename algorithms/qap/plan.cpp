@@ -59,8 +59,8 @@ std::vector<TenureRange> multistart_tenures(const SearchSettings& s, Index n) {
   return tenures;
 }
 
-/// Iterations of a walk in a generation: so many that the tasks' beginnings and ends take little of the time, and so few
-/// that islands do not wait long for walks of others.
+/// Iterations of a walk in a generation: so many that the tasks' beginnings and ends take little of the time, and so
+/// few that islands do not wait long for walks of others.
 constexpr Index in_generation(Index n) { return std::max<Index>(1000, 10 * n); }
 
 IslandPlan multistart_island(const SearchSettings& s, Index n) {

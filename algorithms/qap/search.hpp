@@ -2,9 +2,9 @@
 /// Searches for good solutions of quadratic assignment problems: parallel multistart tabu search, robust tabu search,
 /// parallel tempering.
 ///
-/// Islands search by themselves, generation by generation, and hear of each other's best of two generations before. In a
-/// generation no walk makes more than max(1000, 10 n) iterations (tempering's 10 n (n - 1) / 2 proposals): a multistart
-/// island's longer walks go on in the next one, so that others need not wait for their end.
+/// Islands search by themselves, generation by generation, and hear of each other's best of two generations before.
+/// In a generation no walk makes more than max(1000, 10 n) iterations (in tempering 10 n (n - 1) / 2 proposals): a
+/// multistart island's longer walks go on in the next one, so that others need not wait for their end.
 /// What they find follows from problem, settings and seed alone: any workers, on any number of ranks, find the same
 /// in so many generations, and nobody waits for anybody who is no more than two generations behind.
 #pragma once
