@@ -1,65 +1,91 @@
 #include "batches.hpp"
 
 #include <algorithm>
-#include <deque>
-#include <limits>
+#include <iterator>
 #include <numeric>
 
 #include "../common/partition.hpp"
-#include "../common/set.hpp"
-#include "../common/speeds.hpp"
 
 namespace asterism::qap {
 namespace {
 
-/// Walks of identity permutations, by which a worker's speed is measured.
-template <class E>
-struct TrialWalks {
-  Tile<unsigned char> walks, room;
-};
+/// Walks that a GPU is busy enough with, so that others may be between two generations meanwhile.
+constexpr Index walks_for_gpu = 768;
 
-void begin_trial(const WalkView& walk, Index n) {
-  walk.head() = {0, 0, 0, 0, 0, 0, 0, 2 * n, 0, 0};
-  std::iota(walk.permutation(), walk.permutation() + n, 0);
-  std::iota(walk.best(), walk.best() + n, 0);
-}
-
-/// A GPU is tried with all walks, a core with one.
-template <class E>
-void measure(Runtime& runtime, const TabuArguments& a, const std::vector<Tile<E>>& matrices, Index walks,
-             std::vector<Candidate>& workers) {
-  std::deque<TrialWalks<E>> tried;
-  std::vector<Trial> trials;
-  for (const Candidate& worker : workers) {
-    const Index count = worker.where == Where::cuda ? walks : 1;
-    tried.push_back({Tile<unsigned char>(runtime, count, WalkView::bytes(a.n, a.capacity), worker.rank),
-                     Tile<unsigned char>(runtime, count, room_of_walk<E>(a.n, worker.where), worker.rank)});
-    const TrialWalks<E>& its = tried.back();
-    trials.push_back(
-        {.work = static_cast<double>(count) * 1e6,  // speeds up to 1 count as not measured
-         .prepare =
-             [&runtime, &its, &a] {
-               if (its.walks.owner() != runtime.rank()) return;
-               const HostView<unsigned char> view(its.walks, HostView<unsigned char>::Access::write);
-               for (Index i = 0; i < view.rows(); ++i) begin_trial({view.row(i), a.n, a.capacity}, a.n);
-             },
-         .submit =
-             [&its, &a, &matrices, worker] {
-               codelets::tabu_search<E>()(a, matrices[static_cast<std::size_t>(worker.rank)], its.walks,
-                                          its.room, {.where = worker.where, .worker = worker.worker});
-             },
-         .last = &its.walks});
+/// The walks of some islands, one after the other.
+class WalksInOrder {
+ public:
+  WalksInOrder(const std::vector<IslandPlan>& islands, std::size_t first, std::size_t end)
+      : islands_(islands), island_(first) {
+    for (std::size_t i = first; i < end; ++i) count_ += islands[i].walks;
   }
-  measure_speeds(runtime, workers, trials);
-}
+
+  [[nodiscard]] Index count() const { return count_; }
+
+  /// The next ones.
+  std::vector<Share> take(Index walks) {
+    std::vector<Share> shares;
+    while (walks > 0) {
+      const Index some = std::min(walks, islands_[island_].walks - taken_);
+      shares.push_back({island_, some});
+      walks -= some;
+      taken_ += some;
+      if (taken_ < islands_[island_].walks) continue;
+      ++island_;
+      taken_ = 0;
+    }
+    return shares;
+  }
+
+ private:
+  const std::vector<IslandPlan>& islands_;
+  std::size_t island_;
+  Index taken_ = 0;  // of the island
+  Index count_ = 0;
+};
 
 bool has(const std::vector<Candidate>& workers, Where where) {
   return std::ranges::any_of(workers, [where](const Candidate& worker) { return worker.where == where; });
 }
 
+Hints hints_of(const Candidate& worker) {
+  // Each batch has its worker: how long it takes changes from generation to generation, so StarPU cannot know.
+  return {.where = worker.where, .worker = worker.worker};
+}
+
+/// Those of a GPU, in as many batches as keep it busy, or as its memory wants.
+void add_batches_of_gpu(const Candidate& gpu, const std::vector<Share>& shares, Index bytes,
+                        std::vector<Batch>& batches) {
+  if (shares.empty()) return;
+  Index all = 0, before = 0;
+  for (const Share& share : shares) all += share.walks;
+  const Index fitting = fitting_walks(all, bytes, gpu),
+              count = std::max({Index{1}, all / walks_for_gpu, (all + fitting - 1) / fitting});
+  for (Index last = -1; const Share& share : shares) {
+    const Index number = before * count / all;
+    if (number != last) batches.push_back({{}, gpu.rank, hints_of(gpu)});
+    batches.back().shares.push_back(share);
+    last = number;
+    before += share.walks;
+  }
+}
+
+void add_batches(WalksInOrder walks, const std::vector<Candidate>& workers, Index bytes,
+                 std::vector<Batch>& batches) {
+  const std::vector<Index> counts = share_walks(walks.count(), workers);
+  for (std::size_t k = 0; k < workers.size(); ++k) {
+    const std::vector<Share> shares = walks.take(counts[k]);
+    if (workers[k].where == Where::cuda)
+      add_batches_of_gpu(workers[k], shares, bytes, batches);
+    else
+      for (const Share& share : shares) batches.push_back({{share}, workers[k].rank, hints_of(workers[k])});
+  }
+}
+
 }  // namespace
 
 std::vector<Index> share_walks(Index walks, const std::vector<Candidate>& workers) {
+  constexpr double surely = 0.8;  // a core may have something else to do
   std::vector<double> weights;
   for (const Candidate& worker : workers) weights.push_back(worker.speed);
   const double all = std::accumulate(weights.begin(), weights.end(), 0.0);
@@ -68,7 +94,7 @@ std::vector<Index> share_walks(Index walks, const std::vector<Candidate>& worker
   if (has(workers, Where::cuda))
     for (std::size_t k = 0; k < workers.size(); ++k) {
       if (workers[k].where == Where::cuda) continue;
-      shares[k] = static_cast<Index>(static_cast<double>(walks) * weights[k] / all);
+      shares[k] = static_cast<Index>(surely * static_cast<double>(walks) * weights[k] / all);
       left -= shares[k];
       weights[k] = 0;
     }
@@ -77,33 +103,27 @@ std::vector<Index> share_walks(Index walks, const std::vector<Candidate>& worker
   return shares;
 }
 
-template <class E>
-std::vector<Batch> batches_of(Runtime& runtime, const TabuArguments& a, const std::vector<Tile<E>>& matrices,
-                              Index walks, int rank, Walkers walkers) {
-  std::vector<Candidate> workers = all_workers(runtime);
-  std::erase_if(workers, [&](const Candidate& worker) {
-    return worker.rank != rank || (walkers == Walkers::gpus && worker.where == Where::cpu);
-  });
-  if (has(workers, Where::cuda) && has(workers, Where::cpu)) {
-    TabuArguments untargeted = a;
-    untargeted.target = std::numeric_limits<std::int64_t>::min();
-    untargeted.stop = nullptr;
-    measure<E>(runtime, untargeted, matrices, walks, workers);
-  }
-  // Each with its worker: how long a batch takes changes from generation to generation, so StarPU cannot know.
-  std::vector<Batch> batches;
-  const std::vector<Index> shares = share_walks(walks, workers);
-  for (std::size_t k = 0; k < workers.size(); ++k)
-    if (shares[k] > 0)
-      batches.push_back({shares[k], {.where = workers[k].where, .worker = workers[k].worker}});
-  return batches;
+Index fitting_walks(Index walks, Index bytes, const Candidate& worker) {
+  if (worker.memory == 0) return walks;
+  const double fitting = worker.memory / 2 / static_cast<double>(bytes);
+  return fitting < static_cast<double>(walks) ? std::max<Index>(1, static_cast<Index>(fitting)) : walks;
 }
 
-template std::vector<Batch> batches_of(Runtime&, const TabuArguments&, const std::vector<Tile<std::int16_t>>&,
-                                       Index, int, Walkers);
-template std::vector<Batch> batches_of(Runtime&, const TabuArguments&, const std::vector<Tile<std::int32_t>>&,
-                                       Index, int, Walkers);
-template std::vector<Batch> batches_of(Runtime&, const TabuArguments&, const std::vector<Tile<std::int64_t>>&,
-                                       Index, int, Walkers);
+std::vector<Batch> cut_walks(const std::vector<IslandPlan>& islands, const std::vector<Candidate>& workers,
+                             Index bytes) {
+  std::vector<Batch> batches;
+  for (std::size_t first = 0, end = 0; first < islands.size(); first = end) {
+    const int rank = islands[first].rank;
+    while (end < islands.size() && islands[end].rank == rank) ++end;
+    std::vector<Candidate> its_workers;
+    std::ranges::copy_if(workers, std::back_inserter(its_workers),
+                         [rank](const Candidate& worker) { return worker.rank == rank; });
+    if (has(its_workers, Where::cuda))
+      add_batches({islands, first, end}, its_workers, bytes, batches);
+    else
+      for (std::size_t i = first; i < end; ++i) add_batches({islands, i, i + 1}, its_workers, bytes, batches);
+  }
+  return batches;
+}
 
 }  // namespace asterism::qap

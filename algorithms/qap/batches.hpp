@@ -1,32 +1,44 @@
 /// \file
-/// Who walks how many of an island's walks.
+/// Who walks how many of which islands' walks.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
-#include "../../codelets/qap/tabu_search.hpp"
-#include "../../runtime/runtime.hpp"
-#include "../../runtime/tile.hpp"
+#include "../../runtime/codelet.hpp"
 #include "../common/workers.hpp"
-#include "search.hpp"
+#include "plan.hpp"
 
 namespace asterism::qap {
 
-/// Walks of one task.
-struct Batch {
+/// Consecutive walks of an island.
+struct Share {
+  std::size_t island = 0;
   Index walks = 0;
+  bool operator==(const Share&) const = default;
+};
+
+/// Walks of one task: on a core of one island, on a GPU of as many as there are.
+struct Batch {
+  std::vector<Share> shares;
+  int rank = 0;
   Hints hints;
 };
 
-/// How many walks each worker gets, in proportion to speeds. Beside GPUs a core gets no more than it makes while they
-/// make theirs, which may be none: a generation waits for its last walk, of which a core has one at a time, a GPU many.
+/// How many walks each worker gets, in proportion to speeds. Beside GPUs a core gets no more than it surely makes while
+/// they make theirs, which may be none: a generation waits for its last walk, of which a core has one at a time, a GPU
+/// many.
 std::vector<Index> share_walks(Index walks, const std::vector<Candidate>& workers);
 
-/// Cuts an island's walks in at most a batch for each worker of its rank: equal ones where it has cores alone; or else by
-/// measured speed. With several ranks: collective, the same on all.
-/// @param a of the tasks, but for rule and stop
-template <class E>
-std::vector<Batch> batches_of(Runtime& runtime, const TabuArguments& a, const std::vector<Tile<E>>& matrices,
-                              Index walks, int rank, Walkers walkers);
+/// Cuts the walks of all islands, in order. On a rank without GPUs every island in equal batches, so that it need not
+/// wait for others. Or else all walks of the rank by the workers' speeds: a GPU makes those of many islands in about
+/// the time that it takes for those of one.
+/// @param islands rank by rank @param workers that walk, of measured speeds where a rank has GPUs and cores
+/// @param bytes that a walk takes on a GPU: a batch of several islands takes no more than half of its memory
+std::vector<Batch> cut_walks(const std::vector<IslandPlan>& islands, const std::vector<Candidate>& workers,
+                             Index bytes);
+
+/// Walks for which half of a worker's memory is enough, one at least, of `walks` that there are.
+Index fitting_walks(Index walks, Index bytes, const Candidate& worker);
 
 }  // namespace asterism::qap

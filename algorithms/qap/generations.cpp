@@ -1,13 +1,13 @@
 #include "generations.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <limits>
 
-#include "../../codelets/qap/annealing.hpp"
-#include "../../codelets/qap/tabu_search.hpp"
 #include "../common/one_per_rank.hpp"
 #include "../common/set.hpp"
 #include "batches.hpp"
+#include "speeds.hpp"
 
 namespace asterism::qap {
 namespace {
@@ -21,10 +21,17 @@ static_assert(kept > Generations::ahead + lag);
 /// An island's tiles.
 struct Island {
   Tile<unsigned char> state;
-  std::vector<Tile<unsigned char>> walks;  // a tile for each batch
-  std::vector<Hints> hints;
+  std::deque<Tile<unsigned char>> walks;  // a tile for each batch with some of them, which stays where it is
   Tile<Index> own;
   std::vector<Tile<Index>> champions;  // of the last generations
+};
+
+/// Walks of a task: those of a batch.
+struct Walks {
+  TileList<unsigned char> tiles;  // of one island or more
+  Tile<unsigned char> room;
+  std::size_t rank = 0;
+  Hints hints;
 };
 
 template <class E>
@@ -38,7 +45,7 @@ class TypedGenerations final : public Generations {
         matrices_(one_per_rank<E>(runtime, MatrixView<E>::rows(n_, form.terms), padded<E>(n_))),
         costs_(one_per_rank<Index>(runtime, 2 * n_, n_)),
         starts_(one_per_rank<std::int32_t>(runtime, 1, n_)) {
-    tabu_ = {.n = n_,
+    walk_ = {.n = n_,
              .terms = form.terms,
              .has_diagonals = form.has_diagonals,
              .unit = form.unit,
@@ -46,10 +53,11 @@ class TypedGenerations final : public Generations {
              .target = settings.target.value_or(std::numeric_limits<Cost>::min()),
              .stop = &stop_};
     fill(problem, matrices_of<E>(problem, facts, form), settings.start);
-    const auto cut = [&](Index walks, int rank) {
-      return batches_of<E>(runtime, tabu_, matrices_, walks, rank, settings.walkers);
-    };
-    for (const IslandPlan& island : plan.islands) add(island, cut(island.walks, island.rank));
+    for (const IslandPlan& island : plan.islands) add(island);
+    const std::vector<Candidate> workers =
+        walking_workers<E>(runtime, plan, walk_, {matrices_, costs_, starts_}, settings.walkers);
+    for (const Batch& batch : cut_walks(plan.islands, workers, bytes_of_walk<E>(n_, plan.capacity)))
+      add(batch);
     for (Index g = 0; g < kept; ++g) best_.push_back(one_per_rank<Index>(runtime, 1, record_numbers(n_)));
     for (std::size_t i = 0; i < islands_.size(); ++i) found(i);
   }
@@ -60,10 +68,9 @@ class TypedGenerations final : public Generations {
 
   void submit() override {
     for (const Tile<Index>& best : best_of(submitted_)) codelets::clear_record({}, best);
-    for (std::size_t i = 0; i < islands_.size(); ++i) {
-      walk(i);
-      select(i);
-    }
+    for (const Walks& walks : walks_)
+      walk_codelet<E>(plan_)(walk_, matrices_[walks.rank], walks.tiles, walks.room, walks.hints);
+    for (std::size_t i = 0; i < islands_.size(); ++i) select(i);
     ++submitted_;
   }
 
@@ -84,11 +91,7 @@ class TypedGenerations final : public Generations {
 
   std::atomic<bool>& stop() override { return stop_; }
 
-  [[nodiscard]] Index batches() const override {
-    Index count = 0;
-    for (const Island& island : islands_) count += static_cast<Index>(island.walks.size());
-    return count;
-  }
+  [[nodiscard]] Index batches() const override { return static_cast<Index>(walks_.size()); }
 
  private:
   void fill(const Problem& problem, const std::vector<E>& matrices, const Permutation& start) {
@@ -101,38 +104,32 @@ class TypedGenerations final : public Generations {
         [&](Index, Index j) { return start.empty() ? -1 : start[static_cast<std::size_t>(j)]; });
   }
 
-  void add(const IslandPlan& plan, const std::vector<Batch>& batches) {
-    Island island;
+  void add(const IslandPlan& plan) {
+    Island& island = islands_.emplace_back();
     island.state =
         Tile<unsigned char>(runtime_, 1, IslandView::bytes(n_, plan.arguments.initials), plan.rank);
     island.own = Tile<Index>(runtime_, 1, record_numbers(n_), plan.rank);
-    for (const Batch& batch : batches) {
-      island.walks.emplace_back(runtime_, batch.walks, WalkView::bytes(n_, plan_.capacity), plan.rank);
-      island.hints.push_back(batch.hints);
-      rooms_.emplace_back(runtime_, batch.walks, room_of_walk<E>(n_, batch.hints.where), plan.rank);
-    }
     for (Index g = 0; g < kept; ++g)
       island.champions.emplace_back(runtime_, 1, record_numbers(n_), plan.rank);
-    rooms_before_.push_back(rooms_.size() - batches.size());
-    islands_.push_back(std::move(island));
+  }
+
+  void add(const Batch& batch) {
+    Walks& walks = walks_.emplace_back();
+    walks.rank = static_cast<std::size_t>(batch.rank);
+    walks.hints = batch.hints;
+    Index count = 0;
+    for (const Share& share : batch.shares) {
+      walks.tiles.add(islands_[share.island].walks.emplace_back(
+          runtime_, share.walks, WalkView::bytes(n_, plan_.capacity), batch.rank));
+      count += share.walks;
+    }
+    walks.room = Tile<unsigned char>(runtime_, count, room_of_walk<E>(n_, batch.hints.where), batch.rank);
   }
 
   void found(std::size_t i) {
     const Island& island = islands_[i];
     codelets::found_island(plan_.islands[i].arguments, of_rank(costs_, i), of_rank(starts_, i), island.state,
                            island.walks, island.own);
-  }
-
-  void walk(std::size_t i) {
-    TabuArguments arguments = tabu_;
-    arguments.rule = plan_.islands[i].rule;
-    for (std::size_t b = 0; b < islands_[i].walks.size(); ++b) {
-      const auto& codelet = plan_.islands[i].arguments.kind == IslandKind::tempering
-                                ? codelets::anneal<E>()
-                                : codelets::tabu_search<E>();
-      codelet(arguments, of_rank(matrices_, i), islands_[i].walks[b], rooms_[rooms_before_[i] + b],
-              islands_[i].hints[b]);
-    }
   }
 
   void select(std::size_t i) {
@@ -164,14 +161,13 @@ class TypedGenerations final : public Generations {
   Runtime& runtime_;
   const Index n_;
   const Plan& plan_;
-  TabuArguments tabu_;
+  TabuArguments walk_;  // of every task
   std::atomic<bool> stop_{false};
   std::vector<Tile<E>> matrices_;
   std::vector<Tile<Index>> costs_;  // d, below it f
   std::vector<Tile<std::int32_t>> starts_;
-  std::vector<Tile<unsigned char>> rooms_;  // of all batches of all islands, for their sizes
-  std::vector<std::size_t> rooms_before_;
-  std::vector<Island> islands_;
+  std::deque<Island> islands_;  // they stay where they are
+  std::vector<Walks> walks_;
   std::vector<std::vector<Tile<Index>>> best_;  // of the last generations, on every rank
   Index submitted_ = 0;
 };

@@ -17,7 +17,7 @@ struct Found {
   Index island = 0;
   Index iterations = 0;  ///< of all walks
   Index moves = 0;       ///< that these looked at
-  Index longest = 0;     ///< planned for the next generation
+  Index longest = 0;     ///< iterations of a walk, from its start
   Permutation permutation;
 };
 
@@ -32,7 +32,7 @@ class Generations {
   virtual void submit() = 0;
   /// Waits for a generation's best on this rank; with it goes what its walks have done.
   virtual Found look(Index generation) = 0;
-  /// Walks on cores, and with them tasks to come, end when this is set.
+  /// Walks on cores end when this is set, and tasks to come make none.
   virtual std::atomic<bool>& stop() = 0;
   [[nodiscard]] virtual Index batches() const = 0;
 };

@@ -59,6 +59,10 @@ std::vector<TenureRange> multistart_tenures(const SearchSettings& s, Index n) {
   return tenures;
 }
 
+/// Iterations of a walk in a generation: so many that the tasks' beginnings and ends take little of the time, and so
+/// few that islands do not wait long for walks of others.
+constexpr Index in_generation(Index n) { return std::max<Index>(1000, 10 * n); }
+
 IslandPlan multistart_island(const SearchSettings& s, Index n) {
   IslandPlan island;
   SelectionArguments& a = island.arguments;
@@ -68,7 +72,7 @@ IslandPlan multistart_island(const SearchSettings& s, Index n) {
   a.tenures = multistart_tenures(s, n);
   a.first_iterations = s.first_iterations > 0 ? s.first_iterations : n;
   a.most_iterations = std::max(a.first_iterations, s.most_iterations > 0 ? s.most_iterations : n * n);
-  island.rule = TabuRule::pair;
+  a.in_generation = in_generation(n);
   island.walks = a.initials * a.offsets * static_cast<Index>(a.tenures.size());
   return island;
 }
@@ -77,11 +81,11 @@ IslandPlan robust_island(const SearchSettings& s, Index n) {
   IslandPlan island;
   SelectionArguments& a = island.arguments;
   a.kind = IslandKind::robust;
+  a.rule = TabuRule::assignment;
   a.initials = s.walks > 0 ? s.walks : 16;
   a.tenures = {within(s.tenure.value_or(TenureRange{9 * n / 10, (11 * n + 9) / 10}), n)};
-  a.first_iterations = a.most_iterations = std::max<Index>(1000, 10 * n);
+  a.first_iterations = a.most_iterations = a.in_generation = in_generation(n);
   a.patience = std::max<Index>(2000, 5 * n * n);
-  island.rule = TabuRule::assignment;
   island.walks = a.initials;
   return island;
 }
@@ -93,7 +97,7 @@ IslandPlan tempering_island(const SearchSettings& s, Index n) {
   a.initials = s.walks > 0 ? s.walks : 24;
   a.tenures = {TenureRange{}};
   constexpr Index sweeps = 10;  // between two exchanges: a task also fills its tables
-  a.first_iterations = a.most_iterations = sweeps * n * (n - 1) / 2;
+  a.first_iterations = a.most_iterations = a.in_generation = sweeps * n * (n - 1) / 2;
   island.walks = a.initials;
   return island;
 }
@@ -115,6 +119,13 @@ IslandPlan island_of(const SearchSettings& s, Index n, Index number) {
 }  // namespace
 
 Index longest_tenure(Index n) { return n * (n - 1) / 4; }
+
+Index walks_of_rank(const Plan& plan, int rank) {
+  Index walks = 0;
+  for (const IslandPlan& island : plan.islands)
+    if (island.rank == rank) walks += island.walks;
+  return walks;
+}
 
 Plan plan_of(const SearchSettings& s, Index n, int ranks) {
   check(s);

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "../../codelets/qap/annealing.hpp"
 #include "../../codelets/qap/selection.hpp"
 #include "../common/partition.hpp"
 #include "search.hpp"
@@ -12,8 +13,7 @@ namespace asterism::qap {
 
 /// An island, whatever its rank.
 struct IslandPlan {
-  SelectionArguments arguments;
-  TabuRule rule = TabuRule::pair;
+  SelectionArguments arguments = {};
   Index walks = 0;
   int rank = 0;
 };
@@ -22,6 +22,16 @@ struct Plan {
   std::vector<IslandPlan> islands;
   Index capacity = 0;  ///< of every walk's list
 };
+
+/// What makes the walks of a search: tempering islands are among themselves.
+template <class E>
+const WalkCodelet<E>& walk_codelet(const Plan& plan) {
+  return plan.islands.front().arguments.kind == IslandKind::tempering ? codelets::anneal<E>()
+                                                                      : codelets::tabu_search<E>();
+}
+
+/// Of all islands of a rank.
+Index walks_of_rank(const Plan& plan, int rank);
 
 /// @throw Error: a setting that makes no sense
 Plan plan_of(const SearchSettings& settings, Index n, int ranks);

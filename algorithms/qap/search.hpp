@@ -3,6 +3,8 @@
 /// parallel tempering.
 ///
 /// Islands search by themselves, generation by generation, and hear of each other's best of two generations before.
+/// In a generation no walk makes more than max(1000, 10 n) iterations (in tempering 10 n (n - 1) / 2 proposals): a
+/// multistart island's longer walks go on in the next one, so that others need not wait for their end.
 /// What they find follows from problem, settings and seed alone: any workers, on any number of ranks, find the same
 /// in so many generations, and nobody waits for anybody who is no more than two generations behind.
 #pragma once
@@ -95,7 +97,7 @@ struct SearchReport {
   std::vector<std::pair<double, Cost>> history;  ///< seconds, and each new best
   MoveForm form;
   Index walks = 0, batches = 0;  ///< of a generation, on all ranks
-  Index longest = 0;             ///< iterations of a walk in the last generation
+  Index longest = 0;             ///< iterations of a walk of the last generation, from its start
 };
 
 /// Searches until there is a reason to end. With several ranks: collective, each with the same problem and settings

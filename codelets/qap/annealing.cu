@@ -2,6 +2,7 @@
 
 #include "../../runtime/cuda.hpp"
 #include "block/move_table.cuh"
+#include "block/walks.cuh"
 
 namespace asterism::qap::cuda {
 
@@ -35,11 +36,11 @@ class FirstThread {
 /// at again: as if there were one thread.
 template <class E, int terms, Tables where>
 __global__ void __launch_bounds__(threads)
-    anneal_kernel(TabuArguments a, MatrixView<E> m, Layout<E, terms> layout, InOut<unsigned char> walks,
+    anneal_kernel(TabuArguments a, MatrixView<E> m, Layout<E, terms> layout, BlockWalks walks,
                   Scratch<unsigned char> room) {
   extern __shared__ __align__(16) unsigned char shared[];
   __shared__ FirstThread first;
-  const WalkView walk(walks.row(blockIdx.x), a.n, a.capacity);
+  const WalkView walk(walks.mine(), a.n, a.capacity);
   BlockTable<E, terms, where> table(m, layout, shared,
                                     room.row(blockIdx.x) + a.n * a.n * static_cast<Index>(sizeof(Stamp)));
   table.begin(walk.permutation());
@@ -81,8 +82,9 @@ __global__ void __launch_bounds__(threads)
 }  // namespace
 
 template <class E>
-void anneal(Stream stream, const TabuArguments& a, In<E> matrices, InOut<unsigned char> walks,
+void anneal(Stream stream, const TabuArguments& a, In<E> matrices, Many<InOut<unsigned char>> walks,
             Scratch<unsigned char> room) {
+  if (a.is_stopped()) return;
   check(cudaMemcpyToSymbolAsync(logs_of_gpu, minus_logs().of, sizeof(MinusLogs), 0, cudaMemcpyHostToDevice,
                                 native(stream)),
         "anneal");
@@ -94,18 +96,20 @@ void anneal(Stream stream, const TabuArguments& a, In<E> matrices, InOut<unsigne
             cudaFuncSetAttribute(anneal_kernel<E, terms, where>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                  static_cast<int>(layout.bytes)),
             "anneal");
-        anneal_kernel<E, terms, where>
-            <<<static_cast<unsigned>(walks.rows), threads, static_cast<std::size_t>(layout.bytes),
-               native(stream)>>>(a, view, layout, walks, room);
-        check_launch("anneal");
+        launch_walks(walks, room, [&](const BlockWalks& some, const Scratch<unsigned char>& its_room) {
+          anneal_kernel<E, terms, where>
+              <<<some.count(), threads, static_cast<std::size_t>(layout.bytes), native(stream)>>>(
+                  a, view, layout, some, its_room);
+          check_launch("anneal");
+        });
       });
 }
 
-template void anneal(Stream, const TabuArguments&, In<std::int16_t>, InOut<unsigned char>,
+template void anneal(Stream, const TabuArguments&, In<std::int16_t>, Many<InOut<unsigned char>>,
                      Scratch<unsigned char>);
-template void anneal(Stream, const TabuArguments&, In<std::int32_t>, InOut<unsigned char>,
+template void anneal(Stream, const TabuArguments&, In<std::int32_t>, Many<InOut<unsigned char>>,
                      Scratch<unsigned char>);
-template void anneal(Stream, const TabuArguments&, In<std::int64_t>, InOut<unsigned char>,
+template void anneal(Stream, const TabuArguments&, In<std::int64_t>, Many<InOut<unsigned char>>,
                      Scratch<unsigned char>);
 
 }  // namespace asterism::qap::cuda

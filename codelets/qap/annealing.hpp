@@ -42,19 +42,20 @@ ASTERISM_HOST_DEVICE inline bool accepts(std::int64_t delta, double temperature,
 namespace cpu {
 /// As tabu_search.
 template <class E>
-void anneal(const TabuArguments& a, In<E> matrices, InOut<unsigned char> walks, Scratch<unsigned char> room);
+void anneal(const TabuArguments& a, In<E> matrices, Many<InOut<unsigned char>> walks,
+            Scratch<unsigned char> room);
 }  // namespace cpu
 
 namespace cuda {
 template <class E>
-void anneal(Stream stream, const TabuArguments& a, In<E> matrices, InOut<unsigned char> walks,
+void anneal(Stream stream, const TabuArguments& a, In<E> matrices, Many<InOut<unsigned char>> walks,
             Scratch<unsigned char> room);
 }  // namespace cuda
 
 namespace codelets {
 /// "qap_anneal_i16", ...
 template <class E>
-const Codelet<TabuArguments, In<E>, InOut<unsigned char>, Scratch<unsigned char>>& anneal();
+const WalkCodelet<E>& anneal();
 }  // namespace codelets
 
 }  // namespace asterism::qap

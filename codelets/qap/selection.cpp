@@ -54,7 +54,7 @@ class Island {
   [[nodiscard]] const AllWalks<Port>& walks() const { return walks_; }
   [[nodiscard]] IslandHead& head() const { return view_.head(); }
 
-  void begin() { view_.head() = {a_.first_iterations, 0, 0}; }
+  void begin() { view_.head() = {a_.first_iterations, 0, 0, 0}; }
 
   std::int64_t cost(const std::int32_t* p) const { return cost_from_scratch(n_, d_, f_, p); }
 
@@ -109,6 +109,15 @@ class Island {
         const std::int64_t its_cost = cost(start.data());
         for (const TenureRange& tenure : a_.tenures) start_walk(walk++, start.data(), its_cost, tenure);
       }
+    head().left = head().iterations;
+    go_on();
+  }
+  /// Plans what is left of the walks, as far as a generation goes. @return whether there is anything
+  bool go_on() {
+    const std::int64_t planned = std::min(head().left, a_.in_generation);
+    head().left -= planned;
+    for (Index i = 0; i < walks_.count() && planned > 0; ++i) walks_[i].head().planned = planned;
+    return planned > 0;
   }
   void start_alone(Index walk, const Candidate& candidate) {
     start_walk(walk, candidate.p.data(), candidate.cost, a_.tenures.front());
@@ -121,7 +130,7 @@ class Island {
     const WalkView walk = walks_[number];
     RandomNumbers random = numbers();
     walk.head() = {its_cost,      its_cost,          0, 0, tenure.least, tenure.most,
-                   random.bits(), head().iterations, 0, 0};
+                   random.bits(), head().iterations, 0, 0, a_.rule};
     head().drawn = random.drawn();
     std::copy_n(p, n_, walk.permutation());
     std::copy_n(p, n_, walk.best());
@@ -171,6 +180,7 @@ std::vector<Candidate> immigrants(const SelectionArguments& a, const Many<In<Ind
 
 void next_multistart(const SelectionArguments& a, Island<InOut<unsigned char>>& island,
                      const std::vector<Candidate>& others) {
+  if (island.go_on()) return;
   std::vector<Candidate> next = improved(a, island);
   IslandHead& head = island.head();
   if (next.empty() && head.iterations < a.most_iterations) {
@@ -272,6 +282,7 @@ void select(const SelectionArguments& a, SelectionPorts<AsPorts> p) {
     offer(best, walk, a.island, a.n);
     best.iterations() += walk.head().made;
     best.moves() += walk.head().made * (a.kind == IslandKind::tempering ? 1 : a.n * (a.n - 1) / 2);
+    walk.head().made = 0;  // the next task may be stopped before it begins
   }
   std::copy_n(p.own.data, p.own.cols, p.champion.data);
   best.longest() = std::max(best.longest(), island.head().iterations);

@@ -21,7 +21,7 @@ struct RecordView {
   [[nodiscard]] Number& cost() const { return row[0]; }
   [[nodiscard]] Number& island() const { return row[1]; }
   [[nodiscard]] Number& iterations() const { return row[2]; }  ///< that all walks have made for it
-  [[nodiscard]] Number& longest() const { return row[3]; }     ///< iterations that the next generation plans
+  [[nodiscard]] Number& longest() const { return row[3]; }     ///< iterations of a walk from its start
   [[nodiscard]] Number& is_there() const { return row[4]; }    ///< 0: nothing was found yet
   [[nodiscard]] Number& moves() const { return row[5]; }       ///< that all walks have looked at for it
   [[nodiscard]] Number* permutation() const { return row + 6; }
@@ -37,7 +37,8 @@ enum class IslandKind : std::int32_t {
 
 /// What an island remembers: this, then the costs of its initial solutions, then these themselves.
 struct IslandHead {
-  std::int64_t iterations;  ///< of a walk in this generation
+  std::int64_t iterations;  ///< of a walk from its start to the selection
+  std::int64_t left;        ///< of these, after the generation that is planned
   std::uint64_t drawn;      ///< random numbers
   std::int64_t generation;  ///< from 0
 };
@@ -60,6 +61,7 @@ struct IslandView {
 struct SelectionArguments {
   Index n = 0;
   IslandKind kind = IslandKind::multistart;
+  TabuRule rule = TabuRule::pair;
   Index island = 0;
   std::uint64_t stream = 0;  ///< of its random numbers
   Index initials = 1;        ///< initial solutions; of an island without multistart: walks
@@ -68,6 +70,7 @@ struct SelectionArguments {
       {};              ///< of the multistart's tabu lists: a walk each; of a robust island one
   Index capacity = 0;  ///< see WalkView
   std::int64_t first_iterations = 1, most_iterations = 1;
+  std::int64_t in_generation = 1;  ///< iterations at most: longer walks go on in the next one
   std::int64_t patience =
       0;  ///< of a robust island: iterations without a better cost before a walk starts anew
 };

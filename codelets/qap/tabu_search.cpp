@@ -24,7 +24,8 @@ class Walker {
   void walk(const WalkView& w) {
     begin(w);
     WalkHead& head = w.head();
-    for (head.made = 0; head.made < head.planned && head.best_cost > a_.target && !stopped(); ++head.made) {
+    for (head.made = 0; head.made < head.planned && head.best_cost > a_.target && !a_.is_stopped();
+         ++head.made) {
       list_forbidden(head.iterations);
       const auto [free, tabu] = moves_.best(forbidden_);
       const bool aspires = is_better(tabu, free) && head.cost + a_.unit * tabu.delta < head.best_cost;
@@ -34,16 +35,12 @@ class Walker {
   }
 
  private:
-  [[nodiscard]] bool stopped() const {
-    return a_.stop != nullptr && a_.stop->load(std::memory_order_relaxed);
-  }
-
   void begin(const WalkView& w) {
     const WalkHead& head = w.head();
     moves_.begin(w.permutation());
     for (Index r = 0; r < a_.n; ++r) inverse_[at(w.permutation()[r])] = static_cast<std::int32_t>(r);
     std::fill(stamps_.begin(), stamps_.end(), Stamp{});
-    list_ = {a_.rule, a_.n, w.list(), stamps_.data()};
+    list_ = {head.rule, a_.n, w.list(), stamps_.data()};
     for (Index i = std::max<Index>(0, head.iterations - head.most_tenure); i < head.iterations; ++i) {
       const auto place = static_cast<std::int32_t>(i % head.most_tenure);
       list_.add(TabuEntry(list_.entries[place]), place);
@@ -55,7 +52,7 @@ class Walker {
   void list_forbidden(std::int64_t now) {
     forbidden_.clear();
     for (std::int32_t place = 0; place < length_; ++place)
-      for (int about = 0; about < (a_.rule == TabuRule::pair ? 1 : 2); ++about)
+      for (int about = 0; about < (list_.rule == TabuRule::pair ? 1 : 2); ++about)
         if (const Pair pair =
                 list_.forbidden(place, about, now, moves_.permutation().data(), inverse_.data());
             pair.r >= 0)
@@ -94,17 +91,19 @@ class Walker {
 }  // namespace
 
 template <class E>
-void tabu_search(const TabuArguments& a, In<E> matrices, InOut<unsigned char> walks, Scratch<unsigned char>) {
+void tabu_search(const TabuArguments& a, In<E> matrices, Many<InOut<unsigned char>> walks,
+                 Scratch<unsigned char>) {
   Walker<E> walker(
       a, {reinterpret_cast<const Unsigned<E>*>(matrices.data), a.n, matrices.ld, a.terms, a.has_diagonals});
-  for (Index i = 0; i < walks.rows; ++i) walker.walk({walks.row(i), a.n, a.capacity});
+  for (const InOut<unsigned char>& tile : walks)
+    for (Index i = 0; i < tile.rows; ++i) walker.walk({tile.row(i), a.n, a.capacity});
 }
 
-template void tabu_search(const TabuArguments&, In<std::int16_t>, InOut<unsigned char>,
+template void tabu_search(const TabuArguments&, In<std::int16_t>, Many<InOut<unsigned char>>,
                           Scratch<unsigned char>);
-template void tabu_search(const TabuArguments&, In<std::int32_t>, InOut<unsigned char>,
+template void tabu_search(const TabuArguments&, In<std::int32_t>, Many<InOut<unsigned char>>,
                           Scratch<unsigned char>);
-template void tabu_search(const TabuArguments&, In<std::int64_t>, InOut<unsigned char>,
+template void tabu_search(const TabuArguments&, In<std::int64_t>, Many<InOut<unsigned char>>,
                           Scratch<unsigned char>);
 
 }  // namespace cpu
@@ -112,19 +111,15 @@ template void tabu_search(const TabuArguments&, In<std::int64_t>, InOut<unsigned
 namespace codelets {
 
 template <class E>
-const Codelet<TabuArguments, In<E>, InOut<unsigned char>, Scratch<unsigned char>>& tabu_search() {
-  static const Codelet<TabuArguments, In<E>, InOut<unsigned char>, Scratch<unsigned char>> codelet{
-      "qap_tabu_search_i" + std::to_string(8 * sizeof(E)), cpu::tabu_search<E>,
-      ASTERISM_CUDA_KERNEL(cuda::tabu_search<E>)};
+const WalkCodelet<E>& tabu_search() {
+  static const WalkCodelet<E> codelet{"qap_tabu_search_i" + std::to_string(8 * sizeof(E)),
+                                      cpu::tabu_search<E>, ASTERISM_CUDA_KERNEL(cuda::tabu_search<E>)};
   return codelet;
 }
 
-template const Codelet<TabuArguments, In<std::int16_t>, InOut<unsigned char>, Scratch<unsigned char>>&
-tabu_search();
-template const Codelet<TabuArguments, In<std::int32_t>, InOut<unsigned char>, Scratch<unsigned char>>&
-tabu_search();
-template const Codelet<TabuArguments, In<std::int64_t>, InOut<unsigned char>, Scratch<unsigned char>>&
-tabu_search();
+template const WalkCodelet<std::int16_t>& tabu_search();
+template const WalkCodelet<std::int32_t>& tabu_search();
+template const WalkCodelet<std::int64_t>& tabu_search();
 
 }  // namespace codelets
 }  // namespace asterism::qap

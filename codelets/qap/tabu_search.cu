@@ -2,6 +2,7 @@
 
 #include "../../runtime/cuda.hpp"
 #include "block/tabu_moves.cuh"
+#include "block/walks.cuh"
 
 namespace asterism::qap::cuda {
 
@@ -55,17 +56,17 @@ constexpr int blocks_at_once = terms == 1 && sizeof(E) == 2 ? 5
 
 template <class E, int terms, Tables where>
 __global__ void __launch_bounds__(threads, blocks_at_once<E, terms>)
-    tabu_kernel(TabuArguments a, MatrixView<E> m, Layout<E, terms> layout, InOut<unsigned char> walks,
+    tabu_kernel(TabuArguments a, MatrixView<E> m, Layout<E, terms> layout, BlockWalks walks,
                 Scratch<unsigned char> room) {
   extern __shared__ __align__(16) unsigned char shared[];
   __shared__ OfWarps<E> best_free, best_tabu;
-  const WalkView walk(walks.row(blockIdx.x), a.n, a.capacity);
+  const WalkView walk(walks.mine(), a.n, a.capacity);
+  WalkHead& head = walk.head();
   unsigned char* const stamps = room.row(blockIdx.x);
-  const TabuList list{a.rule, a.n, walk.list(), reinterpret_cast<Stamp*>(stamps)};
+  const TabuList list{head.rule, a.n, walk.list(), reinterpret_cast<Stamp*>(stamps)};
   BlockTable<E, terms, where> table(m, layout, shared,
                                     stamps + a.n * a.n * static_cast<Index>(sizeof(Stamp)));
   TabuMoves<E, terms, where> tabu(list, table);
-  WalkHead& head = walk.head();
   begin_list(list, head);
   table.begin(walk.permutation());
   Progress now{head.cost, head.best_cost, head.iterations, head.best_iteration};
@@ -110,8 +111,9 @@ __global__ void __launch_bounds__(threads, blocks_at_once<E, terms>)
 }  // namespace
 
 template <class E>
-void tabu_search(Stream stream, const TabuArguments& a, In<E> matrices, InOut<unsigned char> walks,
+void tabu_search(Stream stream, const TabuArguments& a, In<E> matrices, Many<InOut<unsigned char>> walks,
                  Scratch<unsigned char> room) {
+  if (a.is_stopped()) return;
   const MatrixView<E> view{reinterpret_cast<const Unsigned<E>*>(matrices.data), a.n, matrices.ld, a.terms,
                            a.has_diagonals};
   launch_with_layout<E>(
@@ -119,18 +121,20 @@ void tabu_search(Stream stream, const TabuArguments& a, In<E> matrices, InOut<un
         check(cudaFuncSetAttribute(tabu_kernel<E, terms, where>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                    static_cast<int>(layout.bytes)),
               "tabu_search");
-        tabu_kernel<E, terms, where>
-            <<<static_cast<unsigned>(walks.rows), threads, static_cast<std::size_t>(layout.bytes),
-               native(stream)>>>(a, view, layout, walks, room);
-        check_launch("tabu_search");
+        launch_walks(walks, room, [&](const BlockWalks& some, const Scratch<unsigned char>& its_room) {
+          tabu_kernel<E, terms, where>
+              <<<some.count(), threads, static_cast<std::size_t>(layout.bytes), native(stream)>>>(
+                  a, view, layout, some, its_room);
+          check_launch("tabu_search");
+        });
       });
 }
 
-template void tabu_search(Stream, const TabuArguments&, In<std::int16_t>, InOut<unsigned char>,
+template void tabu_search(Stream, const TabuArguments&, In<std::int16_t>, Many<InOut<unsigned char>>,
                           Scratch<unsigned char>);
-template void tabu_search(Stream, const TabuArguments&, In<std::int32_t>, InOut<unsigned char>,
+template void tabu_search(Stream, const TabuArguments&, In<std::int32_t>, Many<InOut<unsigned char>>,
                           Scratch<unsigned char>);
-template void tabu_search(Stream, const TabuArguments&, In<std::int64_t>, InOut<unsigned char>,
+template void tabu_search(Stream, const TabuArguments&, In<std::int64_t>, Many<InOut<unsigned char>>,
                           Scratch<unsigned char>);
 
 }  // namespace asterism::qap::cuda

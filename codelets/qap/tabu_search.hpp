@@ -17,25 +17,27 @@ struct TabuArguments {
   Index n = 0;
   int terms = 1;
   bool has_diagonals = false;
-  std::int64_t unit = 1;  ///< what a difference of 1 is in costs
-  TabuRule rule = TabuRule::pair;
-  Index capacity = 0;                       ///< see WalkView
-  std::int64_t target = 0;                  ///< a walk ends where its best cost is this or less
-  const std::atomic<bool>* stop = nullptr;  ///< cores end their walks when it is set; may be nullptr
+  std::int64_t unit = 1;    ///< what a difference of 1 is in costs
+  Index capacity = 0;       ///< see WalkView
+  std::int64_t target = 0;  ///< a walk ends where its best cost is this or less
+  /// Walks on cores end when it is set, those on GPUs are not begun; may be nullptr.
+  const std::atomic<bool>* stop = nullptr;
+
+  [[nodiscard]] bool is_stopped() const { return stop != nullptr && stop->load(std::memory_order_relaxed); }
 };
 
 namespace cpu {
 /// @param matrices see MatrixView @param walks a WalkView in each row @param room not used
 template <class E>
-void tabu_search(const TabuArguments& a, In<E> matrices, InOut<unsigned char> walks,
+void tabu_search(const TabuArguments& a, In<E> matrices, Many<InOut<unsigned char>> walks,
                  Scratch<unsigned char> room);
 }  // namespace cpu
 
 namespace cuda {
-/// A block of threads for each walk, one kernel for all iterations.
+/// A block of threads for each walk of all tiles, one kernel for all iterations.
 /// @param room room_of_walk() bytes in a row for each walk
 template <class E>
-void tabu_search(Stream stream, const TabuArguments& a, In<E> matrices, InOut<unsigned char> walks,
+void tabu_search(Stream stream, const TabuArguments& a, In<E> matrices, Many<InOut<unsigned char>> walks,
                  Scratch<unsigned char> room);
 }  // namespace cuda
 
@@ -47,6 +49,12 @@ constexpr Index room_of_walk(Index n) {
          2 * n * padded<E>(n + most_gap) * static_cast<Index>(sizeof(E));
 }
 
+/// Bytes of a walk on a GPU, with its room.
+template <class E>
+constexpr Index bytes_of_walk(Index n, Index capacity) {
+  return WalkView::bytes(n, capacity) + room_of_walk<E>(n);
+}
+
 /// Bytes of a row of `room` where a task runs: cores have no use for it.
 template <class E>
 constexpr Index room_of_walk(Index n, Where where) {
@@ -54,10 +62,14 @@ constexpr Index room_of_walk(Index n, Where where) {
   return where == Where::cpu ? least : room_of_walk<E>(n);
 }
 
+/// What makes the planned iterations of walks.
+template <class E>
+using WalkCodelet = Codelet<TabuArguments, In<E>, Many<InOut<unsigned char>>, Scratch<unsigned char>>;
+
 namespace codelets {
 /// "qap_tabu_search_i16", ...
 template <class E>
-const Codelet<TabuArguments, In<E>, InOut<unsigned char>, Scratch<unsigned char>>& tabu_search();
+const WalkCodelet<E>& tabu_search();
 }  // namespace codelets
 
 }  // namespace asterism::qap

@@ -36,6 +36,7 @@ struct WalkHead {
   std::int64_t planned;  ///< iterations that the next task makes
   std::int64_t made;     ///< those that the last one has made
   double temperature;    ///< of tempering, in costs
+  TabuRule rule;         ///< of its list
 };
 
 /// A walk: a row of a tile of bytes. The list has the last most_tenure moves: that of iteration i is entry i modulo

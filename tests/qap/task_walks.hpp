@@ -2,6 +2,7 @@
 /// Walks in tasks of their own: what tests of tabu search and annealing share.
 #pragma once
 
+#include <atomic>
 #include <limits>
 #include <vector>
 
@@ -27,7 +28,7 @@ struct Walk {
   bool operator==(const Walk&) const = default;
 };
 
-/// Walks in tasks.
+/// Walks in tasks of two tiles.
 template <class E>
 class TaskWalks {
  public:
@@ -37,28 +38,31 @@ class TaskWalks {
         form_(form_of(problem, facts_of(problem))),
         capacity_(tenures.most + 2),
         where_(where),
-        rule_(tenures.rule),
         matrices_values_(matrices_of<E>(problem, facts_of(problem), form_)),
         matrices_(runtime, matrices_values_.data(), MatrixView<E>::rows(problem.n, form_.terms),
                   padded<E>(problem.n), padded<E>(problem.n)),
-        walks_(runtime, static_cast<Index>(starts.size()), WalkView::bytes(problem.n, capacity_)),
         room_(runtime, static_cast<Index>(starts.size()), room_of_walk<E>(problem.n)) {
-    const HostView<unsigned char> view(walks_, HostView<unsigned char>::Access::write);
-    for (std::size_t k = 0; k < starts.size(); ++k) {
-      const WalkView walk(view.row(static_cast<Index>(k)), problem.n, capacity_);
-      const Cost cost = cost_of(problem, starts[k]);
-      walk.head() = {cost, cost, 0, 0, tenures.least, tenures.most, k, 0, 0, temperature};
-      std::copy(starts[k].begin(), starts[k].end(), walk.permutation());
-      std::copy(starts[k].begin(), starts[k].end(), walk.best());
+    std::uint64_t stream = 0;
+    for (const Index count : {Index{1}, static_cast<Index>(starts.size()) - 1}) {
+      if (count == 0) continue;
+      tiles_.emplace_back(runtime, count, WalkView::bytes(problem.n, capacity_));
+      const HostView<unsigned char> view(tiles_.back(), HostView<unsigned char>::Access::write);
+      for (Index k = 0; k < count; ++k, ++stream) {
+        const WalkView walk(view.row(k), problem.n, capacity_);
+        const Permutation& start = starts[stream];
+        const Cost cost = cost_of(problem, start);
+        walk.head() = {cost,   cost, 0, 0,           tenures.least, tenures.most,
+                       stream, 0,    0, temperature, tenures.rule};
+        std::copy(start.begin(), start.end(), walk.permutation());
+        std::copy(start.begin(), start.end(), walk.best());
+      }
     }
   }
 
-  using Search = Codelet<TabuArguments, In<E>, InOut<unsigned char>, Scratch<unsigned char>>;
-
   void go(Index iterations, Cost target = std::numeric_limits<Cost>::min(),
-          const Search& codelet = codelets::tabu_search<E>()) {
-    {
-      const HostView<unsigned char> view(walks_, HostView<unsigned char>::Access::read_write);
+          const WalkCodelet<E>& codelet = codelets::tabu_search<E>()) {
+    for (const Tile<unsigned char>& tile : tiles_) {
+      const HostView<unsigned char> view(tile, HostView<unsigned char>::Access::read_write);
       for (Index k = 0; k < view.rows(); ++k)
         WalkView(view.row(k), problem_.n, capacity_).head().planned = iterations;
     }
@@ -66,25 +70,29 @@ class TaskWalks {
              .terms = form_.terms,
              .has_diagonals = form_.has_diagonals,
              .unit = form_.unit,
-             .rule = rule_,
              .capacity = capacity_,
-             .target = target},
-            matrices_, walks_, room_, {.where = where_});
+             .target = target,
+             .stop = &stop},
+            matrices_, tiles_, room_, {.where = where_});
   }
 
+  std::atomic<bool> stop{false};
+
   std::vector<Walk> walks() {
-    const HostView<unsigned char> view(walks_, HostView<unsigned char>::Access::read);
     std::vector<Walk> all;
     const auto n = static_cast<std::size_t>(problem_.n);
-    for (Index k = 0; k < view.rows(); ++k) {
-      const WalkView walk(view.row(k), problem_.n, capacity_);
-      const WalkHead& head = walk.head();
-      all.push_back({{walk.permutation(), walk.permutation() + n},
-                     {walk.best(), walk.best() + n},
-                     head.cost,
-                     head.best_cost,
-                     head.iterations,
-                     head.best_iteration});
+    for (const Tile<unsigned char>& tile : tiles_) {
+      const HostView<unsigned char> view(tile, HostView<unsigned char>::Access::read);
+      for (Index k = 0; k < view.rows(); ++k) {
+        const WalkView walk(view.row(k), problem_.n, capacity_);
+        const WalkHead& head = walk.head();
+        all.push_back({{walk.permutation(), walk.permutation() + n},
+                       {walk.best(), walk.best() + n},
+                       head.cost,
+                       head.best_cost,
+                       head.iterations,
+                       head.best_iteration});
+      }
     }
     return all;
   }
@@ -94,10 +102,10 @@ class TaskWalks {
   const MoveForm form_;
   const Index capacity_;
   const Where where_;
-  const TabuRule rule_;
   std::vector<E> matrices_values_;
   Tile<E> matrices_;
-  Tile<unsigned char> walks_, room_;
+  Tile<unsigned char> room_;
+  std::vector<Tile<unsigned char>> tiles_;  // the first walk, and the others
 };
 
 inline std::vector<Permutation> some_starts(Index n, unsigned count) {

@@ -45,6 +45,14 @@ Cost least_of_all(const Problem& problem) {
   return least;
 }
 
+/// GPUs and cores of these speeds.
+std::vector<Candidate> workers(std::initializer_list<double> gpus, std::initializer_list<double> cores) {
+  std::vector<Candidate> all;
+  for (const double speed : gpus) all.push_back({.where = Where::cuda, .speed = speed});
+  for (const double speed : cores) all.push_back({.where = Where::cpu, .speed = speed});
+  return all;
+}
+
 /// What follows from problem, settings and seed.
 struct Answer {
   Permutation permutation;
@@ -129,6 +137,26 @@ TEST_CASE("equal seeds, equal answers, on any number of workers and ranks") {
   }
 }
 
+TEST_CASE("walks that are longer than a generation go on in the next one") {
+  Runtime runtime;
+  const Problem problem = random_problem(20, Kind::symmetric, Diagonals::zero, 0, 9);
+  Index generations = 0;
+  for (const Index iterations :
+       {1000, 2000, 2500, 3500}) {  // of a walk, and of one from the next initial solutions
+    const SearchReport report = search(runtime, problem,
+                                       {.method = Method::multistart,
+                                        .generations = ++generations,
+                                        .islands = 1,
+                                        .initials = 2,
+                                        .max_offset = 1,
+                                        .tenures = {5, 9},
+                                        .first_iterations = 2500});
+    CHECK(report.iterations == 4 * iterations);
+    CHECK(report.longest == 2500);
+    CHECK(report.cost == cost_of(problem, report.permutation));
+  }
+}
+
 TEST_CASE("other seeds, other walks") {
   Runtime runtime;
   const Problem problem = random_problem(50, Kind::symmetric, Diagonals::zero, 0, 99);
@@ -140,30 +168,84 @@ TEST_CASE("other seeds, other walks") {
 }
 
 TEST_CASE("a core beside a GPU gets no walk that a generation would wait for") {
-  const auto workers = [](std::initializer_list<double> gpus, std::initializer_list<double> cores) {
-    std::vector<Candidate> all;
-    for (const double speed : gpus) all.push_back({.where = Where::cuda, .speed = speed});
-    for (const double speed : cores) all.push_back({.where = Where::cpu, .speed = speed});
-    return all;
-  };
   CHECK(share_walks(125, workers({40}, {1, 1, 1})) == std::vector<Index>{119, 2, 2, 2});
   CHECK(share_walks(16, workers({40}, {1, 1, 1})) == std::vector<Index>{16, 0, 0, 0});
-  CHECK(share_walks(101, workers({20, 20}, {5, 5})) == std::vector<Index>{41, 40, 10, 10});
+  CHECK(share_walks(101, workers({20, 20}, {5, 5})) == std::vector<Index>{43, 42, 8, 8});
   CHECK(share_walks(9, workers({}, {1, 1})) == std::vector<Index>{5, 4});
   CHECK(share_walks(1, workers({}, {1, 1, 1})) == std::vector<Index>{0, 1, 0});
   CHECK(share_walks(7, workers({3}, {})) == std::vector<Index>{7});
 }
 
+TEST_CASE("a task on a GPU has walks of all islands, one on a core those of one") {
+  std::vector<IslandPlan> islands{{.walks = 125}, {.walks = 16}, {.walks = 125}, {.walks = 16}};
+  using Shares = std::vector<std::vector<Share>>;
+  const auto cut = [&](const std::vector<Candidate>& all) {
+    Shares shares;
+    for (const Batch& batch : cut_walks(islands, all, 1000)) shares.push_back(batch.shares);
+    return shares;
+  };
+  CHECK(cut(workers({1}, {})) == Shares{{{0, 125}, {1, 16}, {2, 125}, {3, 16}}});
+  CHECK(cut(workers({1, 1}, {})) == Shares{{{0, 125}, {1, 16}}, {{2, 125}, {3, 16}}});
+  std::vector<Candidate> small = workers({1}, {});
+  small[0].memory = 400 * 1000;  // room for 200
+  CHECK(cut(small) == Shares{{{0, 125}, {1, 16}}, {{2, 125}, {3, 16}}});
+  small[0].memory = 2000;
+  CHECK(cut(small) == Shares{{{0, 125}}, {{1, 16}}, {{2, 125}}, {{3, 16}}});
+  CHECK(cut(workers({17}, {3})) == Shares{{{0, 125}, {1, 16}, {2, 108}}, {{2, 17}}, {{3, 16}}});
+  CHECK(cut(workers({}, {1, 1})) ==
+        Shares{{{0, 63}}, {{0, 62}}, {{1, 8}}, {{1, 8}}, {{2, 63}}, {{2, 62}}, {{3, 8}}, {{3, 8}}});
+  islands.assign(8, {.walks = 250});  // each half of them keeps a GPU busy
+  CHECK(cut(workers({1}, {})) ==
+        Shares{{{0, 250}, {1, 250}, {2, 250}, {3, 250}}, {{4, 250}, {5, 250}, {6, 250}, {7, 250}}});
+}
+
+TEST_CASE("each rank's islands are walked by its own workers") {
+  std::vector<IslandPlan> islands{{.walks = 5}, {.walks = 3}, {.walks = 4}};
+  islands[2].rank = 2;
+  std::vector<Candidate> all = workers({1}, {});
+  all.push_back({.rank = 1, .where = Where::cpu});
+  all.push_back({.rank = 2, .where = Where::cpu});
+  const std::vector<Batch> batches = cut_walks(islands, all, 1000);
+  REQUIRE(batches.size() == 2);
+  CHECK(batches[0].rank == 0);
+  CHECK(batches[0].hints.where == Where::cuda);
+  CHECK(batches[0].shares == std::vector<Share>{{0, 5}, {1, 3}});
+  CHECK(batches[1].rank == 2);
+  CHECK(batches[1].shares == std::vector<Share>{{2, 4}});
+}
+
 TEST_CASE("gpu: the same answer as on cores, by GPUs alone and by all workers") {
   const Problem problem = random_problem(30, Kind::asymmetric, Diagonals::any, 0, 9);
+  for (const Method method : methods) {
+    std::optional<Answer> first;
+    for (const auto& [gpus, walkers] :
+         {std::pair(0, Walkers::all), std::pair(1, Walkers::gpus), std::pair(1, Walkers::all)}) {
+      Options options;
+      options.cpus = 2;
+      options.gpus = gpus;
+      Runtime runtime(options);
+      const Answer answer = answer_of(
+          search(runtime, problem, {.method = method, .generations = 6, .islands = 5, .walkers = walkers}));
+      if (first) CHECK(answer == *first);
+      first = answer;
+    }
+  }
+}
+
+TEST_CASE("gpu: more islands than travel with a launch") {
+  const Problem problem = random_problem(9, Kind::symmetric, Diagonals::zero, 0, 9);
   std::optional<Answer> first;
-  for (const auto& [gpus, walkers] :
-       {std::pair(0, Walkers::all), std::pair(1, Walkers::gpus), std::pair(1, Walkers::all)}) {
+  for (const int gpus : {0, 1}) {
     Options options;
-    options.cpus = 2;
+    options.cpus = 1;
     options.gpus = gpus;
     Runtime runtime(options);
-    const Answer answer = answer_of(search(runtime, problem, {.generations = 6, .walkers = walkers}));
+    const Answer answer = answer_of(search(runtime, problem,
+                                           {.method = Method::robust,
+                                            .generations = 3,
+                                            .islands = 150,
+                                            .walks = 2,
+                                            .walkers = gpus > 0 ? Walkers::gpus : Walkers::all}));
     if (first) CHECK(answer == *first);
     first = answer;
   }

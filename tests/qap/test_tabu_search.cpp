@@ -7,6 +7,7 @@
 
 #include "../support/messages.hpp"
 #include "../support/skip.hpp"
+#include "codelets/qap/annealing.hpp"
 #include "codelets/qap/moves.hpp"
 #include "task_walks.hpp"
 
@@ -114,6 +115,16 @@ void check_all(Runtime& runtime, Where where, std::initializer_list<Index> sizes
     }
 }
 
+void check_stopped(Runtime& runtime, Where where) {
+  const Problem problem = random_problem(12, Kind::symmetric, Diagonals::zero, 0, 9);
+  TaskWalks<std::int16_t> tasks(runtime, problem, {TabuRule::pair, 5, 5}, some_starts(12, 3), where, 1.0);
+  const std::vector<Walk> begun = tasks.walks();
+  tasks.stop = true;
+  tasks.go(20);
+  tasks.go(20, std::numeric_limits<Cost>::min(), qap::codelets::anneal<std::int16_t>());
+  CHECK(tasks.walks() == begun);
+}
+
 template <class E>
 void check_against_core(Runtime& runtime, const Problem& problem) {
   const Index n = problem.n;
@@ -176,6 +187,16 @@ TEST_CASE("a walk ends at its target" * doctest::skip(shape_is("gpu"))) {
   CHECK(aimed.walks()[0].iterations == far.best_iteration);
   CHECK(aimed.walks()[0].best_cost == far.best_cost);
   CHECK(aimed.walks()[0].p == far.best);
+}
+
+TEST_CASE("walks that are stopped before they begin stay where they are" * doctest::skip(shape_is("gpu"))) {
+  Runtime runtime(one_core());
+  check_stopped(runtime, Where::cpu);
+}
+
+TEST_CASE("gpu: walks that are stopped before they begin stay where they are") {
+  Runtime runtime;
+  check_stopped(runtime, Where::cuda);
 }
 
 TEST_CASE("every cost of a long walk is the cost of its permutation" * doctest::skip(shape_is("gpu"))) {
