@@ -4,7 +4,7 @@
 #include <deque>
 #include <limits>
 
-#include "../common/one_per_rank.hpp"
+#include "../../runtime/per_rank.hpp"
 #include "../common/set.hpp"
 #include "batches.hpp"
 #include "speeds.hpp"
@@ -30,7 +30,7 @@ struct Island {
 struct Walks {
   TileList<unsigned char> tiles;  // of one island or more
   Tile<unsigned char> room;
-  std::size_t rank = 0;
+  int rank = 0;
   Hints hints;
 };
 
@@ -42,9 +42,9 @@ class TypedGenerations final : public Generations {
       : runtime_(runtime),
         n_(problem.n),
         plan_(plan),
-        matrices_(one_per_rank<E>(runtime, MatrixView<E>::rows(n_, form.terms), padded<E>(n_))),
-        costs_(one_per_rank<Index>(runtime, 2 * n_, n_)),
-        starts_(one_per_rank<std::int32_t>(runtime, 1, n_)) {
+        matrices_(runtime, MatrixView<E>::rows(n_, form.terms), padded<E>(n_)),
+        costs_(runtime, 2 * n_, n_),
+        starts_(runtime, 1, n_) {
     walk_ = {.n = n_,
              .terms = form.terms,
              .has_diagonals = form.has_diagonals,
@@ -58,7 +58,7 @@ class TypedGenerations final : public Generations {
         walking_workers<E>(runtime, plan, walk_, {matrices_, costs_, starts_}, settings.walkers);
     for (const Batch& batch : cut_walks(plan.islands, workers, bytes_of_walk<E>(n_, plan.capacity)))
       add(batch);
-    for (Index g = 0; g < kept; ++g) best_.push_back(one_per_rank<Index>(runtime, 1, record_numbers(n_)));
+    for (Index g = 0; g < kept; ++g) best_.emplace_back(runtime, 1, record_numbers(n_));
     for (std::size_t i = 0; i < islands_.size(); ++i) found(i);
   }
   TypedGenerations(const TypedGenerations&) = delete;
@@ -75,8 +75,7 @@ class TypedGenerations final : public Generations {
   }
 
   Found look(Index generation) override {
-    const HostView<Index> view(best_of(generation)[static_cast<std::size_t>(runtime_.rank())],
-                               HostView<Index>::Access::read);
+    const HostView<Index> view(best_of(generation).mine(), HostView<Index>::Access::read);
     const RecordView<Index> record{view.row(0)};
     Found found{.is_there = record.is_there() != 0,
                 .cost = record.cost(),
@@ -95,12 +94,11 @@ class TypedGenerations final : public Generations {
 
  private:
   void fill(const Problem& problem, const std::vector<E>& matrices, const Permutation& start) {
-    const auto rank = static_cast<std::size_t>(runtime_.rank());
     const auto at = [](Index i, Index cols, Index j) { return static_cast<std::size_t>(i * cols + j); };
-    set(runtime_, matrices_[rank], [&](Index i, Index j) { return matrices[at(i, padded<E>(n_), j)]; });
-    set(runtime_, costs_[rank],
+    set(runtime_, matrices_.mine(), [&](Index i, Index j) { return matrices[at(i, padded<E>(n_), j)]; });
+    set(runtime_, costs_.mine(),
         [&](Index i, Index j) { return i < n_ ? problem.d[at(i, n_, j)] : problem.f[at(i - n_, n_, j)]; });
-    set(runtime_, starts_[rank],
+    set(runtime_, starts_.mine(),
         [&](Index, Index j) { return start.empty() ? -1 : start[static_cast<std::size_t>(j)]; });
   }
 
@@ -115,7 +113,7 @@ class TypedGenerations final : public Generations {
 
   void add(const Batch& batch) {
     Walks& walks = walks_.emplace_back();
-    walks.rank = static_cast<std::size_t>(batch.rank);
+    walks.rank = batch.rank;
     walks.hints = batch.hints;
     Index count = 0;
     for (const Share& share : batch.shares) {
@@ -150,12 +148,12 @@ class TypedGenerations final : public Generations {
   static const Tile<Index>& champion_of(const Island& island, Index generation) {
     return island.champions[static_cast<std::size_t>(generation % kept)];
   }
-  [[nodiscard]] const std::vector<Tile<Index>>& best_of(Index generation) const {
+  [[nodiscard]] const PerRank<Index>& best_of(Index generation) const {
     return best_[static_cast<std::size_t>(generation % kept)];
   }
   template <class T>
-  [[nodiscard]] const Tile<T>& of_rank(const std::vector<Tile<T>>& one_per_rank, std::size_t island) const {
-    return one_per_rank[static_cast<std::size_t>(plan_.islands[island].rank)];
+  [[nodiscard]] const Tile<T>& of_rank(const PerRank<T>& tiles, std::size_t island) const {
+    return tiles[plan_.islands[island].rank];
   }
 
   Runtime& runtime_;
@@ -163,12 +161,12 @@ class TypedGenerations final : public Generations {
   const Plan& plan_;
   TabuArguments walk_;  // of every task
   std::atomic<bool> stop_{false};
-  std::vector<Tile<E>> matrices_;
-  std::vector<Tile<Index>> costs_;  // d, below it f
-  std::vector<Tile<std::int32_t>> starts_;
+  PerRank<E> matrices_;
+  PerRank<Index> costs_;  // d, below it f
+  PerRank<std::int32_t> starts_;
   std::deque<Island> islands_;  // they stay where they are
   std::vector<Walks> walks_;
-  std::vector<std::vector<Tile<Index>>> best_;  // of the last generations, on every rank
+  std::vector<PerRank<Index>> best_;  // of the last generations, on every rank
   Index submitted_ = 0;
 };
 

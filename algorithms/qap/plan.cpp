@@ -59,9 +59,11 @@ std::vector<TenureRange> multistart_tenures(const SearchSettings& s, Index n) {
   return tenures;
 }
 
-/// Iterations of a walk in a generation: so many that the tasks' beginnings and ends take little of the time, and so
-/// few that islands do not wait long for walks of others.
-constexpr Index in_generation(Index n) { return std::max<Index>(1000, 10 * n); }
+/// Iterations of a walk in a generation: so many that the tasks' beginnings and ends take little of the time (2.5e6 moves
+/// or more, but for small n), and so few that islands do not wait long for walks of others.
+constexpr Index in_generation(Index n) {
+  return std::max(5 * n / 2, std::min<Index>(1000, 2'500'000 / std::max<Index>(1, n * n)));
+}
 
 IslandPlan multistart_island(const SearchSettings& s, Index n) {
   IslandPlan island;

@@ -21,8 +21,8 @@ struct Sample {
         walks(runtime, island.walks, WalkView::bytes(island.arguments.n, island.arguments.capacity),
               island.rank),
         own(runtime, 1, record_numbers(island.arguments.n), island.rank) {
-    const auto rank = static_cast<std::size_t>(island.rank);
-    codelets::found_island(island.arguments, givens.costs[rank], givens.starts[rank], state, {walks}, own);
+    codelets::found_island(island.arguments, givens.costs[island.rank], givens.starts[island.rank], state,
+                           {walks}, own);
   }
 };
 
@@ -83,8 +83,7 @@ void measure(Runtime& runtime, const Plan& plan, TabuArguments a, const Givens<E
                           },
                       .submit =
                           [&plan, &its, &a, &givens, worker] {
-                            walk_codelet<E>(plan)(a, givens.matrices[static_cast<std::size_t>(worker.rank)],
-                                                  {its.walks}, its.room,
+                            walk_codelet<E>(plan)(a, givens.matrices[worker.rank], {its.walks}, its.room,
                                                   {.where = worker.where, .worker = worker.worker});
                           },
                       .last = &its.walks});

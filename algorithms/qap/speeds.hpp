@@ -5,19 +5,19 @@
 #include <vector>
 
 #include "../../codelets/qap/tabu_search.hpp"
+#include "../../runtime/per_rank.hpp"
 #include "../../runtime/runtime.hpp"
-#include "../../runtime/tile.hpp"
 #include "../common/workers.hpp"
 #include "plan.hpp"
 
 namespace asterism::qap {
 
-/// What tasks need beside walks: a tile of each for every rank.
+/// What tasks need beside walks.
 template <class E>
 struct Givens {
-  const std::vector<Tile<E>>& matrices;
-  const std::vector<Tile<Index>>& costs;          ///< d, below it f
-  const std::vector<Tile<std::int32_t>>& starts;  ///< as found_island() wants them
+  const PerRank<E>& matrices;
+  const PerRank<Index>& costs;          ///< d, below it f
+  const PerRank<std::int32_t>& starts;  ///< as found_island() wants them
 };
 
 /// All workers that walk; where a rank has GPUs and cores with their speeds, measured by the search's own walks from an

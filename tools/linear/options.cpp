@@ -5,12 +5,12 @@
 namespace asterism::tools {
 namespace {
 
-const Words<std::optional<LinearMethod>> methods{{"auto", {}},
-                                                 {"cg", LinearMethod::cg},
-                                                 {"bicgstab", LinearMethod::bicgstab},
-                                                 {"gmres", LinearMethod::gmres},
-                                                 {"dcg", LinearMethod::dcg},
-                                                 {"dbds", LinearMethod::dbds}};
+const Words<std::optional<LinearMethod>> linear_methods{{"auto", {}},
+                                                        {"cg", LinearMethod::cg},
+                                                        {"bicgstab", LinearMethod::bicgstab},
+                                                        {"gmres", LinearMethod::gmres},
+                                                        {"dcg", LinearMethod::dcg},
+                                                        {"dbds", LinearMethod::dbds}};
 const Words<sparse::Reductions> reductions{{"one", sparse::Reductions::one},
                                            {"two", sparse::Reductions::two}};
 const Words<RightHandSide> right_hand_sides{{"ones", RightHandSide::ones},
@@ -63,7 +63,7 @@ void add_system(CLI::App& app, LinearOptions& o) {
 void add_iteration(CLI::App& app, LinearOptions& o) {
   OptionGroup method(app, "Method");
   method.choice(
-      "--solver", o.method, methods,
+      "--solver", o.method, linear_methods,
       "cg: conjugate gradients, for symmetric positive definite matrices; bicgstab and gmres: for all others, "
       "gmres with a residual that never grows and the memory of --restart vectors; dcg and dbds: on subdomains, see "
       "below; default: auto, cg for a "
@@ -145,7 +145,7 @@ void add_arrangement(CLI::App& app, LinearOptions& o) {
 
 double default_tolerance_of_linear(Precision precision) { return precision == Precision::f32 ? 1e-5 : 1e-8; }
 
-const char* name(LinearMethod method) { return word_of(methods, std::optional(method)); }
+const char* name(LinearMethod method) { return word_of(linear_methods, std::optional(method)); }
 const char* name(RightHandSide rhs) { return word_of(right_hand_sides, rhs); }
 const char* name(sparse::Format format) { return word_of(formats, std::optional(format)); }
 const char* name(sparse::DiagonalShift shift) { return word_of(shifts, shift); }

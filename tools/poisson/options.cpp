@@ -11,7 +11,7 @@ using poisson::Centering;
 using poisson::Condition;
 using poisson::Mode;
 
-const Words<PoissonMethod> methods{{"fft", PoissonMethod::fft}, {"gemm", PoissonMethod::gemm}};
+const Words<PoissonMethod> poisson_methods{{"fft", PoissonMethod::fft}, {"gemm", PoissonMethod::gemm}};
 const Words<Mode> modes{{"auto", Mode::automatic}, {"incore", Mode::incore}, {"streaming", Mode::streaming}};
 const Words<Centering> centerings{{"node", Centering::node}, {"cell", Centering::cell}};
 const Words<Condition> conditions{
@@ -29,7 +29,7 @@ Condition parse_condition(const std::string& text) {
 
 }  // namespace
 
-const char* name(PoissonMethod method) { return word_of(methods, method); }
+const char* name(PoissonMethod method) { return word_of(poisson_methods, method); }
 const char* name(Mode mode) { return word_of(modes, mode); }
 const char* name(Condition condition) { return word_of(conditions, condition); }
 const char* name(Centering centering) { return word_of(centerings, centering); }
@@ -92,7 +92,7 @@ void add_poisson_method(CLI::App& app, PoissonMethodOptions& options) {
   poisson::Settings& settings = options.settings;
   OptionGroup method(app, "Method");
   method.choice(
-      "--method", options.method, methods,
+      "--method", options.method, poisson_methods,
       "fft: transforms by FFT, streams; gemm: in two dimensions, transforms as dense matrix products "
       "shared among all workers (the distributed fast Poisson solver, DFPS), may win where lines are "
       "short or their FFTs poor (see asterism bench methods); default: fft");

@@ -9,9 +9,9 @@ namespace {
 
 using enum RelaxMethod;
 
-const Words<RelaxMethod> methods{{"jacobi", jacobi}, {"gauss-seidel", gauss_seidel},
-                                 {"sor", sor},       {"ssor", ssor},
-                                 {"mlssor", mlssor}, {"wavefront", wavefront}};
+const Words<RelaxMethod> relax_methods{{"jacobi", jacobi}, {"gauss-seidel", gauss_seidel},
+                                       {"sor", sor},       {"ssor", ssor},
+                                       {"mlssor", mlssor}, {"wavefront", wavefront}};
 const Words<RelaxModel> models{
     {"laplace", RelaxModel::laplace}, {"sine", RelaxModel::sine}, {"random", RelaxModel::random}};
 const Words<relaxation::Arrangement> layouts{{"natural", relaxation::Arrangement::natural},
@@ -129,7 +129,7 @@ void add_tiles(OptionGroup& method, RelaxOptions& o) {
 void add_method(CLI::App& app, RelaxOptions& o) {
   OptionGroup method(app, "Method");
   method.choice(
-      "--method", o.method, methods,
+      "--method", o.method, relax_methods,
       "jacobi; gauss-seidel, sor (successive over-relaxation) and ssor (symmetric), by red and black "
       "nodes in turn; mlssor: symmetric in natural order, several layers at a time in drifting "
       "subdomains; wavefront: sor in natural order, exactly as a sequential loop, in skewed tiles, 1D "
@@ -142,7 +142,7 @@ void add_method(CLI::App& app, RelaxOptions& o) {
 
 }  // namespace
 
-const char* name(RelaxMethod method) { return word_of(methods, method); }
+const char* name(RelaxMethod method) { return word_of(relax_methods, method); }
 const char* name(RelaxModel model) { return word_of(models, model); }
 const char* name(relaxation::Arrangement layout) { return word_of(layouts, layout); }
 

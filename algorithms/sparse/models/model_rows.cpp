@@ -29,9 +29,9 @@ double rounded(double conductance) { return std::nearbyint(conductance * 0x1p24)
 double slight_ground(Index node) { return 0x1p-20 * (1 + std::floor(8 * noise(node, 7))); }
 
 /// A row under construction, to which entries are added in ascending order of their columns.
-class Row {
+class NewRow {
  public:
-  explicit Row(Csr<double>& matrix) : matrix_(&matrix) {}
+  explicit NewRow(Csr<double>& matrix) : matrix_(&matrix) {}
 
   void add(Index column, double value) {
     matrix_->columns.push_back(column);
@@ -55,7 +55,7 @@ class Row {
   std::size_t diagonal_ = 0;
 };
 
-void poisson_row(const MatrixModel& m, Index i, Row& row) {
+void poisson_row(const MatrixModel& m, Index i, NewRow& row) {
   const Index x = i % m.nx, y = i / m.nx % m.ny, z = i / m.nx / m.ny;
   const Index plane = m.nx * m.ny;
   if (z > 0) row.add(i - plane, -1);
@@ -68,7 +68,7 @@ void poisson_row(const MatrixModel& m, Index i, Row& row) {
 }
 
 /// - lap u + (2, 1) . grad u, with a mesh width of 1 and differences against the flow.
-void convection_row(const MatrixModel& m, Index i, Row& row) {
+void convection_row(const MatrixModel& m, Index i, NewRow& row) {
   const Index x = i % m.nx, y = i / m.nx;
   if (y > 0) row.add(i - m.nx, -2);
   if (x > 0) row.add(i - 1, -3);
@@ -89,7 +89,7 @@ double diffusion(const MatrixModel& m, Index x, Index y, bool above) {
   return 1 + 0.5 * noise(2 * ((y + 1) * (m.nx + 1) + x + 1) + (above ? 1 : 0), 1);
 }
 
-void triangulation_row(const MatrixModel& m, Index i, Row& row) {
+void triangulation_row(const MatrixModel& m, Index i, NewRow& row) {
   const Index x = i % m.nx, y = i / m.nx;
   const auto below = [&](Index dx, Index dy) { return diffusion(m, x + dx, y + dy, false); };
   const auto above = [&](Index dx, Index dy) { return diffusion(m, x + dx, y + dy, true); };
@@ -108,7 +108,7 @@ void triangulation_row(const MatrixModel& m, Index i, Row& row) {
   if (x + 1 < m.nx && y + 1 < m.ny) row.add(i + m.nx + 1, hypotenuse);
 }
 
-void ecology_row(const MatrixModel& m, Index i, Row& row) {
+void ecology_row(const MatrixModel& m, Index i, NewRow& row) {
   // What a cell of the landscape conducts; between two of them it is their mean.
   const auto cell = [](Index k) { return std::pow(10.0, noise(k, 2)); };
   const auto between = [&](Index k) { return rounded(0.5 * (cell(i) + cell(k))); };
@@ -132,7 +132,7 @@ class Circuit {
     before_ = {width_ + 1, width_, 1};
   }
 
-  void row(Index i, Row& row) const {
+  void row(Index i, NewRow& row) const {
     for (std::size_t k = 0; k < before_.size(); ++k)
       if (joined(i, k)) row.connect(i - before_[k], conductance(i, k));
     row.add_diagonal(i);
@@ -173,7 +173,7 @@ Csr<double> rows_by(const MatrixModel& model, Index first, Index end, const Fill
   matrix.total_rows = matrix.cols = model.rows();
   matrix.row_begin.reserve(static_cast<std::size_t>(end - first + 1));
   for (Index i = first; i < end; ++i) {
-    Row row(matrix);
+    NewRow row(matrix);
     fill(i, row);
     matrix.row_begin.push_back(static_cast<Index>(matrix.columns.size()));
   }
@@ -187,8 +187,8 @@ Csr<double> model_rows(const MatrixModel& model, Index first, Index end) {
     throw Error(
         fmt::format("rows {} to {} are asked for of a model matrix of {} rows: give 0 <= first <= end <= {}",
                     first, end, model.rows(), model.rows()));
-  const auto of_model = [&](void (*row_of)(const MatrixModel&, Index, Row&)) {
-    return rows_by(model, first, end, [&](Index i, Row& row) { row_of(model, i, row); });
+  const auto of_model = [&](void (*row_of)(const MatrixModel&, Index, NewRow&)) {
+    return rows_by(model, first, end, [&](Index i, NewRow& row) { row_of(model, i, row); });
   };
   switch (model.family) {
     case ModelFamily::convection2d:
@@ -199,7 +199,7 @@ Csr<double> model_rows(const MatrixModel& model, Index first, Index end) {
       return of_model(ecology_row);
     case ModelFamily::circuit_like: {
       const Circuit circuit(model.nx);
-      return rows_by(model, first, end, [&](Index i, Row& row) { circuit.row(i, row); });
+      return rows_by(model, first, end, [&](Index i, NewRow& row) { circuit.row(i, row); });
     }
     case ModelFamily::poisson2d:
     case ModelFamily::poisson3d:
