@@ -11,6 +11,8 @@
 
 #ifdef ASTERISM_WITH_CUDA
 #include <starpu_cuda.h>
+
+#include "../workers/cuda_worker.hpp"
 #endif
 
 namespace asterism::detail {
@@ -80,10 +82,12 @@ void run_cpu(void* buffers[], void* argument) {
 
 #ifdef ASTERISM_WITH_CUDA
 void run_cuda(void* buffers[], void* argument) {
-  run(buffers, argument, [](const TaskRecord& record, unsigned implementation, PortReader ports) {
+  run(buffers, argument, [](TaskRecord& record, unsigned implementation, PortReader ports) {
     const CodeletCore::State& core = *record.codelet;
+    const KernelOfTask kernel(record);
     core.call_cuda(core.cuda[implementation], Stream{starpu_cuda_get_local_stream()}, record.args.get(),
                    ports);
+    kernel.launched();
   });
 }
 #endif
