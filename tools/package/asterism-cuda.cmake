@@ -1,9 +1,9 @@
 # asterism_cuda_sources(TARGET FILE...)
 #
-# Adds source files with CUDA kernels to a target. Where Asterism has CUDA they are compiled by nvcc, whatever they are called:
-# as C++20, with the CUDA runtime that Asterism and StarPU share (two of them in a process know nothing of each other), for the
-# GPUs that Asterism was built for, unless CMAKE_CUDA_ARCHITECTURES or CUDAARCHS say which. Where it has not, they are
-# C++ like others, and .cu files are left out. Not to be called in a function: CMake enables languages in files alone.
+# Adds source files with CUDA kernels to a target. Where Asterism has CUDA they are compiled by nvcc, whatever they are
+# called: as C++20, for the GPUs that Asterism was built for, unless CMAKE_CUDA_ARCHITECTURES or CUDAARCHS say which. Where
+# it has not, they are C++ like others, and .cu files are left out. Not to be called in a function: CMake enables languages
+# in files alone.
 macro(asterism_cuda_sources target)
   if(asterism_CUDA)
     if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
@@ -30,8 +30,7 @@ function(asterism_add_cuda_sources_to target)
     return()
   endif()
   set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CUDA)
-  set_target_properties(${target} PROPERTIES
-    CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON CUDA_EXTENSIONS OFF CUDA_RUNTIME_LIBRARY Shared)
+  set_target_properties(${target} PROPERTIES CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON CUDA_EXTENSIONS OFF)
   foreach(property CUDA_ARCHITECTURES CUDA_COMPILER_LAUNCHER)  # the target may be older than the language
     get_target_property(given ${target} ${property})
     if(NOT given AND DEFINED CMAKE_${property})
