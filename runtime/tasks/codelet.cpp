@@ -32,8 +32,8 @@ ShortList<Matrix, 8> matrices_of(const TaskRecord& record, void* buffers[]) {
     const auto* m = static_cast<const starpu_matrix_interface*>(buffers[buffer]);
     tiles.push_back({reinterpret_cast<void*>(m->ptr), m->ny, m->nx, m->ld});
   };
-  if (record.buffers.of_port.empty())
-    for (std::size_t i = 0; i < record.buffers.all.size(); ++i) add(i);
+  if (!record.repeats_tiles)
+    for (int i = 0; i < record.task->nbuffers; ++i) add(static_cast<std::size_t>(i));
   else
     for (const std::size_t buffer : record.buffers.of_port) add(buffer);
   return tiles;
@@ -48,7 +48,8 @@ void execute(void* buffers[], Runtime::State& runtime, TaskRecord& record, Call 
   if (const Failure* const failure = runtime.failure; failure != nullptr) return record.lose(*failure);
   try {
     ShortList<Matrix, 8> tiles = matrices_of(record, buffers);
-    call(record, starpu_task_get_implementation(record.task), PortReader{tiles.data(), record.counts.data()});
+    call(record, starpu_task_get_implementation(record.task),
+         PortReader{tiles.data(), record.has_counts ? record.counts.data() : nullptr});
     if (record.writes_out)
       for (const Buffer& buffer : record.buffers.all)
         if (buffer.access == Access::write) buffer.tile->lost = nullptr;
