@@ -11,6 +11,9 @@
 #define ASTERISM_HOST_DEVICE
 #endif
 
+struct cublasContext;  // what CUDA's headers have a cublasHandle_t and a cusolverDnHandle_t point to
+struct cusolverDnContext;
+
 namespace asterism {
 
 /// Every count and index of elements: 64 bits, because a grid of 49,151 x 49,151 already has more than 2^31 points.
@@ -102,6 +105,23 @@ using AsPorts = Port;
 /// CUDA's header so that a program without CUDA can name it. Launches are asynchronous: do not synchronise.
 struct Stream {
   void* handle;
+
+  /// The worker's handles of CUDA's libraries, `cublasHandle_t` and `cusolverDnHandle_t`, in this stream: made when first
+  /// asked for, ended with the Runtime. They are as the libraries make them; a kernel that sets a mode sets it back.
+  /// @throw Error: the library cannot be loaded; not in a CUDA kernel's host code, nor in Runtime::on_worker
+  [[nodiscard]] cublasContext* cublas() const;
+  [[nodiscard]] cusolverDnContext* cusolver() const;
+
+  /// A word of the GPU's memory for what the kernel has to say of itself (cuSOLVER's `devInfo`): 0 at first. What it is when
+  /// the kernel has ended is looked at before any task begins that waits for this one; unless it is 0 the task has failed,
+  /// for the reason "WHAT NUMBER" ("no positive definite matrix: leading minor 17"). Nothing is held up for it.
+  /// @param what a text that lives as long as the program
+  /// @throw Error: not in a CUDA kernel's host code; CUDA refuses
+  [[nodiscard]] int* status(const char* what) const;
+
+  /// That of the worker in whose thread this is called (Runtime::on_worker): to ask libraries how much working memory they
+  /// will want, say. @throw Error: in no CUDA worker's
+  [[nodiscard]] static Stream of_worker();
 };
 
 }  // namespace asterism

@@ -1,5 +1,6 @@
 #include "trace.hpp"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
@@ -42,9 +43,11 @@ int run(const std::vector<std::string>& command, const std::vector<std::string>&
   return WEXITSTATUS(status);
 }
 
-/// The program of that name beside the StarPU that this library was built with, or else wherever PATH finds one.
+/// The program of that name beside the StarPU that is loaded, or else wherever PATH finds one.
 std::string starpu_program(const char* name) {
-  const std::filesystem::path beside = std::filesystem::path(ASTERISM_STARPU_BINDIR) / name;
+  Dl_info starpu;
+  if (dladdr(reinterpret_cast<void*>(&starpu_init), &starpu) == 0) return name;
+  const std::filesystem::path library = starpu.dli_fname, beside = library.parent_path().parent_path() / "bin" / name;
   return std::filesystem::exists(beside) ? beside.string() : name;
 }
 

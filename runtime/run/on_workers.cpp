@@ -6,6 +6,12 @@
 
 #include "state.hpp"
 
+#ifdef ASTERISM_WITH_CUDA
+#include <starpu_cuda.h>
+
+#include "../cuda.hpp"
+#endif
+
 namespace asterism {
 namespace {
 
@@ -18,6 +24,7 @@ class Call {
     auto& call = *static_cast<Call*>(argument);
     try {
       call.body_();
+      finish_stream();
     } catch (const std::exception& error) {
       call.fail(error.what());
     } catch (...) {
@@ -29,6 +36,13 @@ class Call {
   }
 
  private:
+  /// StarPU insists on it that nothing is left in a GPU's stream.
+  static void finish_stream() {
+#ifdef ASTERISM_WITH_CUDA
+    if (starpu_worker_get_type(starpu_worker_get_id()) == STARPU_CUDA_WORKER)
+      cuda::check(cudaStreamSynchronize(starpu_cuda_get_local_stream()), "what a worker ran beside tasks");
+#endif
+  }
   void fail(const std::string& reason) {
     const std::lock_guard lock(mutex_);
     failure_ = reason;

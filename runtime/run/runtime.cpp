@@ -95,6 +95,9 @@ Runtime::~Runtime() {
     static_cast<void>(state_.release());  // StarPU's threads still refer to it, and nothing can stop them
     return;
   }
+#ifdef ASTERISM_WITH_CUDA
+  state_->end_cuda_workers();
+#endif
   current = nullptr;
   if (state_->ranks > 1) ranks::end_pulses();
   const trace::Summary summary = trace::summarise(*state_);

@@ -52,6 +52,8 @@ struct Workplaces {
   Kind cpu, cuda;
 };
 
+struct CudaWorker;
+
 struct Runtime::State {
   Options options;
   Workplaces workplaces;
@@ -105,6 +107,12 @@ struct Runtime::State {
 
   std::vector<std::unique_ptr<detail::CodeletCore::State>>
       retired;  // codelets that ended; StarPU still knows them
+
+#ifdef ASTERISM_WITH_CUDA
+  std::vector<std::shared_ptr<CudaWorker>> cuda_workers =
+      std::vector<std::shared_ptr<CudaWorker>>(STARPU_NMAXWORKERS);  // by worker, once a kernel has asked for it
+  void end_cuda_workers();
+#endif
 
   TaskTimes times;  // only with a trace
   std::chrono::steady_clock::time_point started_at = std::chrono::steady_clock::now();

@@ -11,6 +11,8 @@
 
 #ifdef ASTERISM_WITH_CUDA
 #include <starpu_cuda.h>
+
+#include "../workers/cuda_worker.hpp"
 #endif
 
 namespace asterism::detail {
@@ -30,8 +32,8 @@ ShortList<Matrix, 8> matrices_of(const TaskRecord& record, void* buffers[]) {
     const auto* m = static_cast<const starpu_matrix_interface*>(buffers[buffer]);
     tiles.push_back({reinterpret_cast<void*>(m->ptr), m->ny, m->nx, m->ld});
   };
-  if (record.buffers.of_port.empty())
-    for (std::size_t i = 0; i < record.buffers.all.size(); ++i) add(i);
+  if (!record.repeats_tiles)
+    for (int i = 0; i < record.task->nbuffers; ++i) add(static_cast<std::size_t>(i));
   else
     for (const std::size_t buffer : record.buffers.of_port) add(buffer);
   return tiles;
@@ -46,7 +48,8 @@ void execute(void* buffers[], Runtime::State& runtime, TaskRecord& record, Call 
   if (const Failure* const failure = runtime.failure; failure != nullptr) return record.lose(*failure);
   try {
     ShortList<Matrix, 8> tiles = matrices_of(record, buffers);
-    call(record, starpu_task_get_implementation(record.task), PortReader{tiles.data(), record.counts.data()});
+    call(record, starpu_task_get_implementation(record.task),
+         PortReader{tiles.data(), record.has_counts ? record.counts.data() : nullptr});
     if (record.writes_out)
       for (const Buffer& buffer : record.buffers.all)
         if (buffer.access == Access::write) buffer.tile->lost = nullptr;
@@ -80,10 +83,12 @@ void run_cpu(void* buffers[], void* argument) {
 
 #ifdef ASTERISM_WITH_CUDA
 void run_cuda(void* buffers[], void* argument) {
-  run(buffers, argument, [](const TaskRecord& record, unsigned implementation, PortReader ports) {
+  run(buffers, argument, [](TaskRecord& record, unsigned implementation, PortReader ports) {
     const CodeletCore::State& core = *record.codelet;
+    const KernelOfTask kernel(record);
     core.call_cuda(core.cuda[implementation], Stream{starpu_cuda_get_local_stream()}, record.args.get(),
                    ports);
+    kernel.launched();
   });
 }
 #endif

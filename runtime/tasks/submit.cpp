@@ -158,6 +158,8 @@ Task CodeletCore::submit(const KernelArgs& args, const TaskTiles& tiles, const H
   if (!hints.label.empty()) record->label = std::make_unique<const std::string>(hints.label);
   record->streams = hints.streams;
   for (const Index count : tiles.counts) record->counts.push_back(count);
+  record->has_counts = !tiles.counts.empty();
+  record->repeats_tiles = !record->buffers.of_port.empty();
   for (const Buffer& buffer : record->buffers.all) record->writes_out |= buffer.access == Access::write;
   record->runtime = &runtime;
   OwnTask task = task_on(core, record->buffers.all, hints);

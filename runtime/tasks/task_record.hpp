@@ -50,7 +50,7 @@ class KeptArgs {
 };
 
 /// When a task counts as one that has ended.
-enum class TaskEnd {
+enum class TaskEnd : std::uint8_t {
   with_kernel,    ///< when its kernel has returned: StarPU's callbacks take two of its locks
   with_callback,  ///< when StarPU says so: kernels on GPUs go on after they have returned
 };
@@ -77,7 +77,8 @@ struct alignas(64) TaskRecord {
   bool streams = true;
   bool writes_out = false;  // whether it has a port of Access::write
   HandedOver given;         // to StarPU
-  KeptArgs args;
+  bool repeats_tiles = false, has_counts = false;  // whether buffers.of_port, and counts, have anything
+  KeptArgs args;                                   // where they are is in the first line, too
 
   Buffers buffers;
   ShortList<Index, 2> counts;                     // how many tiles each Many and each Optional has
@@ -94,5 +95,6 @@ struct alignas(64) TaskRecord {
   /// Ends what it holds for the kernel, when the task has ended.
   void clear() noexcept;
 };
+static_assert(offsetof(TaskRecord, args) + 2 * sizeof(void*) <= alignof(TaskRecord));
 
 }  // namespace asterism::detail

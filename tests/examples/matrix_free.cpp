@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <vector>
 using namespace asterism;
-constexpr Index n = 400;  // nodes along each axis, numbered row by row
+constexpr Index n = 200;  // nodes along each axis, numbered row by row
 ASTERISM_HOST_DEVICE double k(double y, double x) { return 1 + 500 * x * x * y / n / n / n; }
 /// The sum of term(k, node beyond) over the four sides of a node; -1: beyond is the border.
 template <class Term>

@@ -2,6 +2,8 @@
 
 #ifdef ASTERISM_WITH_CUDA
 
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -141,6 +143,90 @@ TEST_CASE("gpu: what a GPU keeps stays there while a stream passes") {
   CHECK(value(kept) == 7);
   CHECK_THROWS_WITH_AS(Tile<double>::kept_on_gpu(runtime, 2, 2, 1),
                        "tile for GPU 1: there are 1, counted from 0", Error);
+}
+
+TEST_CASE("runtime: handles and status words are those of a CUDA worker") {
+  const char* const handle =
+      "a handle of cuBLAS is a CUDA worker's: ask for it in the host code of a CUDA kernel, or in what "
+      "Runtime::on_worker runs there";
+  const auto ask_all = [&] {
+    CHECK_THROWS_WITH_AS(static_cast<void>(Stream{nullptr}.cublas()), handle, Error);
+    CHECK_THROWS_AS(static_cast<void>(Stream{nullptr}.cusolver()), Error);
+    CHECK_THROWS_AS(static_cast<void>(Stream::of_worker()), Error);
+    CHECK_THROWS_WITH_AS(static_cast<void>(Stream{nullptr}.status("it")),
+                         "a status word is of a task's kernel: ask for it in the host code of a CUDA kernel",
+                         Error);
+  };
+  ask_all();
+  Runtime runtime;
+  ask_all();
+  if (runtime.machine().count(WorkerKind::cpu) > 0) runtime.on_worker(WorkerKind::cpu, 0, ask_all);
+}
+
+TEST_CASE("gpu: a worker makes its handles once, in its stream") {
+  for (int round = 0; round < 2; ++round) {  // those of a Runtime end with it
+    Runtime runtime(one_gpu());
+    struct Seen {
+      cublasContext* blas = nullptr;
+      cusolverDnContext* solver = nullptr;
+      cudaStream_t stream = nullptr;
+    };
+    const auto seen = std::make_shared<Seen>();
+    runtime.on_worker(WorkerKind::cuda, 0, [&] {
+      *seen = {Stream::of_worker().cublas(), Stream::of_worker().cusolver(),
+               static_cast<cudaStream_t>(Stream::of_worker().handle)};
+    });
+    const Codelet<std::shared_ptr<Seen>, Out<double>> compare{
+        "test_gpu_handles", nullptr, [](Stream stream, const std::shared_ptr<Seen>& before, Out<double>) {
+          if (stream.cublas() != before->blas || stream.cusolver() != before->solver ||
+              stream.handle != before->stream)
+            throw Error("other handles");
+        }};
+    const Tile<double> tile(runtime, 1, 1);
+    for (int k = 0; k < 3; ++k) compare(seen, tile);
+    runtime.wait();
+  }
+}
+
+TEST_CASE("gpu: a kernel's status that is not 0 fails its task before another begins that waits for it") {
+  Runtime runtime(one_gpu());
+  const Codelet<int, InOut<double>> say{
+      "test_gpu_status", nullptr, [](Stream stream, const int& byte, InOut<double>) {
+        static_cast<void>(stream.status("the first is 0, not"));
+        int* const word = stream.status("the bytes are");
+        cudaMemsetAsync(word, byte, sizeof(int), static_cast<cudaStream_t>(stream.handle));
+      }};
+  const auto begun = std::make_shared<bool>(false);
+  const Codelet<std::shared_ptr<bool>, InOut<double>> after{
+      "test_gpu_after", nullptr,
+      [](Stream, const std::shared_ptr<bool>& here, InOut<double>) { *here = true; }};
+  const Tile<double> tile(runtime, 1, 1);
+  set_first(1, tile);
+  for (int k = 0; k < 1000; ++k) say(0, tile);  // words serve again
+  runtime.wait();
+  say(1, tile, {.label = "block 3"});
+  after(begun, tile);
+  CHECK_THROWS_WITH_AS(runtime.wait(), "task test_gpu_status (block 3) failed: the bytes are 16843009",
+                       TaskFailure);
+  CHECK_FALSE(*begun);
+  CHECK_THROWS_AS(say(0, tile), Error);  // what it holds is lost
+  set_first(1, tile);
+  say(0, tile);
+  runtime.wait();
+}
+
+TEST_CASE("gpu: a kernel that throws leaves its status word to others") {
+  Runtime runtime(one_gpu());
+  const Codelet<NoArgs, Out<double>> fails{"test_gpu_status_throws", nullptr,
+                                           [](Stream stream, const NoArgs&, Out<double>) {
+                                             static_cast<void>(stream.status("nothing"));
+                                             throw Error("this");
+                                           }};
+  for (int k = 0; k < 300; ++k) {  // more than there are words
+    const Tile<double> tile(runtime, 1, 1);
+    fails({}, tile);
+    CHECK_THROWS_WITH_AS(runtime.wait(), "task test_gpu_status_throws failed: this", TaskFailure);
+  }
 }
 
 #endif

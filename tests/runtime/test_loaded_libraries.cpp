@@ -8,6 +8,7 @@
 
 #ifdef ASTERISM_WITH_CUDA
 #include "runtime/loaded/cublas.hpp"
+#include "runtime/loaded/cusolver.hpp"
 #include "runtime/loaded/cusparse.hpp"
 #endif
 
@@ -43,10 +44,13 @@ TEST_CASE("runtime: a library that is not there is an error of the machine") {
 }
 
 #ifdef ASTERISM_WITH_CUDA
-TEST_CASE("runtime: cuBLAS and cuSPARSE of this machine have what codelets call") {
+TEST_CASE("runtime: cuBLAS, cuSPARSE and cuSOLVER of this machine have what codelets call") {
   CHECK_THROWS_WITH_AS(cuda::check(CUBLAS_STATUS_NOT_INITIALIZED, "DGEMM"),
                        "DGEMM: cuBLAS says the library was not initialized", Error);
   CHECK_THROWS_WITH_AS(cuda::check(CUSPARSE_STATUS_ALLOC_FAILED, "cusparseSpMV"),
                        "cusparseSpMV: cuSPARSE says out of memory", Error);
+  CHECK_THROWS_WITH_AS(cuda::check(CUSOLVER_STATUS_INVALID_VALUE, "cusolverDnDpotrf"),
+                       "cusolverDnDpotrf: cuSOLVER says status 3", Error);
+  CHECK_NOTHROW(cuda::cusolver());
 }
 #endif

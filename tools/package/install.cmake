@@ -1,5 +1,5 @@
-# What `cmake --install` installs: the library, its headers, the program, the script that plots what it writes, examples, a
-# CMake package and a pkg-config file.
+# What `cmake --install` installs: the library, its public headers, the program, the script that plots what it writes,
+# examples, a CMake package, a pkg-config file, and StarPU. The tree can be moved.
 
 include(CMakePackageConfigHelpers)
 
@@ -9,13 +9,18 @@ install(TARGETS asterism_program)
 install(PROGRAMS tools/plot DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME asterism-plot)
 install(DIRECTORY tests/examples/ DESTINATION ${CMAKE_INSTALL_DATADIR}/asterism/examples PATTERN install_and_use EXCLUDE)
 install(DIRECTORY runtime codelets algorithms DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/asterism
-  FILES_MATCHING PATTERN "*.hpp" PATTERN kept EXCLUDE REGEX "/runtime/(ranks|run|tasks|tiles)$" EXCLUDE)
+  FILES_MATCHING PATTERN "*.hpp" PATTERN kept EXCLUDE REGEX "/runtime/(ranks|run|tasks|tiles|workers)$" EXCLUDE)
 install(EXPORT asterism_targets NAMESPACE asterism:: FILE asterism-targets.cmake DESTINATION ${package_folder})
+
+file(RELATIVE_PATH prefix_from_pkgconfig /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" prefix_from_pkgconfig ${prefix_from_pkgconfig})
+include(tools/package/starpu.cmake)
 
 configure_package_config_file(tools/package/asterism-config.cmake.in asterism-config.cmake
   INSTALL_DESTINATION ${package_folder})
 write_basic_package_version_file(asterism-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/asterism-config.cmake ${PROJECT_BINARY_DIR}/asterism-config-version.cmake
+  tools/package/asterism-cuda.cmake
   DESTINATION ${package_folder})
 
 # A shared library brings its own dependencies along (.private); who links the static one must name them all, with or
@@ -27,17 +32,16 @@ endif()
 list(FILTER MPI_CXX_LIBRARIES EXCLUDE REGEX mpi_cxx)  # MPI's C interface alone is used
 set(libraries ${MPI_CXX_LIBRARIES} -lmetis ${CMAKE_THREAD_LIBS_INIT} -l${CMAKE_DL_LIBS} -lstdc++ -lm)
 if(ASTERISM_WITH_CUDA)
-  list(APPEND libraries -L${CUDAToolkit_LIBRARY_DIR} -lcufft -lcudart)
+  list(APPEND libraries -L${CUDAToolkit_LIBRARY_DIR} -Wl,-rpath,${CUDAToolkit_LIBRARY_DIR} -lcufft -lcudart)
   set(definitions -DASTERISM_WITH_CUDA=1)
 endif()
 list(JOIN modules " " modules)
 list(JOIN libraries " " libraries)
+set(library "-L\${libdir} -Wl,-rpath,\${libdir} -lasterism")
 if(BUILD_SHARED_LIBS)
-  set(dependencies "Requires.private: ${modules}\nLibs: -L\${libdir} -lasterism\nLibs.private: ${libraries}")
+  set(dependencies "Requires.private: ${modules}\nLibs: ${library}\nLibs.private: ${libraries}")
 else()
-  set(dependencies "Requires: ${modules}\nLibs: -L\${libdir} -lasterism ${libraries}")
+  set(dependencies "Requires: ${modules}\nLibs: ${library} ${libraries}")
 endif()
-file(RELATIVE_PATH prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)  # so that the installed tree can be moved
-string(REGEX REPLACE "/$" "" prefix ${prefix})
 configure_file(tools/package/asterism.pc.in asterism.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/asterism.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

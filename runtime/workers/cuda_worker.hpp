@@ -1,0 +1,29 @@
+/// \file
+/// What a CUDA worker keeps for its kernels, beside their stream. Private to runtime/.
+#pragma once
+
+#include "library_handles.hpp"
+#include "status_words.hpp"
+
+namespace asterism {
+
+struct CudaWorker {
+  detail::LibraryHandles handles;
+  detail::StatusWords words;
+};
+
+namespace detail {
+
+/// While it lives, a task's kernel runs in this thread: Stream::status is of that task.
+class KernelOfTask {
+ public:
+  explicit KernelOfTask(TaskRecord& task);
+  KernelOfTask(const KernelOfTask&) = delete;
+  KernelOfTask& operator=(const KernelOfTask&) = delete;
+  ~KernelOfTask();
+  /// The kernel has launched all that it launches: queues what brings its status home. @throw Error: CUDA refuses
+  void launched() const;
+};
+
+}  // namespace detail
+}  // namespace asterism
