@@ -6,11 +6,11 @@ namespace asterism::poisson::cpu {
 namespace {
 
 /// Columns that are worked on together, so that loops over them vectorise and their state stays in the cache.
-constexpr Index strip_columns = 16;
+constexpr Index wave_strip_columns = 16;
 
 /// One amplitude of every column of a strip.
 struct StripWaves {
-  double re[strip_columns], im[strip_columns];
+  double re[wave_strip_columns], im[wave_strip_columns];
 
   [[nodiscard]] Wave get(Index w) const { return {re[w], im[w]}; }
   void set(Index w, const Wave& wave) {
@@ -43,7 +43,7 @@ constexpr Index emitted_before_row = 0, emitted_after_row = 2, through_row = 4, 
 }  // namespace
 
 void respond_waves(In<double> axis, In<double> mu, Out<double> response) {
-  for_each_strip(mu, Regime::waves, strip_columns, [&](Index k, Index columns) {
+  for_each_strip(mu, Regime::waves, wave_strip_columns, [&](Index k, Index columns) {
     StripEmitters strip;
     for (Index w = 0; w < columns; ++w) strip.set(w, Emitter{});
     for (Index i = 0; i < axis.rows; ++i)
@@ -58,13 +58,15 @@ void respond_waves(In<double> axis, In<double> mu, Out<double> response) {
 }
 
 template <class T>
-void reduce_waves(In<T> lines, In<double> axis, In<double> mu, double scale, InOut<double> state, Segment segment) {
-  for_each_strip(mu, Regime::waves, strip_columns, [&](Index k, Index columns) {
+void reduce_waves(In<T> lines, In<double> axis, In<double> mu, double scale, InOut<double> state,
+                  Segment segment) {
+  for_each_strip(mu, Regime::waves, wave_strip_columns, [&](Index k, Index columns) {
     StripEmitters strip;
     for (Index w = 0; w < columns; ++w) {
       Emitter e;
       if (segment == Segment::append)  // what returns before the segment is the response's business
-        e = {wave_at(in(state), emitted_before_row, k + w), wave_at(in(state), emitted_after_row, k + w),
+        e = {wave_at(in(state), emitted_before_row, k + w),
+             wave_at(in(state), emitted_after_row, k + w),
              {{}, wave_at(in(state), through_row, k + w), wave_at(in(state), after_row, k + w)}};
       strip.set(w, e);
     }
@@ -87,9 +89,10 @@ void reduce_waves(In<T> lines, In<double> axis, In<double> mu, double scale, InO
 }
 
 template <class T>
-void solve_waves(InOut<T> lines, In<double> axis, In<double> mu, double scale, In<double> before, In<double> after) {
+void solve_waves(InOut<T> lines, In<double> axis, In<double> mu, double scale, In<double> before,
+                 In<double> after) {
   static thread_local std::vector<StripWaves> amplitudes, reflections;  // what lies before each row
-  for_each_strip(mu, Regime::waves, strip_columns, [&](Index k, Index columns) {
+  for_each_strip(mu, Regime::waves, wave_strip_columns, [&](Index k, Index columns) {
     const auto rows = static_cast<std::size_t>(lines.rows);
     amplitudes.resize(rows);
     reflections.resize(rows);

@@ -13,9 +13,9 @@ const Words<std::optional<LinearMethod>> linear_methods{{"auto", {}},
                                                         {"dbds", LinearMethod::dbds}};
 const Words<sparse::Reductions> reductions{{"one", sparse::Reductions::one},
                                            {"two", sparse::Reductions::two}};
-const Words<RightHandSide> right_hand_sides{{"ones", RightHandSide::ones},
-                                            {"random", RightHandSide::random},
-                                            {"ones-solution", RightHandSide::ones_solution}};
+const Words<RightHandSide> kinds_of_right_hand_side{{"ones", RightHandSide::ones},
+                                                    {"random", RightHandSide::random},
+                                                    {"ones-solution", RightHandSide::ones_solution}};
 const Words<std::optional<sparse::Format>> formats{{"auto", {}},
                                                    {"csr", sparse::Format::csr},
                                                    {"sliced-ell", sparse::Format::sliced_ell},
@@ -47,7 +47,7 @@ void add_system(CLI::App& app, LinearOptions& o) {
   problem.add(
       "--model", o.model, parse_model, "NAME:SIZES",
       "instead of a file: a generated matrix, of which every rank makes its rows; the names are below");
-  problem.choice("--rhs", o.rhs, right_hand_sides,
+  problem.choice("--rhs", o.rhs, kinds_of_right_hand_side,
                  "the right-hand side without a file: all ones; random, uniform in (-1, 1) from --seed; "
                  "ones-solution, A times ones, so that the error is known; default: ones-solution");
   problem.choice(
@@ -146,7 +146,7 @@ void add_arrangement(CLI::App& app, LinearOptions& o) {
 double default_tolerance_of_linear(Precision precision) { return precision == Precision::f32 ? 1e-5 : 1e-8; }
 
 const char* name(LinearMethod method) { return word_of(linear_methods, std::optional(method)); }
-const char* name(RightHandSide rhs) { return word_of(right_hand_sides, rhs); }
+const char* name(RightHandSide rhs) { return word_of(kinds_of_right_hand_side, rhs); }
 const char* name(sparse::Format format) { return word_of(formats, std::optional(format)); }
 const char* name(sparse::DiagonalShift shift) { return word_of(shifts, shift); }
 

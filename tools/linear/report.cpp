@@ -7,11 +7,10 @@
 #include <cmath>
 #include <set>
 
+#include "analysis/analysis.hpp"
+
 namespace asterism::tools {
 namespace {
-
-/// Rows of a colour with which a GPU is busy for longer than its launch takes.
-constexpr Index rows_to_fill_a_gpu = 10'000;
 
 const char* solver_name(LinearMethod method) {
   switch (method) {

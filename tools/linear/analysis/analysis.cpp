@@ -14,11 +14,10 @@ namespace {
 
 /// As many iterations as the solver keeps coefficients of.
 constexpr Index lanczos_steps = sparse::CgState::kept;
-/// Up to which condition a diagonal is enough, how many colours are few, how many rows of one fill a GPU, and how many
+/// Up to which condition a diagonal is enough, how many colours are few, and how many rows
 /// with their factors stay in the caches of a core.
 constexpr double small_condition = 1e2;
 constexpr int few_colours = 16;
-constexpr Index rows_to_fill_a_gpu = 10'000;
 constexpr Index rows_in_caches = 20'000;
 
 ColourCount count_colours(const sparse::Csr<double>& matrix, int q) {

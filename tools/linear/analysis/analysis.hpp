@@ -11,6 +11,9 @@
 
 namespace asterism::tools {
 
+/// Rows of a colour with which a GPU is busy for longer than its launch takes.
+inline constexpr Index rows_to_fill_a_gpu = 10'000;
+
 /// Colours of the rows for |A|^q.
 struct ColourCount {
   int q = 1, colours = 0;
