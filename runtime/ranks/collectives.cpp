@@ -64,7 +64,7 @@ std::string difference(const std::string& statement, const std::string& first) {
     other.clear();
     std::getline(mine, line);
     std::getline(theirs, other);
-  } while (line == other);
+  } while (line == other && (mine || theirs));  // they may differ by the end of the last line alone
   const auto quoted = [](const std::string& text) { return text.empty() ? "nothing" : "\"" + text + "\""; };
   return quoted(line) + " for " + quoted(other);
 }

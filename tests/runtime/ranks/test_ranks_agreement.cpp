@@ -27,8 +27,11 @@ TEST_CASE("ranks: what they were given is compared, and what differs is said to 
   const std::string who = "rank " + std::to_string(last) + " was given other things than rank 0: ";
   CHECK_THROWS_WITH_AS(runtime.require_alike(mine),
                        (who + "\"lambda: 1\" for \"lambda: 0\"; start all ranks alike").c_str(), Error);
-  CHECK_THROWS_WITH_AS(runtime.require_alike(runtime.rank() == last ? "grid: 3 x 5\n" : "grid: 3 x 5\nlambda: 0\n"),
-                       (who + "nothing for \"lambda: 0\"; start all ranks alike").c_str(), Error);
+  CHECK_THROWS_WITH_AS(
+      runtime.require_alike(runtime.rank() == last ? "grid: 3 x 5\n" : "grid: 3 x 5\nlambda: 0\n"),
+      (who + "nothing for \"lambda: 0\"; start all ranks alike").c_str(), Error);
+  CHECK_THROWS_WITH_AS(runtime.require_alike(runtime.rank() == last ? "grid: 3 x 5\n" : "grid: 3 x 5"),
+                       (who + "nothing for nothing; start all ranks alike").c_str(), Error);
   runtime.wait();
 }
 
@@ -58,7 +61,8 @@ TEST_CASE("ranks: what each has, told to all") {
     std::int64_t number;
     char letter;
   };
-  const std::vector<Told> told = gather(runtime, Told{(std::int64_t{1} << 60) + rank, static_cast<char>('a' + rank)});
+  const std::vector<Told> told =
+      gather(runtime, Told{(std::int64_t{1} << 60) + rank, static_cast<char>('a' + rank)});
   REQUIRE(told.size() == static_cast<std::size_t>(ranks));
   for (int r = 0; r < ranks; ++r) {
     CHECK(told[static_cast<std::size_t>(r)].number == (std::int64_t{1} << 60) + r);
@@ -103,7 +107,8 @@ TEST_CASE("ranks: where one cannot start, none does, and all may try again") {
   const std::string where = std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr ? "rank 0: " : "";
   CHECK_THROWS_WITH_AS(
       Runtime{options},
-      (where + "spill folder /dev/null/spill: there is no such folder; make it, or name one that is there").c_str(),
+      (where + "spill folder /dev/null/spill: there is no such folder; make it, or name one that is there")
+          .c_str(),
       Error);
   options.spill.clear();
   if (launched_rank() == 0) options.gpus = 1000;  // found out after StarPU has started
