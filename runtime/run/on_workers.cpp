@@ -22,14 +22,8 @@ class Call {
 
   static void run(void* argument) noexcept {
     auto& call = *static_cast<Call*>(argument);
-    try {
-      call.body_();
-      finish_stream();
-    } catch (const std::exception& error) {
-      call.fail(error.what());
-    } catch (...) {
-      call.fail(no_standard_exception);
-    }
+    call.attempt(call.body_);
+    call.attempt(finish_stream);  // also after a body that threw
   }
   void rethrow() const {
     if (failure_) throw TaskFailure("on a worker", *failure_);
@@ -43,9 +37,20 @@ class Call {
       cuda::check(cudaStreamSynchronize(starpu_cuda_get_local_stream()), "what a worker ran beside tasks");
 #endif
   }
+  template <class Step>
+  void attempt(const Step& step) {
+    try {
+      step();
+    } catch (const std::exception& error) {
+      fail(error.what());
+    } catch (...) {
+      fail(no_standard_exception);
+    }
+  }
+  /// The first reason stays: what comes after it may only follow from it.
   void fail(const std::string& reason) {
     const std::lock_guard lock(mutex_);
-    failure_ = reason;
+    if (!failure_) failure_ = reason;
   }
 
   const std::function<void()>& body_;

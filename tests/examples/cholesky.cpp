@@ -65,7 +65,7 @@ int main(int count, char** words) {
     const Where where = gpu ? Where::cuda : Where::cpu;
     const Index n = given(1, 1024);
     const Index size =
-        given(2, gpu ? std::clamp<Index>(n / 2048 * 128, 256, 2048) : std::clamp<Index>(n / 384 * 32, 128, 512));
+        given(2, gpu ? std::clamp<Index>(n / 2048 * 512, 512, 4096) : std::clamp<Index>(n / 384 * 32, 128, 512));
     runtime.require_alike("size of tiles: " + std::to_string(size));
     int down = int(std::sqrt(runtime.ranks()));  // ranks in a grid of down x across, laid on the tiles again and again
     while (runtime.ranks() % down != 0) --down;

@@ -74,11 +74,10 @@ inline double residual(Runtime& runtime, const Tiles<double>& l, Index n) {
 }
 
 #ifdef ASTERISM_WITH_CUDA
-/// The words that cuSOLVER works in for n x n. In a CUDA worker.
-inline int words_for(Index n) {
+/// The words that cuSOLVER works in for n x n, of which it reads and writes the given half. In a CUDA worker.
+inline int words_for(Index n, cublasFillMode_t half = CUBLAS_FILL_MODE_UPPER) {
   int words = 0;
-  cuda::check(cusolverDnDpotrf_bufferSize(Stream::of_worker().cusolver(), CUBLAS_FILL_MODE_UPPER, int(n),
-                                          nullptr, int(n), &words),
+  cuda::check(cusolverDnDpotrf_bufferSize(Stream::of_worker().cusolver(), half, int(n), nullptr, int(n), &words),
               "a workspace's size");
   return words;
 }
@@ -92,7 +91,7 @@ inline double seconds_of_cusolver(Runtime& runtime, Index n) {
   double best = std::numeric_limits<double>::infinity();
   runtime.on_worker(WorkerKind::cuda, 0, [&] {
     const Stream stream = Stream::of_worker();
-    const int words = words_for(n);
+    const int words = std::max(words_for(n, CUBLAS_FILL_MODE_LOWER), words_for(n, CUBLAS_FILL_MODE_UPPER));
     double *matrix = nullptr, *work = nullptr;
     int *info = nullptr, minor = 0;
     cuda::check(cudaMalloc(&matrix, bytes), "memory for the whole matrix");
