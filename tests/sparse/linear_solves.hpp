@@ -2,16 +2,30 @@
 /// Sparse systems that all ranks solve together.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "algorithms/sparse/blocks/block_matrix.hpp"
+#include "algorithms/sparse/blocks/rank_shares.hpp"
 #include "algorithms/sparse/conjugate_gradients.hpp"
 #include "runtime/collectives.hpp"
 
 namespace asterism::test {
 
 /// Who has which rows.
-enum class Rows { shared, on_rank_0 };
+enum class Rows {
+  shared,
+  unequal,  ///< every third rank has none, and others twice as many as their neighbours
+  on_rank_0,
+};
+
+inline std::pair<Index, Index> rows_of(Rows rows, const Runtime& runtime, Index n) {
+  if (rows == Rows::shared) return sparse::rows_of_rank(n, runtime.rank(), runtime.ranks());
+  if (rows == Rows::on_rank_0) return {runtime.rank() == 0 ? 0 : n, n};
+  sparse::RankShares shares;
+  for (int rank = 0; rank < runtime.ranks(); ++rank) shares.push_back((rank + 1) % 3);
+  return sparse::rows_of_rank(n, runtime.rank(), shares);
+}
 
 template <class T>
 struct LinearSolution {
@@ -39,8 +53,7 @@ template <template <class, class> class Solver, class T, class V = T>
 LinearSolution<T> solve_by(Runtime& runtime, const sparse::Csr<double>& a, const std::vector<double>& b,
                            const sparse::LinearSettings& settings, Rows rows = Rows::shared) {
   const Index n = a.total_rows;
-  const auto [first, end] = rows == Rows::shared ? sparse::rows_of_rank(n, runtime.rank(), runtime.ranks())
-                                                 : std::pair<Index, Index>(runtime.rank() == 0 ? 0 : n, n);
+  const auto [first, end] = rows_of(rows, runtime, n);
   const sparse::Csr<T> mine = in_type<T>(sparse::rows_of(a, Part{.first = first, .size = end - first}));
   Solver<T, V> solver(runtime, mine, settings);
   const std::vector<T> my_b(b.begin() + first, b.begin() + end);

@@ -171,8 +171,9 @@ double random_number(std::uint64_t seed, Index row) {
   return (2.0 * static_cast<double>(bits) + 1.0) * 0x1p-23 - 1.0;
 }
 
-sparse::Csr<double> rows_of_this_rank(const Runtime& runtime, const sparse::Csr<double>& whole) {
-  const auto [first, end] = sparse::rows_of_rank(whole.total_rows, runtime.rank(), runtime.ranks());
+sparse::Csr<double> rows_of_this_rank(const Runtime& runtime, const sparse::Csr<double>& whole,
+                                      const sparse::RankShares& shares) {
+  const auto [first, end] = sparse::rows_of_rank(whole.total_rows, runtime.rank(), shares);
   return sparse::rows_of(whole, Part{.first = first, .size = end - first});
 }
 
@@ -186,9 +187,9 @@ StatedMatrix read_whole_matrix(const Runtime& runtime, const LinearOptions& o, c
   return m;
 }
 
-StatedMatrix read_matrix_to_solve(const Runtime& runtime, const LinearOptions& o,
-                                  const StatedLinear& stated) {
-  const auto range_of = [&](Index n) { return sparse::rows_of_rank(n, runtime.rank(), runtime.ranks()); };
+StatedMatrix read_matrix_to_solve(const Runtime& runtime, const LinearOptions& o, const StatedLinear& stated,
+                                  const sparse::RankShares& shares) {
+  const auto range_of = [&](Index n) { return sparse::rows_of_rank(n, runtime.rank(), shares); };
   StatedMatrix m;
   agree(runtime, [&] {
     if (o.model) {
@@ -207,7 +208,7 @@ StatedMatrix read_matrix_to_solve(const Runtime& runtime, const LinearOptions& o
 }
 
 ChosenMethod require_solvable(const Runtime& runtime, const LinearOptions& o, const StatedLinear& stated,
-                              StatedMatrix& m) {
+                              const sparse::RankShares& shares, StatedMatrix& m) {
   bool symmetric = true, positive = true;
   agree(runtime, [&] {
     require_square(m);
@@ -223,7 +224,7 @@ ChosenMethod require_solvable(const Runtime& runtime, const LinearOptions& o, co
   agree(runtime, [&] {
     if (needs_diagonal(o)) require_diagonal(m, chosen.method);
     const bool whole = m.matrix.rows() == m.matrix.total_rows;
-    if (whole && runtime.ranks() > 1 && !o.model) m.matrix = rows_of_this_rank(runtime, m.matrix);
+    if (whole && runtime.ranks() > 1 && !o.model) m.matrix = rows_of_this_rank(runtime, m.matrix, shares);
   });
   return chosen;
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "../../algorithms/sparse/blocks/rank_shares.hpp"
 #include "../../algorithms/sparse/csr.hpp"
 #include "../../algorithms/sparse/preconditioners/preconditioner.hpp"
 #include "../../runtime/runtime.hpp"
@@ -40,13 +41,14 @@ StatedMatrix read_whole_matrix(const Runtime& runtime, const LinearOptions& opti
                                const StatedLinear& stated);
 
 /// Of all rows those of this rank.
-sparse::Csr<double> rows_of_this_rank(const Runtime& runtime, const sparse::Csr<double>& whole);
+sparse::Csr<double> rows_of_this_rank(const Runtime& runtime, const sparse::Csr<double>& whole,
+                                      const sparse::RankShares& shares);
 
 /// The rows of the matrix that this rank needs to check and solve: its own of a model, or where the matrix is assumed
 /// to be symmetric; else all. With several ranks: collective. @throw Error: as the reader; a pattern without
 /// --pattern-values
 StatedMatrix read_matrix_to_solve(const Runtime& runtime, const LinearOptions& options,
-                                  const StatedLinear& stated);
+                                  const StatedLinear& stated, const sparse::RankShares& shares);
 
 /// How a matrix is solved with.
 struct ChosenMethod {
@@ -60,7 +62,8 @@ struct ChosenMethod {
 /// that is missing, zero or, for conjugate gradients, negative where the preconditioner needs it; not symmetric, where
 /// conjugate gradients are asked for
 ChosenMethod require_solvable(const Runtime& runtime, const LinearOptions& options,
-                              const StatedLinear& stated, StatedMatrix& matrix);
+                              const StatedLinear& stated, const sparse::RankShares& shares,
+                              StatedMatrix& matrix);
 
 /// This rank's rows of right-hand sides.
 struct RightHandSides {

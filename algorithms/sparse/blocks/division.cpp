@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <numeric>
 
@@ -18,17 +19,6 @@ constexpr Index least_entries_of_core = 100'000, least_entries_of_gpu = least_di
 
 /// Most entries of a block: 32-bit numbers count them, with some padding.
 constexpr Index most_entries = std::numeric_limits<std::int32_t>::max() / 2;
-
-/// The workers of a rank that take part.
-std::vector<Candidate> chosen_workers(const std::vector<Candidate>& all, int rank, Workers workers) {
-  std::vector<Candidate> mine;
-  const bool has_gpu =
-      std::ranges::any_of(all, [&](const Candidate& w) { return w.rank == rank && w.where == Where::cuda; });
-  for (const Candidate& worker : all)
-    if (worker.rank == rank && (workers == Workers::all || !has_gpu || worker.where == Where::cuda))
-      mine.push_back(worker);
-  return mine;
-}
 
 /// How many of a rank's workers get a block.
 std::size_t workers_with_block(const std::vector<Candidate>& workers, Index entries, Index grains) {
@@ -53,6 +43,16 @@ void require_whole_grains(Index n, Index grain, const std::vector<std::pair<Inde
 
 }  // namespace
 
+std::vector<Candidate> chosen_workers(const std::vector<Candidate>& all, Workers workers) {
+  std::vector<Candidate> chosen;
+  for (const Candidate& worker : all) {
+    const bool has_gpu = std::ranges::any_of(
+        all, [&](const Candidate& w) { return w.rank == worker.rank && w.where == Where::cuda; });
+    if (workers == Workers::all || !has_gpu || worker.where == Where::cuda) chosen.push_back(worker);
+  }
+  return chosen;
+}
+
 std::pair<Index, Index> rows_of_rank(Index n, int rank, int ranks) {
   const Index grain = grain_rows(n), grains = units_of(n, grain);
   const auto bound = [&](Index r) { return std::min(n, grains * r / ranks * grain); };
@@ -75,7 +75,7 @@ Partition divide(const Runtime& runtime, Index n, Index first, const std::vector
     mine[static_cast<std::size_t>(i / grain)] += entries[static_cast<std::size_t>(i)];
   const std::vector<Index> costs = gather_lists(runtime, mine);
 
-  const std::vector<Candidate> all = all_workers(runtime);
+  const std::vector<Candidate> chosen = chosen_workers(all_workers(runtime), workers);
   std::vector<Part> parts;
   auto cost = costs.begin();
   for (int rank = 0; rank < runtime.ranks(); ++rank) {
@@ -84,7 +84,8 @@ Partition divide(const Runtime& runtime, Index n, Index first, const std::vector
     if (grains == 0) continue;
     std::vector<Index> before{0};
     for (Index u = 0; u < grains; ++u) before.push_back(before.back() + *cost++);
-    std::vector<Candidate> its = chosen_workers(all, rank, workers);
+    std::vector<Candidate> its;
+    std::ranges::copy_if(chosen, std::back_inserter(its), [&](const Candidate& w) { return w.rank == rank; });
     if (blocks == 0) its.resize(workers_with_block(its, before.back(), grains));
     const auto its_workers = static_cast<Index>(its.size());
     // Where 32-bit numbers do not count a block's entries there are several for each worker.

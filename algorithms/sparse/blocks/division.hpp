@@ -17,6 +17,9 @@ enum class Workers {
   all,
 };
 
+/// Of the workers of all ranks those that take part.
+std::vector<Candidate> chosen_workers(const std::vector<Candidate>& all, Workers workers);
+
 /// The rows [first, end) of a rank that has as many rows as the others, as whole grains: for those that make or read
 /// them.
 /// @param rank of `ranks`
