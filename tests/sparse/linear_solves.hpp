@@ -22,7 +22,7 @@ enum class Rows {
 inline std::pair<Index, Index> rows_of(Rows rows, const Runtime& runtime, Index n) {
   if (rows == Rows::shared) return sparse::rows_of_rank(n, runtime.rank(), runtime.ranks());
   if (rows == Rows::on_rank_0) return {runtime.rank() == 0 ? 0 : n, n};
-  sparse::RankShares shares;
+  std::vector<double> shares;
   for (int rank = 0; rank < runtime.ranks(); ++rank) shares.push_back((rank + 1) % 3);
   return sparse::rows_of_rank(n, runtime.rank(), shares);
 }

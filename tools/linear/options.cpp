@@ -139,6 +139,10 @@ void add_arrangement(CLI::App& app, LinearOptions& o) {
   method.choice("--workers", o.workers,
                 Words<sparse::Workers>{{"fastest", sparse::Workers::fastest}, {"all", sparse::Workers::all}},
                 "which get rows: where there are GPUs these alone, or the cores, too; default: fastest");
+  method.choice(
+      "--balance", o.balance, Words<Balance>{{"measured", Balance::measured}, {"equal", Balance::equal}},
+      "of ranks. measured: by the speed of their workers, and so many ranks as make an iteration quickest; "
+      "equal: all have as many rows, as always with --solver dcg and dbds; default: measured");
 }
 
 }  // namespace

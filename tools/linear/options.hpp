@@ -63,6 +63,7 @@ struct LinearOptions {
   sparse::DiagonalShift shift = sparse::DiagonalShift::automatic;
   std::optional<sparse::Format> format;
   sparse::Workers workers = sparse::Workers::fastest;
+  Balance balance = Balance::measured;
   DecompositionOptions decomposition;
   std::optional<double> tolerance;
   std::optional<Index> max_iterations, check_every;

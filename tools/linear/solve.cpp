@@ -76,13 +76,13 @@ class LinearRun {
   Stopwatch& stopwatch() { return outcome_.run.stopwatch; }
 
   void read() {
-    const sparse::RankShares shares = sparse::measure_rank_shares(runtime_, options_.workers);
+    const RankSpeeds speeds = speeds_of_ranks(runtime_, options_);
     if (runtime_.ranks() > 1) stopwatch().lap("measure");
     const Pause pause;
     progress_.update("reading " + stated_.matrix);
-    matrix_ = read_matrix_to_solve(runtime_, options_, stated_, shares);
+    matrix_ = read_matrix_to_solve(runtime_, options_, stated_, speeds);
     stopwatch().lap("read");
-    outcome_.chosen = require_solvable(runtime_, options_, stated_, shares, matrix_);
+    outcome_.chosen = require_solvable(runtime_, options_, stated_, speeds, matrix_);
     stopwatch().lap("analyse");
     b_ = right_hand_sides(runtime_, options_, stated_, matrix_);
     stopwatch().lap("fill");

@@ -171,9 +171,18 @@ double random_number(std::uint64_t seed, Index row) {
   return (2.0 * static_cast<double>(bits) + 1.0) * 0x1p-23 - 1.0;
 }
 
+RankSpeeds speeds_of_ranks(Runtime& runtime, const LinearOptions& o) {
+  // Subdomains, which take nearly all of the time, are the same number on every rank.
+  const bool equal =
+      o.balance == Balance::equal || o.method == LinearMethod::dcg || o.method == LinearMethod::dbds;
+  if (equal) return RankSpeeds(static_cast<std::size_t>(runtime.ranks()));
+  return sparse::measure_rank_speeds(runtime, o.workers);
+}
+
 sparse::Csr<double> rows_of_this_rank(const Runtime& runtime, const sparse::Csr<double>& whole,
-                                      const sparse::RankShares& shares) {
-  const auto [first, end] = sparse::rows_of_rank(whole.total_rows, runtime.rank(), shares);
+                                      const RankSpeeds& speeds) {
+  const auto [first, end] = sparse::rows_of_rank(whole.total_rows, runtime.rank(),
+                                                 sparse::shares_of_ranks(whole.total_rows, speeds));
   return sparse::rows_of(whole, Part{.first = first, .size = end - first});
 }
 
@@ -188,8 +197,10 @@ StatedMatrix read_whole_matrix(const Runtime& runtime, const LinearOptions& o, c
 }
 
 StatedMatrix read_matrix_to_solve(const Runtime& runtime, const LinearOptions& o, const StatedLinear& stated,
-                                  const sparse::RankShares& shares) {
-  const auto range_of = [&](Index n) { return sparse::rows_of_rank(n, runtime.rank(), shares); };
+                                  const RankSpeeds& speeds) {
+  const auto range_of = [&](Index n) {
+    return sparse::rows_of_rank(n, runtime.rank(), sparse::shares_of_ranks(n, speeds));
+  };
   StatedMatrix m;
   agree(runtime, [&] {
     if (o.model) {
@@ -208,7 +219,7 @@ StatedMatrix read_matrix_to_solve(const Runtime& runtime, const LinearOptions& o
 }
 
 ChosenMethod require_solvable(const Runtime& runtime, const LinearOptions& o, const StatedLinear& stated,
-                              const sparse::RankShares& shares, StatedMatrix& m) {
+                              const RankSpeeds& speeds, StatedMatrix& m) {
   bool symmetric = true, positive = true;
   agree(runtime, [&] {
     require_square(m);
@@ -224,7 +235,7 @@ ChosenMethod require_solvable(const Runtime& runtime, const LinearOptions& o, co
   agree(runtime, [&] {
     if (needs_diagonal(o)) require_diagonal(m, chosen.method);
     const bool whole = m.matrix.rows() == m.matrix.total_rows;
-    if (whole && runtime.ranks() > 1 && !o.model) m.matrix = rows_of_this_rank(runtime, m.matrix, shares);
+    if (whole && runtime.ranks() > 1 && !o.model) m.matrix = rows_of_this_rank(runtime, m.matrix, speeds);
   });
   return chosen;
 }

@@ -31,6 +31,11 @@ struct StatedMatrix {
   bool pattern = false;  ///< whether its values are no more than 1 wherever the file has an entry
 };
 
+/// What each rank can do, by which it gets rows.
+using RankSpeeds = std::vector<sparse::RankSpeed>;
+/// As --balance asks for. With several ranks: collective. @throw TaskFailure, Stall
+RankSpeeds speeds_of_ranks(Runtime& runtime, const LinearOptions& options);
+
 /// How much entries may differ from their mirror images, in proportion to the larger: what adding up in another order
 /// does.
 constexpr double symmetry_tolerance = 1e-10;
@@ -42,13 +47,13 @@ StatedMatrix read_whole_matrix(const Runtime& runtime, const LinearOptions& opti
 
 /// Of all rows those of this rank.
 sparse::Csr<double> rows_of_this_rank(const Runtime& runtime, const sparse::Csr<double>& whole,
-                                      const sparse::RankShares& shares);
+                                      const RankSpeeds& speeds);
 
 /// The rows of the matrix that this rank needs to check and solve: its own of a model, or where the matrix is assumed
 /// to be symmetric; else all. With several ranks: collective. @throw Error: as the reader; a pattern without
 /// --pattern-values
 StatedMatrix read_matrix_to_solve(const Runtime& runtime, const LinearOptions& options,
-                                  const StatedLinear& stated, const sparse::RankShares& shares);
+                                  const StatedLinear& stated, const RankSpeeds& speeds);
 
 /// How a matrix is solved with.
 struct ChosenMethod {
@@ -62,8 +67,7 @@ struct ChosenMethod {
 /// that is missing, zero or, for conjugate gradients, negative where the preconditioner needs it; not symmetric, where
 /// conjugate gradients are asked for
 ChosenMethod require_solvable(const Runtime& runtime, const LinearOptions& options,
-                              const StatedLinear& stated, const sparse::RankShares& shares,
-                              StatedMatrix& matrix);
+                              const StatedLinear& stated, const RankSpeeds& speeds, StatedMatrix& matrix);
 
 /// This rank's rows of right-hand sides.
 struct RightHandSides {

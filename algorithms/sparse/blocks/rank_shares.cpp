@@ -1,6 +1,9 @@
 #include "rank_shares.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
 #include <numeric>
 
 #include "../../../codelets/sparse/krylov/residual.hpp"
@@ -12,8 +15,13 @@ namespace {
 
 /// Speeds of ranks that differ by less are noise, or not worth it that a rank has more rows than another.
 constexpr double alike = 1.35;
-/// Ranks that are slower than the fastest by more get no rows.
-constexpr double too_slow = 20;
+
+/// An iteration of conjugate gradients takes about as long as so many of the products that speeds are measured with.
+constexpr double products_of_iteration = 3;
+
+/// Seconds that two ranks wait for each other in an iteration, and more ones by the depth of their tree: measured on one node, from rank to rank and from GPU to GPU by way
+/// of main memory. Networks take longer.
+constexpr double exchange_of_cores = 1e-4, exchange_of_gpus = 3e-4;
 
 /// Residuals of a grid's five-point equations on a worker, in float64.
 class TrialProducts {
@@ -54,9 +62,9 @@ class TrialProducts {
 
 }  // namespace
 
-RankShares measure_rank_shares(Runtime& runtime, Workers workers) {
-  RankShares shares(static_cast<std::size_t>(runtime.ranks()), 0);
-  if (runtime.ranks() == 1) return {1};
+std::vector<RankSpeed> measure_rank_speeds(Runtime& runtime, Workers workers) {
+  std::vector<RankSpeed> speeds(static_cast<std::size_t>(runtime.ranks()));
+  if (runtime.ranks() == 1) return speeds;
   std::vector<Candidate> chosen = chosen_workers(all_workers(runtime), workers);
   {
     std::vector<TrialProducts> products;
@@ -66,20 +74,47 @@ RankShares measure_rank_shares(Runtime& runtime, Workers workers) {
     for (const TrialProducts& of_worker : products) trials.push_back(of_worker.trial());
     measure_speeds(runtime, chosen, trials);
   }
-  for (const Candidate& worker : chosen) shares[static_cast<std::size_t>(worker.rank)] += worker.speed;
-  const auto [least, most] = std::ranges::minmax(shares);
-  if (most <= alike * least) return RankShares(shares.size(), 1);
-  std::ranges::replace_if(
-      shares, [&](double share) { return share * too_slow < most; }, 0);
+  for (RankSpeed& speed : speeds) speed.rows = 0;
+  for (const Candidate& worker : chosen) {
+    RankSpeed& speed = speeds[static_cast<std::size_t>(worker.rank)];
+    speed.rows += worker.speed;
+    speed.has_gpu |= worker.where == Where::cuda;
+  }
+  const auto [least, most] = std::ranges::minmax(speeds, {}, &RankSpeed::rows);
+  if (most.rows <= alike * least.rows)
+    for (RankSpeed& speed : speeds) speed.rows = least.rows;
+  return speeds;
+}
+
+std::vector<double> shares_of_ranks(Index n, const std::vector<RankSpeed>& speeds) {
+  std::vector<double> shares;
+  for (const RankSpeed& speed : speeds) shares.push_back(speed.rows);
+  std::vector<std::size_t> ranks(speeds.size());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  std::ranges::stable_sort(ranks, std::greater{}, [&](std::size_t rank) { return shares[rank]; });
+  double together = 0, least_seconds = std::numeric_limits<double>::infinity();
+  bool gpus = false;
+  std::size_t taking_part = 0;
+  for (std::size_t k = 0; k < ranks.size(); ++k) {
+    together += shares[ranks[k]];
+    gpus |= speeds[ranks[k]].has_gpu;
+    const double exchange = (gpus ? exchange_of_gpus : exchange_of_cores) * std::log2(k + 1);
+    const double seconds = products_of_iteration * static_cast<double>(n) / together + exchange;
+    if (seconds >= least_seconds) continue;
+    least_seconds = seconds;
+    taking_part = k + 1;
+  }
+  for (std::size_t k = taking_part; k < ranks.size(); ++k) shares[ranks[k]] = 0;
   return shares;
 }
 
-std::pair<Index, Index> rows_of_rank(Index n, int rank, const RankShares& shares) {
+std::pair<Index, Index> rows_of_rank(Index n, int rank, const std::vector<double>& shares) {
   const Index grain = grain_rows(n), grains = units_of(n, grain);
   const double all = std::accumulate(shares.begin(), shares.end(), 0.0);
   const auto bound = [&](int r) {
     const double before = std::accumulate(shares.begin(), shares.begin() + r, 0.0);
-    return std::min(n, static_cast<Index>(static_cast<double>(grains) * before / all) * grain);
+    constexpr double rounding = 1e-9;  // a whole number of grains stays one
+    return std::min(n, static_cast<Index>(static_cast<double>(grains) * before / all + rounding) * grain);
   };
   return {bound(rank), bound(rank + 1)};
 }

@@ -9,16 +9,21 @@
 
 namespace asterism::sparse {
 
-/// How the rows of a matrix are shared among ranks: weights, of which a rank may have 0.
-using RankShares = std::vector<double>;
+/// What a rank's workers do together.
+struct RankSpeed {
+  double rows = 1;  ///< a second, in products with a matrix that has five entries in a row
+  bool has_gpu = false;
+};
 
-/// The speeds of the ranks, measured with products of matrix and vector on all of a rank's workers that take part, at the
-/// same time. Ranks that are within a third of each other count as equal. One that is not a twentieth as fast as the
-/// fastest gets nothing: in every iteration the others would wait longer for what it sends than for its rows.
-/// With several ranks: collective; the same on every rank. @throw TaskFailure, Stall
-RankShares measure_rank_shares(Runtime& runtime, Workers workers);
+/// Measured with products on all workers of all ranks that take part, at the same time. Ranks whose speeds are within a third
+/// of each other count as equal. With several ranks: collective; the same on every rank. @throw TaskFailure, Stall
+std::vector<RankSpeed> measure_rank_speeds(Runtime& runtime, Workers workers);
+
+/// How n rows are shared among ranks: weights, of which a rank may have 0. So many take part, the fastest first, that an
+/// iteration takes least: what two ranks tell each other in it can take longer than the rows of the one take the other.
+std::vector<double> shares_of_ranks(Index n, const std::vector<RankSpeed>& speeds);
 
 /// The rows [first, end) of a rank, as whole grains. @param shares at least one of them is not 0
-std::pair<Index, Index> rows_of_rank(Index n, int rank, const RankShares& shares);
+std::pair<Index, Index> rows_of_rank(Index n, int rank, const std::vector<double>& shares);
 
 }  // namespace asterism::sparse

@@ -49,7 +49,7 @@ TEST_CASE("ranks of one and of two cores: the iterations and the solution of one
       return Words{"linear",           "--json",       "--model",     "ecology-like:300x300",
                    "--preconditioner", preconditioner, "--tolerance", "1e-6",
                    "--max-iterations", "30",           "-o",          file(output),
-                   "--cpus",           cores};
+                   "--cpus",           cores,          "--balance",   "equal"};
     };
     const Result alone = run(one_process(with("one.npy", "1")));
     const Result unlike =
@@ -69,7 +69,7 @@ TEST_CASE("a rank that cannot read its file, or whose rows are damaged, ends all
   const fs::path good = fresh_folder("good"), bad = fresh_folder("damaged");
   line_matrix(good / "a.mtx", 3000);
   const auto solve = [&](const Words& more) {
-    return in_two_folders(good, bad, Words{"linear", "a.mtx"} + more);
+    return in_two_folders(good, bad, Words{"linear", "a.mtx", "--balance", "equal"} + more);
   };
   ends_with_message_of(1, solve({}), {"a.mtx", "cannot be opened"});
   ends_with_message_of(1, solve({"--assume-symmetric"}), {"a.mtx", "cannot be opened"});

@@ -98,7 +98,7 @@ MatrixAnalysis analysis_of(Runtime& runtime, const StatedMatrix& m, std::uint64_
   for (const int q : {1, 2, 3}) a.colours.push_back(count_colours(matrix, q));
   if (!may_be_definite(a)) return a;
   const sparse::Csr<double> mine =
-      rows_of_this_rank(runtime, matrix, sparse::measure_rank_shares(runtime, sparse::Workers::fastest));
+      rows_of_this_rank(runtime, matrix, RankSpeeds(static_cast<std::size_t>(runtime.ranks())));
   a.plain = iterate_for_spectrum(runtime, mine, sparse::PreconditionerMethod::none, seed);
   a.scaled = iterate_for_spectrum(runtime, mine, sparse::PreconditionerMethod::diagonal, seed);
   return a;
@@ -107,8 +107,7 @@ MatrixAnalysis analysis_of(Runtime& runtime, const StatedMatrix& m, std::uint64_
 DecompositionRate rate_of_subdomains(Runtime& runtime, const StatedMatrix& m, const LinearOptions& o) {
   constexpr double accuracy = 1e-4;
   constexpr Index most_iterations = 20'000;
-  const sparse::Csr<double> mine =
-      rows_of_this_rank(runtime, m.matrix, sparse::measure_rank_shares(runtime, o.workers));
+  const sparse::Csr<double> mine = rows_of_this_rank(runtime, m.matrix, speeds_of_ranks(runtime, o));
   std::function<decomposition::SchwarzFacts()> facts;
   const bool symmetric = o.symmetry == SymmetryTrust::assumed ||
                          sparse::check_symmetry(m.matrix, symmetry_tolerance).numerical();
