@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "../../runtime/error.hpp"
+#include "slabs/costs.hpp"
 
 namespace asterism::poisson {
 namespace {
@@ -79,7 +80,18 @@ Index dealt_to_gpus(const Resources& r, Index most) {
   return whole <= most && parts(r.planes, whole) % r.workers == 0 ? whole : even;
 }
 
-Index choose_slab_planes(const Resources& r, Mode mode, bool fetch_result, Index interface_planes) {
+/// The work of the cores of all ranks.
+CoreWork work_on_cores(const Resources& r, const Grid& grid, int ranks) {
+  return {.problems = grid.batch,
+          .planes = grid.planes,
+          .columns = grid.columns(),
+          .transformed_axes = (is_transformed(grid.a.x) ? 1 : 0) + (is_transformed(grid.a.y) ? 1 : 0),
+          .element_bytes = r.plane / grid.columns(),
+          .workers = r.workers * ranks};
+}
+
+Index choose_slab_planes(const Resources& r, Mode mode, bool fetch_result, Index interface_planes,
+                         const CoreWork& on_cores) {
   constexpr Index largest = 2048 * mebibyte;
   Index wanted = 0, most = r.grid;  // bytes
   if (r.where == Where::cuda && mode == Mode::incore && r.alone) {
@@ -91,8 +103,8 @@ Index choose_slab_planes(const Resources& r, Mode mode, bool fetch_result, Index
     wanted = std::min(std::clamp(r.grid / (8 * r.workers), 16 * mebibyte, 256 * mebibyte), r.capacity / 16);
     most = r.capacity / 8;
   } else {
-    // A little more than a core's own caches hold, and several slabs for every core.
-    wanted = std::min(4 * mebibyte, r.grid / (4 * r.workers));
+    const Index slabs = slabs_on_cores(on_cores);
+    wanted = (on_cores.planes + slabs - 1) / slabs * r.plane;
     if (r.spills) most = r.capacity / (8 * (r.workers + 1));
   }
   // What the slabs show takes no more than a twentieth of the grid, or 64 MiB.
@@ -146,9 +158,11 @@ Layout choose_layout(const Machine& machine, const Grid& grid, const Settings& s
   layout.where = r.where;
   layout.mode = settings.mode == Mode::automatic ? choose_mode(r) : settings.mode;
   layout.interface = choose_interface(r, layout.mode, machine.count(WorkerKind::cpu) > 0, grid.columns());
-  layout.slab_planes = std::min(
-      settings.slab_planes > 0 ? settings.slab_planes : choose_slab_planes(r, layout.mode, settings.fetch_result, interface),
-               r.planes);
+  const CoreWork on_cores = work_on_cores(r, grid, machine.ranks);
+  layout.slab_planes = std::min(settings.slab_planes > 0 ? settings.slab_planes
+                                                         : choose_slab_planes(r, layout.mode, settings.fetch_result,
+                                                                              interface, on_cores),
+                                r.planes);
   layout.slabs = (grid.planes + layout.slab_planes - 1) / layout.slab_planes;
   layout.lanes = r.where == Where::cuda ? r.workers : 1;
   layout.dealing = layout.mode == Mode::streaming && layout.interface == Where::cpu ? Dealing::turns : Dealing::blocks;

@@ -22,7 +22,7 @@ struct Options {
   int gpus = -1;               ///< GPUs (of each rank); -1: all of its part of the node
   std::size_t cpu_memory = 0;  ///< bytes of main memory that tiles owned by the runtime may take; 0: no limit
   std::size_t gpu_memory = 0;  ///< bytes of each GPU's memory that may be used; 0: nearly all
-  std::string scheduler = {};  ///< one of Machine::schedulers; empty: $STARPU_SCHED, else dmdas
+  std::string scheduler = {};  ///< one of Machine::schedulers; empty: $STARPU_SCHED, else dmdas with GPUs, prio without
   /// Folder, which is there, that tiles are evicted to when cpu_memory is full; empty: none. Each rank's files lie in a
   /// sub-folder asterism-HOST-PROCESS-XXXXXX, which is removed at the end, or by the next Runtime on that host after a
   /// kill. When the disk is full, who waits gets a Stall that says so.

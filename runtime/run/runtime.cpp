@@ -23,6 +23,15 @@ std::optional<Failure> meet_before_start(const std::optional<Failure>& mine) {
   return ranks::agree_on_failure(mine);
 }
 
+/// Short tasks have ended before this thread could fall asleep, and to be woken takes longer than they do. Whoever needs
+/// its core gets it meanwhile.
+template <class Condition>
+void look_for_a_while(Condition condition) {
+  using Clock = std::chrono::steady_clock;
+  for (const auto end = Clock::now() + std::chrono::microseconds(40); !condition() && Clock::now() < end;)
+    std::this_thread::yield();
+}
+
 /// In the destructor of a Runtime that an exception ends: the other ranks would wait for this one for ever.
 void leave_by_exception(Runtime::State& state) {
   const std::shared_ptr<Error::Note> note = Error::newest();
@@ -112,6 +121,7 @@ Runtime::~Runtime() {
 
 void Runtime::wait() {
   State& s = *state_;
+  look_for_a_while([&] { return s.tasks.in_flight() == 0; });
   {
     std::unique_lock lock(s.mutex);
     s.wait_until(
@@ -122,8 +132,8 @@ void Runtime::wait() {
     const Meeting meeting(s);
     if (s.ranks > 1)
       ranks::wait_for_all();
-    else
-      starpu_task_wait_for_all();  // our count falls in the tasks' callbacks, a moment before StarPU is done with them
+    else  // our count falls in the tasks' callbacks, a moment before StarPU is done with them
+      look_for_a_while([] { return starpu_task_nsubmitted() == 0; }), starpu_task_wait_for_all();
   }
   if (s.holds > 0) {  // of a rank that has passed here: what it wants is on its way
     std::unique_lock lock(s.mutex);

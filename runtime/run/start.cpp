@@ -52,6 +52,12 @@ int gpus_within_reach(const Options& options) {
   return options.gpus >= 0 ? options.gpus : first_number({"STARPU_NCUDA"}, gpus_installed());
 }
 
+/// With GPUs one that weighs where data are and how long tasks take. On cores alone, where all are alike, that costs more
+/// than it gains: there whoever is free takes the most urgent task that is ready.
+const char* scheduler_for(const Options& options) {
+  return gpus_within_reach(options) > 0 ? "dmdas" : "prio";
+}
+
 /// Hands the options to StarPU: those that were set beat its environment variables, the others leave them alone.
 starpu_conf configuration(Options& options, Environment& environment) {
   require_sound_environment();
@@ -60,7 +66,7 @@ starpu_conf configuration(Options& options, Environment& environment) {
   if (options.window == 0) throw Error("window is 0 tasks: at least 1 must be allowed in flight");
   if (options.scheduler.empty()) {
     const char* const wanted = std::getenv("STARPU_SCHED");
-    options.scheduler = wanted != nullptr ? wanted : "dmdas";
+    options.scheduler = wanted != nullptr ? wanted : scheduler_for(options);
   }
   require_known_scheduler(options.scheduler);
   environment.set("STARPU_SCHED", options.scheduler);

@@ -1,10 +1,12 @@
 // What the solver makes of ranks, memories and tiles, and what it refuses.
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 #include <numbers>
 #include <string>
@@ -45,6 +47,36 @@ TEST_CASE("ranks share the planes, and every plane once") {
       CHECK(mine[0] == static_cast<double>(batch * planes));
       CHECK(solver.first_plane() + solver.plane_count() <= batch * planes);
     }
+}
+
+namespace {
+
+/// Main memory of this process that is in use, in bytes.
+std::size_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::size_t all = 0, resident = 0;
+  file >> all >> resident;
+  REQUIRE(resident > 0);
+  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace
+
+TEST_CASE("a solver that is used again and again takes no more memory" * quick_enough() *
+          doctest::skip(shape_is("mpi") || shape_is("disk"))) {
+  Runtime runtime;
+  const auto grows = [&](const poisson::Settings& settings, int solves) {
+    poisson::Solver<double> solver(runtime, {.shape = {15, 15}}, settings);
+    std::vector<double> f(15 * 15, 1);
+    Tiles<double> tiles = solver.borrow(f.data());
+    for (int i = 0; i < solves / 10; ++i) solver.solve(tiles);
+    const std::size_t before = resident_bytes();
+    for (int i = solves / 10; i < solves; ++i) solver.solve(tiles);
+    const std::size_t after = resident_bytes();
+    return after > before ? after - before : 0;
+  };
+  CHECK(grows({}, 10000) < std::size_t{1} << 20);  // less than 120 bytes for each solve
+  CHECK(grows({.slab_planes = 5}, 3000) < std::size_t{1} << 19);
 }
 
 // Slabs for GPUs need more room to work in than the last rank has here.

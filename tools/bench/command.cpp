@@ -98,7 +98,7 @@ Command add_bench(CLI::App& program) {
   const Command others[] = {add_bench_poisson(*app), add_bench_methods(*app), add_bench_jacobi(*app),
                             add_bench_relax(*app),   add_bench_mlssor(*app),  add_bench_tile_model(*app),
                             add_bench_linear(*app),  add_bench_qap(*app),     add_bench_dbds(*app),
-                            add_bench_tasks(*app)};
+                            add_bench_tasks(*app),  add_bench_defaults(*app)};
   return {app, [=] {
             for (const Command& command : others)
               if (is_given(*command.app)) return command.run();

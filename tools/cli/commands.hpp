@@ -33,6 +33,7 @@ Command add_bench_linear(CLI::App& bench);      ///< `bench linear`
 Command add_bench_qap(CLI::App& bench);         ///< `bench qap`
 Command add_bench_tasks(CLI::App& bench);       ///< `bench tasks`
 Command add_bench_tile_model(CLI::App& bench);  ///< `bench tile-model`
+Command add_bench_defaults(CLI::App& bench);    ///< `bench defaults`
 
 /// Runs `body` with a Runtime, on ranks that were all asked for the same. After a Stall on a single rank the program
 /// ends here: unwinding would wait for ever. @throw Error; of several ranks, only what they all throw.

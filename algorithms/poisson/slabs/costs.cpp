@@ -1,0 +1,71 @@
+#include "costs.hpp"
+
+#include <algorithm>
+
+namespace asterism::poisson {
+namespace {
+
+/// Seconds, as measured on cores of 2025 (one and two of them, grids from 31 x 31 to 255 x 255 x 255, float64).
+namespace cost {
+constexpr double tridiagonal = 2.0e-9;  ///< of a cell, there and back
+constexpr double transform = 2.5e-9;    ///< of a cell along an axis, there and back, in float64
+constexpr double reduce = 0.3e-9;  ///< of a cell for each of these axes, in pass 1: planes are read once more
+constexpr double miss = 0.4e-9;    ///< of a cell of a slab that does not stay in a core's caches
+constexpr double column = 1.5e-9;  ///< of a step of the interface chain
+constexpr double step = 8e-6;      ///< from one task of that chain to the next
+constexpr double submission = 2.5e-6;  ///< of a task
+constexpr double look = 0.4e-6;        ///< of either, for each core that looks for tasks
+}  // namespace cost
+
+/// A little more than a core's own caches hold.
+constexpr double cached_bytes = 4 << 20;
+
+Index parts(Index of, Index size) { return (of + size - 1) / size; }
+
+Index slabs_that_stay_cached(const CoreWork& work) {
+  const double bytes = static_cast<double>(work.planes * work.columns * work.element_bytes);
+  return std::clamp<Index>(static_cast<Index>(bytes / cached_bytes) + 1, 1, work.planes);
+}
+
+double seconds_of_cell(const CoreWork& work, Index slabs) {
+  const auto axes = static_cast<double>(work.transformed_axes);
+  const double share = static_cast<double>(work.element_bytes) / sizeof(double);
+  return cost::tridiagonal + cost::transform * axes * share + (slabs > 1 ? cost::reduce * axes : 0) +
+         (work.workers > 1 && slabs < slabs_that_stay_cached(work) ? cost::miss : 0);
+}
+
+}  // namespace
+
+double seconds_on_cores(const CoreWork& work, Index slabs) {
+  const Index workers = work.workers;
+  const double looks = cost::look * static_cast<double>(workers);
+  const Index rounds = parts(work.problems * slabs, workers);
+  const double slab =
+      static_cast<double>(parts(work.planes, slabs) * work.columns) * seconds_of_cell(work, slabs);
+  const double step = cost::step + looks + cost::column * static_cast<double>(work.columns);
+  // Behind the last slabs that are worked on at a time everybody waits for the chain; before, it is work like other work.
+  const Index waited_for = slabs > 1 ? 2 * std::min(slabs, workers) : 0, others = 2 * slabs - waited_for;
+  const double chain = slabs > 1 ? step * (static_cast<double>(waited_for) +
+                                           static_cast<double>(others) / static_cast<double>(workers))
+                                 : 0;
+  const auto tasks = static_cast<double>(work.problems * (4 * slabs - 3) - 1);  // that others wait for
+  return std::max(static_cast<double>(rounds) * slab + chain, tasks * (cost::submission + looks));
+}
+
+Index slabs_on_cores(const CoreWork& work) {
+  Index best = 1;
+  double least = seconds_on_cores(work, 1);
+  const auto consider = [&](Index slabs) {
+    if (slabs > work.planes) return;
+    const double seconds = seconds_on_cores(work, slabs);
+    if (seconds < least) best = slabs, least = seconds;
+  };
+  for (Index slabs = 2; slabs <= work.workers; ++slabs) consider(slabs);
+  // More of them where they are to stay in the caches: as many for each core, or as few as stay there.
+  const Index cached = slabs_that_stay_cached(work);
+  consider(cached);
+  consider(parts(cached, work.workers) * work.workers);
+  return best;
+}
+
+}  // namespace asterism::poisson

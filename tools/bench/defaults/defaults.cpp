@@ -1,0 +1,151 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <vector>
+
+#include "../../cli/commands.hpp"
+#include "../../cli/report.hpp"
+#include "../figures.hpp"
+#include "contest.hpp"
+
+namespace asterism::tools {
+namespace {
+
+using Contests = std::vector<Contest> (*)(const Cores&);
+const Words<Contests> all_solvers{{"poisson", poisson_contests},
+                                  {"relax", relaxation_contests},
+                                  {"wavefront", wavefront_contests},
+                                  {"linear", linear_contests},
+                                  {"qap", qap_contests}};
+
+/// "poisson,linear"
+std::vector<Contests> parse_solvers(const std::string& text) {
+  std::vector<Contests> solvers;
+  std::istringstream names(text);
+  for (std::string name; std::getline(names, name, ',');) {
+    const auto found = std::ranges::find(all_solvers, name, [](const auto& known) { return known.first; });
+    if (found == all_solvers.end())
+      throw Error(
+          fmt::format("there is no solver '{}'; choose of poisson, relax, wavefront, linear, qap", name));
+    solvers.push_back(found->second);
+  }
+  return solvers;
+}
+
+struct DefaultsOptions {
+  CommonOptions common;
+  std::vector<Contests> solvers;
+  int rounds = 3;
+};
+
+struct Result {
+  const Entry* entry = nullptr;
+  double seconds = std::numeric_limits<double>::infinity();
+};
+
+constexpr double wanted_ratio = 0.95;
+
+/// On the machine that the entry wants, one after the other those that want the same one.
+void measure(const Options& machine, std::vector<Result*> results) {
+  while (!results.empty()) {
+    const MachineChoice choice = results.front()->entry->machine;
+    const auto others = std::stable_partition(results.begin(), results.end(),
+                                              [&](const Result* r) { return r->entry->machine == choice; });
+    Options options = machine;
+    if (choice.cpus >= 0) options.cpus = choice.cpus;
+    if (!choice.scheduler.empty()) options.scheduler = choice.scheduler;
+    with_runtime(options, [&](Runtime& runtime) {
+      for (auto result = results.begin(); result != others; ++result) try {
+          (*result)->seconds = std::min((*result)->seconds, (*result)->entry->fastest_solve(runtime));
+        } catch (const Error&) {  // an option that this problem cannot have
+        }
+      return 0;
+    });
+    results.erase(results.begin(), others);
+  }
+}
+
+/// The default and the best of all entries, each with the least of its times: after a search those that were the
+/// fastest run beside the default again, as on a machine that does other things too one look tells little.
+std::pair<Result, Result> decide(const Contest& contest, const DefaultsOptions& o) {
+  std::vector<Result> results;
+  for (const Entry& entry : contest.entries) results.push_back({.entry = &entry});
+  std::vector<Result*> searched;
+  for (Result& result : results) searched.push_back(&result);
+  measure(o.common.runtime, searched);
+  Result& by_default = results.front();
+  for (int round = 0; round < o.rounds; ++round) {
+    std::sort(searched.begin(), searched.end(),
+              [](const Result* a, const Result* b) { return a->seconds < b->seconds; });
+    std::vector<Result*> again(searched.begin(),
+                               searched.begin() + std::min<std::ptrdiff_t>(3, std::ssize(searched)));
+    if (std::find(again.begin(), again.end(), &by_default) == again.end()) again.push_back(&by_default);
+    if (round % 2 == 1) std::reverse(again.begin(), again.end());
+    measure(o.common.runtime, again);
+  }
+  const Result best = *std::min_element(
+      results.begin(), results.end(), [](const Result& a, const Result& b) { return a.seconds < b.seconds; });
+  return {by_default, best};
+}
+
+int bench_defaults(const DefaultsOptions& o) {
+  Cores cores;
+  std::string scheduler;
+  with_runtime(o.common.runtime, [&](Runtime& runtime) {
+    require_one_rank(runtime);
+    const Machine machine = runtime.machine();
+    cores = {machine.count(WorkerKind::cpu), machine.count(WorkerKind::cuda)};
+    scheduler = machine.scheduler;
+    return 0;
+  });
+  const bool text = !o.common.json;
+  if (text)
+    fmt::print(
+        "{} cores, {} GPUs, scheduler {}; ratio: the best time over the default's, {} or more is wanted\n\n"
+        "{:<10} {:<30} {:>12} {:>12} {:>7}  best by\n",
+        cores.cpus, cores.gpus, scheduler, wanted_ratio, "solver", "problem", "default [us]", "best [us]",
+        "ratio");
+  auto rows = nlohmann::ordered_json::array();
+  for (const Contests contests : o.solvers)
+    for (const Contest& contest : contests(cores)) {
+      const auto [by_default, best] = decide(contest, o);
+      const double ratio = best.seconds / by_default.seconds;
+      if (text)
+        fmt::print("{:<10} {:<30} {:>12.1f} {:>12.1f} {:>7.3f}  {}{}\n", contest.solver, contest.problem,
+                   by_default.seconds * 1e6, best.seconds * 1e6, ratio,
+                   best.entry->words.empty() ? "the default" : best.entry->words,
+                   ratio < wanted_ratio ? "  <--" : "");
+      std::fflush(stdout);
+      rows.push_back({{"solver", contest.solver},
+                      {"problem", contest.problem},
+                      {"default_seconds", by_default.seconds},
+                      {"best_seconds", best.seconds},
+                      {"ratio", ratio},
+                      {"best_options", best.entry->words}});
+    }
+  if (!text)
+    print_report({{"cpus", cores.cpus}, {"gpus", cores.gpus}, {"scheduler", scheduler}, {"problems", rows}});
+  return 0;
+}
+
+}  // namespace
+
+Command add_bench_defaults(CLI::App& bench) {
+  auto options = std::make_shared<DefaultsOptions>();
+  for (const auto& [name, contests] : all_solvers) options->solvers.push_back(contests);
+  CLI::App* app = add_subcommand(
+      bench, "defaults", "every solver as it comes, beside the best that a search over its options finds");
+  OptionGroup problem(*app, "Problem");
+  problem.add("--solvers", options->solvers, parse_solvers, "NAME,NAME,...",
+              "of poisson, relax, wavefront, linear, qap; default: all of them");
+  OptionGroup(*app, "Method")
+      .add("--rounds", options->rounds, parse_count<int>, "N",
+           "times that the default and the three best are measured again; default: 3");
+  add_machine_options(*app, options->common);
+  return {app, [options] { return bench_defaults(*options); }};
+}
+
+}  // namespace asterism::tools

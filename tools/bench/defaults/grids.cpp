@@ -1,0 +1,108 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include "../../../algorithms/poisson/solver.hpp"
+#include "../../../algorithms/relaxation/solver.hpp"
+#include "../../../algorithms/wavefront/solver.hpp"
+#include "contest.hpp"
+
+namespace asterism::tools {
+namespace {
+
+using Shape = std::vector<Index>;
+
+std::size_t count_nodes(const Shape& shape) {
+  std::size_t nodes = 1;
+  for (const Index n : shape) nodes *= static_cast<std::size_t>(n);
+  return nodes;
+}
+
+/// f and u stay with the workers. Each solve is given the last one's u: the lowest mode keeps its size with these lengths.
+double solve_poisson(Runtime& runtime, const Shape& shape, Index slabs) {
+  const auto axes = static_cast<double>(shape.size());
+  const poisson::Problem problem{
+      .shape = shape, .lengths = std::vector<double>(shape.size(), std::numbers::pi * std::sqrt(axes))};
+  const Index planes = slabs == 0 ? 0 : (shape.front() + slabs - 1) / slabs;
+  poisson::Solver<double> solver(runtime, problem, {.slab_planes = planes, .fetch_result = false});
+  std::vector<double> f(count_nodes(shape), 1);
+  Tiles<double> tiles = solver.borrow(f.data());
+  return fastest_of_many([&] { solver.solve(tiles); });
+}
+
+double solve_relaxation(Runtime& runtime, const Shape& shape, const relaxation::Settings& settings) {
+  relaxation::Solver<double> solver(runtime, {.shape = shape, .y_lower = {.value = 1}}, settings);
+  std::vector<double> u(count_nodes(shape));
+  return fastest_of_many([&] { solver.solve(nullptr, u.data()); });
+}
+
+double solve_wavefront(Runtime& runtime, const Shape& shape, const wavefront::Settings& settings) {
+  wavefront::Solver<double> solver(runtime, {.shape = shape, .sides = {{1, 0}, {0, 0}}}, settings);
+  std::vector<double> u(count_nodes(shape));
+  return fastest_of_many([&] { solver.solve(nullptr, u.data()); });
+}
+
+}  // namespace
+
+std::vector<Contest> poisson_contests(const Cores& cores) {
+  std::vector<Contest> contests;
+  for (const Shape& shape :
+       {Shape{63, 63}, {255, 255}, {1023, 1023}, {2047, 2047}, {31, 31, 31}, {127, 127, 127}}) {
+    ContestMaker maker(cores, "poisson", poisson::to_string(shape),
+                       [=](Runtime& runtime) { return solve_poisson(runtime, shape, 0); });
+    for (const Index slabs : {1, 2, 3, 4, 6, 8, 12, 16, 32})
+      maker.option(fmt::format("--slab {}", (shape.front() + slabs - 1) / slabs),
+                   [=](Runtime& runtime) { return solve_poisson(runtime, shape, slabs); });
+    contests.push_back(maker.contest());
+  }
+  return contests;
+}
+
+std::vector<Contest> relaxation_contests(const Cores& cores) {
+  std::vector<Contest> contests;
+  for (const Shape& shape : {Shape{127, 127}, {511, 511}, {2047, 2047}}) {
+    const relaxation::Settings plain{.sweeps = shape.front() > 1000 ? 32 : 128};
+    ContestMaker maker(cores, "relax", fmt::format("{}, {} sweeps", poisson::to_string(shape), plain.sweeps),
+                       [=](Runtime& runtime) { return solve_relaxation(runtime, shape, plain); });
+    const auto option = [&](const std::string& words, const auto& change) {
+      relaxation::Settings changed = plain;
+      change(changed);
+      maker.option(words, [=](Runtime& runtime) { return solve_relaxation(runtime, shape, changed); });
+    };
+    for (const Index stripes : {1, 2, 4, 8, 16})
+      option(fmt::format("--stripes {}", stripes), [&](auto& s) { s.stripes = stripes; });
+    for (const Index sweeps : {1, 2, 4, 8, 16, 32})
+      option(fmt::format("--sweeps-per-task {}", sweeps), [&](auto& s) { s.sweeps_per_task = sweeps; });
+    for (const Index sweeps : {4, 16})
+      option(fmt::format("--stripes {} --sweeps-per-task {}", cores.cpus, sweeps),
+             [&](auto& s) { s.stripes = cores.cpus, s.sweeps_per_task = sweeps; });
+    option("--layout natural", [](auto& s) { s.arrangement = relaxation::Arrangement::natural; });
+    option("--blocking", [](auto& s) { s.exchange = relaxation::Exchange::blocking; });
+    contests.push_back(maker.contest());
+  }
+  return contests;
+}
+
+std::vector<Contest> wavefront_contests(const Cores& cores) {
+  std::vector<Contest> contests;
+  for (const Shape& shape : {Shape{127, 127}, {1023, 1023}}) {
+    const wavefront::Settings plain{.omega = {}, .sweeps = 64, .layout = {}};
+    ContestMaker maker(cores, "wavefront", fmt::format("{}, 64 sweeps", poisson::to_string(shape)),
+                       [=](Runtime& runtime) { return solve_wavefront(runtime, shape, plain); });
+    if (cores.gpus == 0)  // the tiles of a GPU are another matter: `asterism tune` tries them
+      for (const Index sweeps : {1, 2, 4, 8, 16, 32, 64})
+        for (const Index slices : {16, 32, 64, 128, 256, 512}) {
+          if (slices < sweeps || slices > shape.front()) continue;
+          wavefront::Settings tiled = plain;
+          tiled.layout.emplace().tile = {.sweeps = sweeps, .points = {1, slices, 1}};
+          maker.option(fmt::format("--tile {}x{}", sweeps, slices),
+                       [=](Runtime& runtime) { return solve_wavefront(runtime, shape, tiled); });
+        }
+    contests.push_back(maker.contest());
+  }
+  return contests;
+}
+
+}  // namespace asterism::tools
