@@ -4,15 +4,13 @@
 #include <bit>
 #include <cstdlib>
 #include <map>
-#include <memory>
 #include <mutex>
-#include <tuple>
 #include <utility>
 
 #include "../grid_lines.cuh"
-#include "../rounds.hpp"
+#include "device_plans.cuh"
 #include "kinds.cuh"
-#include "radices.hpp"
+#include "symmetric_kinds.cuh"
 
 namespace asterism::transforms::cuda {
 namespace {
@@ -23,84 +21,18 @@ using asterism::cuda::check;
 template <class T>
 constexpr int most_block_threads = sizeof(T) == 8 ? 512 : 640;
 
-template <class T>
+/// Phase after phase, from `first` on.
+template <class Block, class T, class View>
 __global__ void __launch_bounds__(most_block_threads<T>)
-    transform_lines_of_any_length(GridLines<T> grid, const __grid_constant__ AnyLength<T> plan) {
+    transform_lines_of_any_length(GridLines<T> grid, const __grid_constant__ View plan, int first) {
   extern __shared__ __align__(16) unsigned char memory[];
-  const BlockOfAnyLength<T> block(grid.block(blockIdx.x), plan, reinterpret_cast<Complex<T>*>(memory),
-                                  static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x));
+  const Block block(grid.block(blockIdx.x), plan, reinterpret_cast<Complex<T>*>(memory),
+                    static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x));
   const int phases = block.phases(plan);
-  for (int phase = plan.fft.padded ? 0 : 1; phase < phases; ++phase) {
+  for (int phase = first; phase < phases; ++phase) {
     block.run(phase);
     __syncthreads();
   }
-}
-
-/// The FFT's numbers of a line, or 0, found once for each length.
-int numbers_of(Index N) {
-  static std::mutex mutex;
-  static auto& known = *new std::map<Index, int>;
-  const std::scoped_lock lock(mutex);
-  const auto [at, is_new] = known.try_emplace(N, 0);
-  if (is_new) at->second = fft_plan_numbers(N);
-  return at->second;
-}
-
-/// The FFT of one length on one device.
-template <class T>
-class DeviceFft {
- public:
-  explicit DeviceFft(Index N) : DeviceFft(FftPlan<T>(N)) {}
-
-  [[nodiscard]] const FftView<T>& view() const { return view_; }
-
- private:
-  explicit DeviceFft(const FftPlan<T>& plan)
-      : view_(plan.view), in_(plan.in), out_(plan.out), tables_(plan.tables) {
-    view_.in = in_.data();
-    view_.out = out_.data();
-    view_.tables = tables_.data();
-  }
-
-  FftView<T> view_;
-  Table<std::uint16_t> in_, out_;
-  Table<Complex<T>> tables_;
-};
-
-/// All that lines of one kind and length need on one device.
-template <class T>
-class DevicePlan {
- public:
-  DevicePlan(Transform kind, Index n, const FftView<T>& fft)
-      : fold_(fold_rotations<T>(kind, n)),
-        unfold_(unfold_rotations<T>(kind, n)),
-        plan_{kind, static_cast<int>(n), fft, fold_.data(), unfold_.data()} {}
-
-  [[nodiscard]] const AnyLength<T>& plan() const { return plan_; }
-
- private:
-  Table<Complex<T>> fold_, unfold_;
-  AnyLength<T> plan_;
-};
-
-/// The plan of the calling thread's current device.
-template <class T>
-const AnyLength<T>& device_plan(Transform kind, Index n) {
-  // Never destroyed: at the process's end CUDA may be gone before static objects are.
-  static std::mutex mutex;
-  static auto& ffts = *new std::map<std::pair<int, Index>, std::unique_ptr<DeviceFft<T>>>;
-  static auto& plans = *new std::map<std::tuple<int, Transform, Index>, std::unique_ptr<DevicePlan<T>>>;
-  int device = 0;
-  check(cudaGetDevice(&device), "cudaGetDevice");
-  const std::scoped_lock lock(mutex);
-  auto& plan = plans[{device, kind, n}];
-  if (plan == nullptr) {
-    const Index N = fft_length(kind, n);
-    auto& fft = ffts[{device, N}];
-    if (fft == nullptr) fft = std::make_unique<DeviceFft<T>>(N);
-    plan = std::make_unique<DevicePlan<T>>(kind, n, fft->view());
-  }
-  return plan->plan();
 }
 
 int tuned(const char* name, int otherwise) {
@@ -108,16 +40,38 @@ int tuned(const char* name, int otherwise) {
   return value != nullptr ? std::atoi(value) : otherwise;
 }
 
-/// Contiguous lines: one, or so many short ones that they have few_numbers, since small blocks wait less at their barriers.
-/// Lines side by side: more, so that every access covers whole sectors of memory, or nearly.
+/// How lines are done, and with how many numbers of shared memory a line, or two together; 0: not at all.
+struct Way {
+  bool symmetric;
+  int numbers;
+};
+
+Way way(Transform kind, Index length) {
+  static std::mutex mutex;
+  static auto& known = *new std::map<std::pair<bool, Index>, Way>;
+  if (length < 1) return {};
+  const bool is_first = kind == Transform::dst1 || kind == Transform::dct1;
+  const Index N = fft_length(kind, length);
+  const std::scoped_lock lock(mutex);
+  const auto [at, is_new] = known.try_emplace({is_first, N});
+  if (is_new) {
+    const bool symmetric = is_first && symmetric_radix(N) > 0 && tuned("AF_SYM", 1);
+    at->second = {symmetric, symmetric ? symmetric_numbers(N) : fft_plan_numbers(N)};
+  }
+  return at->second;
+}
+
+/// Contiguous lines: one, or so many short ones that they have few_numbers, since small blocks wait less at
+/// their barriers. Lines side by side: more, so that every access covers whole sectors of memory, or nearly.
 template <class T>
 BlockShape any_length_shape(Transform kind, int numbers, Index width) {
   constexpr int warp = 32, least_threads = 64, number_bytes = sizeof(Complex<T>), bytes_together = 64,
                 sector_bytes = 32, least_bytes_together = 16;
   static const int few_numbers = tuned("AF_FEW", sizeof(T) == 8 ? 1024 : 2048),
-                   numbers_per_thread = tuned("AF_PER", 16);
+                   numbers_per_thread = tuned("AF_PER", 8);
   const int most_numbers = static_cast<int>(most_shared_bytes()) / number_bytes,
             together = lines_together(kind), pitch = numbers | 1;
+  if (numbers < 1) return {};
   // In lines of shared memory, a power of two of them.
   int lines = std::max<int>(1, std::bit_floor(static_cast<unsigned>(few_numbers / numbers)));
   if (width > 1) {
@@ -130,38 +84,53 @@ BlockShape any_length_shape(Transform kind, int numbers, Index width) {
   const bool too_few = lines * together < std::min<Index>(width, least_bytes_together / sizeof(T));
   if (too_few || lines * pitch > most_numbers) return {};
 
-  const int threads = (lines * numbers / numbers_per_thread + warp - 1) / warp * warp;
-  return {std::countr_zero(static_cast<unsigned>(lines * together)),
-          std::clamp(threads, least_threads, most_block_threads<T>), pitch,
-          static_cast<std::size_t>(lines * pitch) * sizeof(Complex<T>)};
+  // All the threads that a multiprocessor has registers for, in as many blocks as it has memory for.
+  const int block_bytes = lines * pitch * number_bytes, reserved_bytes = 1 << 10,
+            blocks =
+                (static_cast<int>(most_shared_bytes()) + reserved_bytes) / (block_bytes + reserved_bytes),
+            useful = lines * numbers / numbers_per_thread,
+            threads = std::min(most_block_threads<T> / blocks, useful) / warp * warp;
+  return {std::countr_zero(static_cast<unsigned>(lines * together)), std::max(threads, least_threads), pitch,
+          static_cast<std::size_t>(block_bytes)};
+}
+
+template <class Block, class T, class View>
+void launch(Stream stream, const Lines<const T>& from, const Lines<T>& to, const BlockShape& shape,
+            const View& plan, bool padded) {
+  if (from.count < 1 || from.width < 1) return;
+  const auto [grid, blocks] = deal_lines(from, to, shape);
+  const auto kernel = transform_lines_of_any_length<Block, T, View>;
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(most_shared_bytes())),
+        "shared memory of a transform");
+  kernel<<<blocks, static_cast<unsigned>(shape.threads), shape.bytes, asterism::cuda::native(stream)>>>(
+      grid, plan, padded ? 0 : 1);
+  asterism::cuda::check_launch("transform of lines of any length");
 }
 
 }  // namespace
 
 template <class T>
 bool any_length_fits(Transform kind, Index length, Index width) {
-  const int numbers = length < 1 ? 0 : numbers_of(fft_length(kind, length));
-  return numbers > 0 && any_length_shape<T>(kind, numbers, width).bytes > 0;
+  return any_length_shape<T>(kind, way(kind, length).numbers, width).bytes > 0;
 }
 
 template <class T>
 void any_length_transform(Stream stream, Transform kind, const Lines<const T>& from, const Lines<T>& to) {
-  if (!any_length_fits<T>(kind, from.length, from.width))
+  const auto [symmetric, numbers] = way(kind, from.length);
+  const BlockShape shape = any_length_shape<T>(kind, numbers, from.width);
+  if (shape.bytes == 0)
     throw Error("lines of " + std::to_string(from.length) + " points, " + std::to_string(from.width) +
                     " side by side, do not fit into a kernel's shared memory",
                 Blame::task);
   check_strides<T>(from, to);
-  const AnyLength<T>& plan = device_plan<T>(kind, from.length);
-  if (from.count < 1 || from.width < 1) return;
-  const BlockShape shape = any_length_shape<T>(kind, plan.fft.numbers, from.width);
-  const auto [grid, blocks] = deal_lines(from, to, shape);
-  check(cudaFuncSetAttribute(transform_lines_of_any_length<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(most_shared_bytes())),
-        "shared memory of a transform");
-  transform_lines_of_any_length<T>
-      <<<blocks, static_cast<unsigned>(shape.threads), shape.bytes, asterism::cuda::native(stream)>>>(grid,
-                                                                                                      plan);
-  asterism::cuda::check_launch("transform of lines of any length");
+  if (symmetric) {
+    const SymmetricView<T>& plan = device_plan<SymmetricDevicePlan<T>>(kind, from.length);
+    launch<BlockOfSymmetricLines<T>>(stream, from, to, shape, plan, plan.rows.padded);
+  } else {
+    const AnyLength<T>& plan = device_plan<DevicePlan<T>>(kind, from.length);
+    launch<BlockOfAnyLength<T>>(stream, from, to, shape, plan, plan.fft.padded);
+  }
 }
 
 template bool any_length_fits<double>(Transform, Index, Index);

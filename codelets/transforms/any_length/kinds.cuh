@@ -11,6 +11,7 @@
 
 #include <type_traits>
 #include "../block_lines.cuh"
+#include "batches.cuh"
 #include "passes.cuh"
 
 namespace asterism::transforms::cuda {
@@ -27,7 +28,26 @@ struct AnyLength {
   int length;  ///< of the lines
   FftView<T> fft;
   const Complex<T>*fold_rotations, *unfold_rotations;  ///< of fold.hpp; null where there are none
+  Divisor fold_pairs, unfold_pairs;
+  bool means;  ///< (T3)
 };
+
+/// @param fft with its tables, and rotations, in the memory where they are wanted
+template <class T>
+AnyLength<T> any_length(Transform kind, Index n, const FftView<T>& fft, const Complex<T>* fold_rotations,
+                        const Complex<T>* unfold_rotations) {
+  bool convolves = false;
+  for (int pass = 0; pass < fft.passes; ++pass)
+    convolves = convolves || fft.pass[pass].kind == PassKind::convolving;
+  return {kind,
+          static_cast<int>(n),
+          fft,
+          fold_rotations,
+          unfold_rotations,
+          Divisor(static_cast<unsigned>(fold_pairs(kind, n))),
+          Divisor(static_cast<unsigned>(unfold_pairs(kind, n))),
+          convolves};
+}
 
 /// What one thread of a block does in all phases: 0 ... phases() - 1.
 template <class T>
@@ -46,7 +66,8 @@ class BlockOfAnyLength {
     else if (phase == 1)
       for_kind([this](auto kind) { load<decltype(kind)::value>(); });
     else if (phase < plan_.fft.passes + 2)
-      run_pass(plan_.fft.pass[phase - 2]);
+      run_pass<T>({shared_, shared_lines(), lines_.pitch, thread_, threads_}, plan_.fft.pass[phase - 2],
+                  plan_.fft.tables);
     else
       for_kind([this](auto kind) { store<decltype(kind)::value>(); });
   }
@@ -92,63 +113,11 @@ class BlockOfAnyLength {
     for (int i = thread_; i < shared_lines() * lines_.pitch; i += threads_) shared_[i] = {0, 0};
   }
 
-  ASTERISM_INLINED void run_pass(const Pass& pass) const {
-    switch (pass.radix) {
-      case 2:
-        return run_pass_of<2>(pass);
-      case 3:
-        return run_pass_of<3>(pass);
-      case 4:
-        return run_pass_of<4>(pass);
-      case 5:
-        return run_pass_of<5>(pass);
-      case 6:
-        return run_pass_of<6>(pass);
-      case 7:
-        return run_pass_of<7>(pass);
-      case 8:
-        return run_pass_of<8>(pass);
-      case 9:
-        return run_pass_of<9>(pass);
-      case 10:
-        return run_pass_of<10>(pass);
-      case 11:
-        return run_pass_of<11>(pass);
-      case 12:
-        return run_pass_of<12>(pass);
-      case 13:
-        return run_pass_of<13>(pass);
-      case 14:
-        return run_pass_of<14>(pass);
-      case 15:
-        return run_pass_of<15>(pass);
-      case 16:
-        return run_pass_of<16>(pass);
-      default:
-        return run_pass_of<17>(pass);
-    }
-  }
-
-  template <int R>
-  ASTERISM_INLINED void run_pass_of(const Pass& pass) const {
-    switch (pass.kind) {
-      case PassKind::forward:
-        return run_pass_of<R, PassKind::forward>(pass);
-      case PassKind::convolving:
-        return run_pass_of<R, PassKind::convolving>(pass);
-      default:
-        return run_pass_of<R, PassKind::backward>(pass);
-    }
-  }
-
-  template <int R, PassKind kind>
-  ASTERISM_INLINED void run_pass_of(const Pass& pass) const {
-    const auto butterflies = static_cast<unsigned>(shared_lines()) * pass.per_line.divisor;
-    for (auto i = static_cast<unsigned>(thread_); i < butterflies; i += static_cast<unsigned>(threads_)) {
-      const unsigned line = pass.per_line.quotient(i);
-      pass_butterfly<kind, R>(shared_line(static_cast<int>(line)), pass, plan_.fft.tables,
-                              i - line * pass.per_line.divisor);
-    }
+  template <Transform kind>
+  [[nodiscard]] ASTERISM_HOST_DEVICE BatchShare batch_share(Divisor pairs) const {
+    return {pairs,          lines_.log_lines - (lines_together(kind) - 1),
+            shared_lines(), lines_.side_by_side,
+            thread_,        threads_};
   }
 
   /// Point j of a line, 0 for j = nowhere.
@@ -164,91 +133,120 @@ class BlockOfAnyLength {
   [[nodiscard]] ASTERISM_HOST_DEVICE Complex<T>* shared_line(int line) const {
     return shared_ + line * lines_.pitch;
   }
-
-  /// The folding of pair p of a line.
-  template <Transform kind>
-  [[nodiscard]] ASTERISM_HOST_DEVICE auto folded(int line, Index p) const {
-    const Index n = plan_.length;
-    const PairPlaces from = fold_from(kind, n, p);
-    return fold<kind>(n, p, point(line, from.first), point(line, from.second),
-                      rotation(plan_.fold_rotations, p));
+  /// The place of element j of the FFT's sequence, or of frequency j; any for j = nowhere.
+  [[nodiscard]] ASTERISM_HOST_DEVICE int place_in(Index j) const {
+    return plan_.fft.in[j == nowhere ? 0 : j];
+  }
+  [[nodiscard]] ASTERISM_HOST_DEVICE int place_out(Index j) const {
+    return plan_.fft.out[j == nowhere ? 0 : j];
   }
 
-  template <Transform kind, class Number>
-  ASTERISM_HOST_DEVICE void unfold_to_line(int line, Index p, Number u, Number v) const {
-    const PairPlaces to = unfold_to(kind, plan_.length, p);
-    const Pair<T> outputs =
-        unfold<kind>(u, v, rotation(plan_.unfold_rotations, p), rotation(plan_.unfold_rotations, p + 1));
-    put(line, to.first, outputs.first);
-    put(line, to.second, outputs.second);
+  /// What a pair of a folding takes, of one line or two, and where its elements go.
+  struct Points {
+    Pair<T> x, y;
+    Complex<T> rotation;
+    int first, second;
+  };
+
+  template <Transform kind>
+  [[nodiscard]] ASTERISM_HOST_DEVICE Points points(int line, Index p) const {
+    const Index n = plan_.length;
+    constexpr int together = lines_together(kind);
+    const PairPlaces from = fold_from(kind, n, p);
+    const auto at = [&, this](int of) { return Pair<T>{point(of, from.first), point(of, from.second)}; };
+    const bool both = together == 2 && 2 * line + 1 < lines_.present;
+    // Of a Hermitian sequence the other half is made, too.
+    const PairPlaces to =
+        fft_kind(kind) == FftKind::to_real ? PairPlaces{p, p > 0 ? n - p : nowhere} : fold_to(kind, n, p);
+    return {at(together * line), both ? at(2 * line + 1) : Pair<T>{0, 0}, rotation(plan_.fold_rotations, p),
+            place_in(to.first), place_in(to.second)};
   }
 
   template <Transform kind>
   ASTERISM_INLINED void load() const {
     const Index n = plan_.length;
-    const std::uint16_t* const in = plan_.fft.in;
-    const auto pairs = static_cast<unsigned>(fold_pairs(kind, n));
-    if constexpr (fft_kind(kind) == FftKind::complex) {
-      lines_.for_each(pairs, thread_, threads_, [&, this](int line, int p) {
-        const PairPlaces to = fold_to(kind, n, p);
-        const Pair<Complex<T>> z = folded<kind>(line, p);
-        shared_line(line)[in[to.first]] = z.first;
-        if (to.second != nowhere) shared_line(line)[in[to.second]] = z.second;
-      });
+    in_batches<lines_together(kind) == 1 ? 4 : 2>(
+        batch_share<kind>(plan_.fold_pairs), [this](int line, int p) { return points<kind>(line, p); },
+        [this, n](int line, int p, const Points& found) {
+          Complex<T>* const z = shared_line(line);
+          const auto x = fold<kind>(n, p, found.x.first, found.x.second, found.rotation);
+          if constexpr (fft_kind(kind) ==
+                        FftKind::to_real) {  // the conjugate of X + i Y: the conjugate of its DFT is wanted
+            const Complex<T> X = x.first,
+                             Y = fold<kind>(n, p, found.y.first, found.y.second, found.rotation).first;
+            z[found.first] = {X.re - Y.im, -X.im - Y.re};
+            if (p > 0 && 2 * p < n) z[found.second] = {X.re + Y.im, X.im - Y.re};
+          } else {
+            const bool has_second = fold_to(kind, n, p).second != nowhere;
+            if constexpr (fft_kind(kind) == FftKind::from_real) {
+              const auto y = fold<kind>(n, p, found.y.first, found.y.second, found.rotation);
+              z[found.first] = {x.first, y.first};
+              if (has_second) z[found.second] = {x.second, y.second};
+            } else {
+              z[found.first] = x.first;
+              if (has_second) z[found.second] = x.second;
+            }
+          }
+        });
+  }
+
+  /// What a pair of an unfolding takes, and its rotations.
+  struct Numbers {
+    Complex<T> u, v, rotation, next;
+  };
+
+  /// For kind I: number k of the spectrum, read as real numbers.
+  [[nodiscard]] ASTERISM_HOST_DEVICE T real_number(const Complex<T>* z, Index k) const {
+    return reinterpret_cast<const T*>(z + place_out(k / 2))[k % 2];
+  }
+
+  template <Transform kind>
+  [[nodiscard]] ASTERISM_HOST_DEVICE Numbers numbers(int line, Index p) const {
+    const Index n = plan_.length;
+    const Complex<T>* const z = shared_line(line);
+    const PairPlaces from = unfold_from(kind, n, p);
+    if constexpr (kind == Transform::dst1 || kind == Transform::dct1) {
+      const T u = real_number(z, from.first), same = kind == Transform::dst1 ? -u : u;
+      return {{u, 0}, {plan_.means ? real_number(z, from.second) : same, 0}, {}, {}};
     } else {
-      lines_.for_each_pair(pairs, thread_, threads_, [&, this](int pair, int p) {
-        const bool both = 2 * pair + 1 < lines_.present;
-        const auto x = folded<kind>(2 * pair, p), y = both ? folded<kind>(2 * pair + 1, p) : decltype(x){};
-        Complex<T>* const z = shared_line(pair);
-        if constexpr (fft_kind(kind) == FftKind::from_real) {
-          const PairPlaces to = fold_to(kind, n, p);
-          z[in[to.first]] = {x.first, y.first};
-          if (to.second != nowhere) z[in[to.second]] = {x.second, y.second};
-        } else {  // the conjugate of X + i Y: the conjugate of its DFT is wanted
-          const Complex<T> X = x.first, Y = y.first;
-          z[in[p]] = {X.re - Y.im, -X.im - Y.re};
-          if (p > 0 && 2 * p < n) z[in[n - p]] = {X.re + Y.im, X.im - Y.re};
-        }
-      });
+      constexpr bool is_half = fft_kind(kind) == FftKind::from_real;  // then (P1) wants the mirror
+      const Index second = is_half ? (p == 0 ? 0 : n - p) : from.second;
+      return {z[place_out(from.first)], z[place_out(second)], rotation(plan_.unfold_rotations, p),
+              rotation(plan_.unfold_rotations, p + 1)};
     }
+  }
+
+  template <Transform kind, class Number>
+  ASTERISM_HOST_DEVICE void unfold_to_line(int line, Index p, Number u, Number v,
+                                           const Numbers& found) const {
+    const PairPlaces to = unfold_to(kind, plan_.length, p);
+    const Pair<T> outputs = unfold<kind>(u, v, found.rotation, found.next);
+    put(line, to.first, outputs.first);
+    put(line, to.second, outputs.second);
   }
 
   template <Transform kind>
   ASTERISM_INLINED void store() const {
-    const Index n = plan_.length;
-    const std::uint16_t* const out = plan_.fft.out;
-    const auto pairs = static_cast<unsigned>(unfold_pairs(kind, n));
-    if constexpr (fft_kind(kind) == FftKind::complex) {
-      lines_.for_each(pairs, thread_, threads_, [&, this](int line, int p) {
-        const PairPlaces from = unfold_from(kind, n, p);
-        const Complex<T>* const z = shared_line(line);
-        if constexpr (unfolds_real(kind)) {
-          const auto number = [=](Index k) { return k % 2 == 0 ? z[out[k / 2]].re : z[out[k / 2]].im; };
-          unfold_to_line<kind>(line, p, number(from.first), number(from.second));
-        } else {
-          unfold_to_line<kind>(line, p, z[out[from.first]],
-                               from.second == nowhere ? Complex<T>{0, 0} : z[out[from.second]]);
-        }
-      });
-    } else {
-      lines_.for_each_pair(pairs, thread_, threads_, [&, this](int pair, int p) {
-        const bool both = 2 * pair + 1 < lines_.present;
-        const Complex<T>* const z = shared_line(pair);
-        if constexpr (unfolds_real(kind)) {
-          const PairPlaces from = unfold_from(kind, n, p);
-          const Complex<T> u = z[out[from.first]],
-                           v = from.second == nowhere ? Complex<T>{0, 0} : z[out[from.second]];
-          unfold_to_line<kind>(2 * pair, p, u.re, v.re);
-          if (both) unfold_to_line<kind>(2 * pair + 1, p, -u.im, -v.im);
-        } else {  // (P1)
-          const Complex<T> Z = z[out[p]], mirror = conj(z[out[p == 0 ? 0 : n - p]]), none{0, 0};
-          const Complex<T> sum = Z + mirror, difference = times_minus_i(Z - mirror);
-          unfold_to_line<kind>(2 * pair, p, Complex<T>{sum.re / 2, sum.im / 2}, none);
-          if (both)
-            unfold_to_line<kind>(2 * pair + 1, p, Complex<T>{difference.re / 2, difference.im / 2}, none);
-        }
-      });
-    }
+    in_batches<4>(
+        batch_share<kind>(plan_.unfold_pairs), [this](int line, int p) { return numbers<kind>(line, p); },
+        [this](int line, int p, const Numbers& found) {
+          const bool both = 2 * line + 1 < lines_.present;
+          const Complex<T> u = found.u, v = found.v;
+          if constexpr (kind == Transform::dst1 || kind == Transform::dct1) {
+            unfold_to_line<kind>(line, p, u.re, v.re, found);
+          } else if constexpr (fft_kind(kind) == FftKind::complex) {
+            unfold_to_line<kind>(line, p, u, v, found);
+          } else if constexpr (fft_kind(kind) == FftKind::to_real) {
+            unfold_to_line<kind>(2 * line, p, u.re, v.re, found);
+            if (both) unfold_to_line<kind>(2 * line + 1, p, -u.im, -v.im, found);
+          } else {  // (P1)
+            const Complex<T> sum = u + conj(v), difference = times_minus_i(u - conj(v)), none{0, 0};
+            unfold_to_line<kind>(2 * line, p, Complex<T>{sum.re / 2, sum.im / 2}, none, found);
+            if (both)
+              unfold_to_line<kind>(2 * line + 1, p, Complex<T>{difference.re / 2, difference.im / 2}, none,
+                                   found);
+          }
+        });
   }
 
   BlockLines<T> lines_;

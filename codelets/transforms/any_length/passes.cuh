@@ -3,14 +3,8 @@
 #pragma once
 
 #include "butterflies.cuh"
+#include "inlined.hpp"
 #include "plan.hpp"
-
-/// Into the kernel: a call would keep what it needs in memory.
-#ifdef __CUDACC__
-#define ASTERISM_INLINED __host__ __device__ __forceinline__
-#else
-#define ASTERISM_INLINED inline
-#endif
 
 namespace asterism::transforms::cuda {
 
@@ -80,6 +74,79 @@ ASTERISM_INLINED void pass_butterfly(Complex<T>* line, const Pass& pass, const C
   if constexpr (kind != PassKind::forward) conjugate<R>(a);
   ASTERISM_UNROLL
   for (int m = 0; m < R; ++m) first[static_cast<unsigned>(m) * span] = a[m];
+}
+
+/// A thread's share of lines in shared memory, `pitch` apart.
+template <class T>
+struct SharedLines {
+  Complex<T>* first;
+  int count, pitch, thread, threads;
+
+  /// Calls use(line, i) for i = 0 ... per_line - 1 of every line.
+  template <class Use>
+  ASTERISM_INLINED void for_each(Divisor per_line, Use use) const {
+    const unsigned all = static_cast<unsigned>(count) * per_line.divisor;
+    for (auto i = static_cast<unsigned>(thread); i < all; i += static_cast<unsigned>(threads)) {
+      const unsigned line = per_line.quotient(i);
+      use(first + line * static_cast<unsigned>(pitch), i - line * per_line.divisor);
+    }
+  }
+};
+
+template <int R, PassKind kind, class T>
+ASTERISM_INLINED void run_pass_of(const SharedLines<T>& share, const Pass& pass, const Complex<T>* tables) {
+  share.for_each(pass.per_line,
+                 [&](Complex<T>* line, unsigned t) { pass_butterfly<kind, R>(line, pass, tables, t); });
+}
+
+template <int R, class T>
+ASTERISM_INLINED void run_pass_of(const SharedLines<T>& share, const Pass& pass, const Complex<T>* tables) {
+  switch (pass.kind) {
+    case PassKind::forward:
+      return run_pass_of<R, PassKind::forward>(share, pass, tables);
+    case PassKind::convolving:
+      return run_pass_of<R, PassKind::convolving>(share, pass, tables);
+    default:
+      return run_pass_of<R, PassKind::backward>(share, pass, tables);
+  }
+}
+
+template <class T>
+ASTERISM_INLINED void run_pass(const SharedLines<T>& share, const Pass& pass, const Complex<T>* tables) {
+  switch (pass.radix) {
+    case 2:
+      return run_pass_of<2>(share, pass, tables);
+    case 3:
+      return run_pass_of<3>(share, pass, tables);
+    case 4:
+      return run_pass_of<4>(share, pass, tables);
+    case 5:
+      return run_pass_of<5>(share, pass, tables);
+    case 6:
+      return run_pass_of<6>(share, pass, tables);
+    case 7:
+      return run_pass_of<7>(share, pass, tables);
+    case 8:
+      return run_pass_of<8>(share, pass, tables);
+    case 9:
+      return run_pass_of<9>(share, pass, tables);
+    case 10:
+      return run_pass_of<10>(share, pass, tables);
+    case 11:
+      return run_pass_of<11>(share, pass, tables);
+    case 12:
+      return run_pass_of<12>(share, pass, tables);
+    case 13:
+      return run_pass_of<13>(share, pass, tables);
+    case 14:
+      return run_pass_of<14>(share, pass, tables);
+    case 15:
+      return run_pass_of<15>(share, pass, tables);
+    case 16:
+      return run_pass_of<16>(share, pass, tables);
+    default:
+      return run_pass_of<17>(share, pass, tables);
+  }
 }
 
 }  // namespace asterism::transforms::cuda

@@ -252,16 +252,16 @@ int fft_plan_numbers(Index N) {
 }
 
 template <class T>
-FftPlan<T>::FftPlan(Index N) : view{}, in(static_cast<std::size_t>(N)), out(in.size()) {
+FftPlan<T>::FftPlan(Index N, Index rows) : view{}, in(static_cast<std::size_t>(N)), out(in.size()) {
   const std::vector<Box> all = boxes(N);
   const Index numbers = count_numbers(all);
   view.length = static_cast<int>(N);
-  view.numbers = static_cast<int>(numbers);
+  view.numbers = static_cast<int>(rows * numbers);
   Index inner = numbers;
   for (const Box& box : all) {
     inner /= box.slots();
     view.padded = view.padded || box.padded();
-    PassList<T>(box, inner, numbers, view, tables).append();
+    PassList<T>(box, inner, rows * numbers, view, tables).append();
     const Places of_box = places(box);
     const Index n = box.modulus(), inverse = inverse_modulo(N / n, n);
     for (Index j = 0; j < N; ++j) {

@@ -74,11 +74,11 @@ constexpr int most_passes = 20;
 template <class T>
 struct FftView {
   int length;   ///< N
-  int numbers;  ///< of shared memory, at least N
+  int numbers;  ///< of shared memory, of a line: at least N for each row
   bool padded;  ///< numbers that are neither z_j nor X_k lie between them, and are zeros at first
   int passes;
   Pass pass[most_passes];
-  const std::uint16_t *in, *out;  ///< the places of z_j and of X_k
+  const std::uint16_t *in, *out;  ///< the places of z_j and of X_k, in the first row
   const Complex<T>* tables;
 };
 
@@ -88,7 +88,9 @@ int fft_plan_numbers(Index N);
 
 template <class T>
 struct FftPlan {
-  explicit FftPlan(Index N);  ///< of which there is a plan
+  /// @param N of which there is a plan
+  /// @param rows of N numbers that a line has, one behind another
+  explicit FftPlan(Index N, Index rows = 1);
 
   FftView<T> view;  ///< without the tables
   std::vector<std::uint16_t> in, out;

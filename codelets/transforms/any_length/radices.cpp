@@ -22,7 +22,7 @@ struct Choice {
 Choice cheapest(Index N, int most) {
   if (N == 1) return {0, {}};
   Choice best{HUGE_VAL, {}};
-  for (int radix = std::min<Index>(most, N); radix >= 2; --radix) {
+  for (int radix = static_cast<int>(std::min<Index>(most, N)); radix >= 2; --radix) {
     if (N % radix != 0) continue;
     Choice rest = cheapest(N / radix, radix);
     rest.cost += pass_cost + butterfly_costs[radix];
