@@ -26,24 +26,11 @@ struct BlockLines {
   /// Calls use(line, i) for the thread's share of i = 0 ... count - 1 for every present line.
   template <class Use>
   ASTERISM_HOST_DEVICE void for_each(unsigned count, int thread, int threads, Use use) const {
-    share(count, log_lines, present, thread, threads, use);
-  }
-
-  /// Likewise for every pair of lines 2 pair and, where that is present, 2 pair + 1.
-  template <class Use>
-  ASTERISM_HOST_DEVICE void for_each_pair(unsigned count, int thread, int threads, Use use) const {
-    share(count, log_lines - 1, (present + 1) / 2, thread, threads, use);
-  }
-
- private:
-  template <class Use>
-  ASTERISM_HOST_DEVICE void share(unsigned count, int log_all, int some, int thread, int threads,
-                                  Use use) const {
-    for (unsigned i = static_cast<unsigned>(thread); i < count << log_all;
+    for (unsigned i = static_cast<unsigned>(thread); i < count << log_lines;
          i += static_cast<unsigned>(threads)) {
-      const unsigned line = side_by_side ? i & ((1U << log_all) - 1) : i / count,
-                     place = side_by_side ? i >> log_all : i % count;
-      if (static_cast<int>(line) < some) use(static_cast<int>(line), static_cast<int>(place));
+      const unsigned line = side_by_side ? i & ((1U << log_lines) - 1) : i / count,
+                     place = side_by_side ? i >> log_lines : i % count;
+      if (static_cast<int>(line) < present) use(static_cast<int>(line), static_cast<int>(place));
     }
   }
 };

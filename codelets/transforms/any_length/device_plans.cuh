@@ -56,19 +56,22 @@ template <class T>
 class SymmetricDevicePlan {
  public:
   SymmetricDevicePlan(Transform kind, Index n)
-      : SymmetricDevicePlan(kind, n, SymmetricPlan<T>(fft_length(kind, n))) {}
+      : SymmetricDevicePlan(kind, n, SymmetricPlan<T>(kind, fft_length(kind, n))) {}
 
   [[nodiscard]] const SymmetricView<T>& view() const { return view_; }
 
  private:
   SymmetricDevicePlan(Transform kind, Index n, const SymmetricPlan<T>& plan)
       : rows_(plan.rows),
-        in_(plan.in),
-        out_(plan.out),
-        view_(symmetric_view(kind, n, rows_.view(), in_.data(), out_.data())) {}
+        targets_(plan.targets),
+        sources_(plan.sources),
+        pairs_(plan.pairs),
+        view_(symmetric_view(kind, n, rows_.view(), targets_.data(), sources_.data(), pairs_.data())) {}
 
   DeviceFft<T> rows_;
-  Table<std::uint16_t> in_, out_;
+  Table<Target> targets_;
+  Table<Source> sources_;
+  Table<PlacePair> pairs_;
   SymmetricView<T> view_;
 };
 

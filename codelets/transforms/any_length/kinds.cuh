@@ -28,8 +28,7 @@ struct AnyLength {
   int length;  ///< of the lines
   FftView<T> fft;
   const Complex<T>*fold_rotations, *unfold_rotations;  ///< of fold.hpp; null where there are none
-  Divisor fold_pairs, unfold_pairs;
-  bool means;  ///< (T3)
+  bool means;                                          ///< (T3)
 };
 
 /// @param fft with its tables, and rotations, in the memory where they are wanted
@@ -39,14 +38,7 @@ AnyLength<T> any_length(Transform kind, Index n, const FftView<T>& fft, const Co
   bool convolves = false;
   for (int pass = 0; pass < fft.passes; ++pass)
     convolves = convolves || fft.pass[pass].kind == PassKind::convolving;
-  return {kind,
-          static_cast<int>(n),
-          fft,
-          fold_rotations,
-          unfold_rotations,
-          Divisor(static_cast<unsigned>(fold_pairs(kind, n))),
-          Divisor(static_cast<unsigned>(unfold_pairs(kind, n))),
-          convolves};
+  return {kind, static_cast<int>(n), fft, fold_rotations, unfold_rotations, convolves};
 }
 
 /// What one thread of a block does in all phases: 0 ... phases() - 1.
@@ -114,10 +106,9 @@ class BlockOfAnyLength {
   }
 
   template <Transform kind>
-  [[nodiscard]] ASTERISM_HOST_DEVICE BatchShare batch_share(Divisor pairs) const {
-    return {pairs,          lines_.log_lines - (lines_together(kind) - 1),
-            shared_lines(), lines_.side_by_side,
-            thread_,        threads_};
+  [[nodiscard]] ASTERISM_HOST_DEVICE BatchShare batch_share(Index pairs) const {
+    const int lines = (1 << lines_.log_lines) / lines_together(kind);
+    return {static_cast<int>(pairs), lines, shared_lines(), lines_.side_by_side, thread_, threads_};
   }
 
   /// Point j of a line, 0 for j = nowhere.
@@ -166,7 +157,7 @@ class BlockOfAnyLength {
   ASTERISM_INLINED void load() const {
     const Index n = plan_.length;
     in_batches<lines_together(kind) == 1 ? 4 : 2>(
-        batch_share<kind>(plan_.fold_pairs), [this](int line, int p) { return points<kind>(line, p); },
+        batch_share<kind>(fold_pairs(kind, n)), [this](int line, int p) { return points<kind>(line, p); },
         [this, n](int line, int p, const Points& found) {
           Complex<T>* const z = shared_line(line);
           const auto x = fold<kind>(n, p, found.x.first, found.x.second, found.rotation);
@@ -228,7 +219,8 @@ class BlockOfAnyLength {
   template <Transform kind>
   ASTERISM_INLINED void store() const {
     in_batches<4>(
-        batch_share<kind>(plan_.unfold_pairs), [this](int line, int p) { return numbers<kind>(line, p); },
+        batch_share<kind>(unfold_pairs(kind, plan_.length)),
+        [this](int line, int p) { return numbers<kind>(line, p); },
         [this](int line, int p, const Numbers& found) {
           const bool both = 2 * line + 1 < lines_.present;
           const Complex<T> u = found.u, v = found.v;

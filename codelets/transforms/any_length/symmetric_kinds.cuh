@@ -37,8 +37,8 @@ class BlockOfSymmetricLines {
   [[nodiscard]] ASTERISM_HOST_DEVICE bool sine() const { return plan_.kind == Transform::dst1; }
 
   [[nodiscard]] ASTERISM_HOST_DEVICE BatchShare share() const {
-    return {plan_.points,        lines_.log_lines, lines_.present,
-            lines_.side_by_side, shared_.thread,   shared_.threads};
+    return {plan_.N + 1,         1 << lines_.log_lines, lines_.present,
+            lines_.side_by_side, shared_.thread,        shared_.threads};
   }
 
   ASTERISM_HOST_DEVICE void clear() const {
@@ -49,31 +49,23 @@ class BlockOfSymmetricLines {
 
   struct Point {
     T x;
-    int place, mirror;
+    Target target;
   };
-
-  /// X_i is the real part of z_{i/2} for even i, and up to its sign the imaginary part of z_{(N-i)/2} for odd i.
-  [[nodiscard]] ASTERISM_HOST_DEVICE int element(int i) const { return (i % 2 == 0 ? i : plan_.N - i) / 2; }
 
   ASTERISM_INLINED void load() const {
     const bool sine = this->sine();
-    const int N = plan_.N;
+    const int last = plan_.N, before = sine ? 1 : 0;
     in_batches<4>(
         share(),
         [=, this](int line, int i) {
-          const int j = element(i);
-          const bool is_end = sine && (i == 0 || i == N);
-          return Point{is_end ? T{0} : *lines_.source(line, sine ? i - 1 : i), plan_.in[j],
-                       plan_.in[j == 0 ? 0 : N - j]};
+          const bool is_end = sine && (i == 0 || i == last);
+          return Point{is_end ? T{0} : *lines_.source(line, i - before), plan_.targets[i]};
         },
-        [=, this](int line, int i, const Point& point) {
-          T* const z = reinterpret_cast<T*>(shared_.first + line * lines_.pitch) + i % 2;
-          const bool is_mirror = point.place >= mirrored, is_negative = sine && (i % 2 != 0) != is_mirror;
-          const int place = point.place % mirrored;
-          z[2 * place] = is_negative ? -point.x : point.x;
-          // Of row 0 both halves are stored.
-          if (place < plan_.row_numbers && point.mirror != place)
-            z[2 * point.mirror] = is_negative != sine ? -point.x : point.x;
+        [=, this](int line, int, const Point& point) {
+          T* const z = reinterpret_cast<T*>(shared_.first + line * lines_.pitch);
+          const T x = sine && point.target.negative ? -point.x : point.x;
+          z[point.target.at] = x;
+          if (point.target.has_mirror) z[point.target.mirror] = sine ? -x : x;
         });
   }
 
@@ -101,9 +93,9 @@ class BlockOfSymmetricLines {
   ASTERISM_INLINED void last_pass_of() const {
     const bool sine = this->sine();
     shared_.for_each(plan_.last_pass, [&, this](Complex<T>* line, unsigned d) {
-      Complex<T>* const plus = line + plan_.rows.out[d];
-      Complex<T>* const minus =
-          line + plan_.rows.out[d == 0 ? 0 : static_cast<unsigned>(plan_.rows.length) - d];
+      const PlacePair places = plan_.pairs[d];
+      Complex<T>* const plus = line + places.plus;
+      Complex<T>* const minus = line + places.minus;
       const int row = plan_.row_numbers;
       Complex<T> z[D];
       z[0] = plus[0];
@@ -117,7 +109,7 @@ class BlockOfSymmetricLines {
       plus[0] = z[0];
       ASTERISM_UNROLL
       for (int c = 1; c <= D / 2; ++c) {
-        if (d > 0) minus[c * row] = z[D - c];
+        if (plus != minus) minus[c * row] = z[D - c];
         plus[c * row] = z[c];
       }
     });
@@ -125,20 +117,16 @@ class BlockOfSymmetricLines {
 
   ASTERISM_INLINED void store() const {
     const bool sine = this->sine();
-    const int N = plan_.N;
+    const int last = plan_.N, before = sine ? 1 : 0;
     in_batches<4>(
         share(),
         [=, this](int line, int k) {
-          const bool beyond = 2 * k > N;
-          const int place = plan_.out[beyond ? N - k : k];
-          const Complex<T> Z = shared_.first[line * lines_.pitch + place % mirrored];
-          const bool is_negative = sine && (beyond != (place >= mirrored));
-          const T even = sine ? -Z.im : Z.re, alternating = sine ? Z.re : Z.im;
-          const T y = k % 2 == 0 ? even + alternating : even - alternating;
-          return is_negative ? -y : y;
+          const Source source = plan_.sources[k];
+          const Complex<T> Z = shared_.first[line * lines_.pitch + source.at];
+          return (source.negative_first ? -Z.re : Z.re) + (source.negative_second ? -Z.im : Z.im);
         },
         [=, this](int line, int k, T y) {
-          if (!sine || (k > 0 && k < N)) *lines_.target(line, sine ? k - 1 : k) = y;
+          if (!sine || (k > 0 && k < last)) *lines_.target(line, k - before) = y;
         });
   }
 

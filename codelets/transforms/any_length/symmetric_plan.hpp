@@ -21,19 +21,32 @@
 
 namespace asterism::transforms::cuda {
 
-/// The place of an element that is stored, or of its mirror: then this bit is set.
-constexpr int mirrored = 1 << 15;
+/// Where X_i is put: number `at` of a line's real numbers in shared memory, negative or not; in row 0, of which both halves are
+/// stored, as z_{-j}'s part too, at `mirror`, with the sign s in front.
+struct Target {
+  std::uint32_t at : 15, negative : 1, mirror : 15, has_mirror : 1;
+};
+/// Which number Y_k is made of, and the signs of the two terms of (Y1) in their order there.
+struct Source {
+  std::uint16_t at : 14, negative_second : 1, negative_first : 1;
+};
+/// The places in row 0 of d and -d for a butterfly of (Y2).
+struct alignas(4) PlacePair {
+  std::uint16_t plus, minus;
+};
+constexpr int most_symmetric_numbers = 1 << 14;
 
 template <class T>
 struct SymmetricView {
   Transform kind;
-  int length, N;                  ///< of the line, of the FFT
-  int radix;                      ///< D
-  int row_numbers;                ///< of shared memory, that a row takes
-  FftView<T> rows;                ///< Q numbers each
-  const std::uint16_t *in, *out;  ///< of z_j for 0 <= j < N, of Z_k for 0 <= k <= N/2
-  Divisor points;                 ///< 0 ... N
-  Divisor last_pass;              ///< its butterflies
+  int length, N;           ///< of the line, of the FFT
+  int radix;               ///< D
+  int row_numbers;         ///< of shared memory, that a row takes
+  FftView<T> rows;         ///< Q numbers each
+  const Target* targets;   ///< of X_i for i = 0 ... N
+  const Source* sources;   ///< of Y_k for k = 0 ... N
+  const PlacePair* pairs;  ///< of the last pass, in the order of their places, for d and -d once
+  Divisor last_pass;       ///< its butterflies
 };
 
 /// The D for N, or 0 where there is none.
@@ -44,17 +57,19 @@ int symmetric_numbers(Index N);
 
 template <class T>
 struct SymmetricPlan {
-  explicit SymmetricPlan(Index N);
+  SymmetricPlan(Transform kind, Index N);
 
   int radix;
   FftPlan<T> rows;
-  std::vector<std::uint16_t> in, out;
+  std::vector<Target> targets;
+  std::vector<Source> sources;
+  std::vector<PlacePair> pairs;
 };
 
-/// @param rows,in,out with their tables in the memory where they are wanted
+/// @param rows,targets,sources,pairs with their tables in the memory where they are wanted
 template <class T>
-SymmetricView<T> symmetric_view(Transform kind, Index n, const FftView<T>& rows, const std::uint16_t* in,
-                                const std::uint16_t* out) {
+SymmetricView<T> symmetric_view(Transform kind, Index n, const FftView<T>& rows, const Target* targets,
+                                const Source* sources, const PlacePair* pairs) {
   const Index N = fft_length(kind, n);
   const int radix = static_cast<int>(N) / rows.length;
   return {kind,
@@ -63,9 +78,9 @@ SymmetricView<T> symmetric_view(Transform kind, Index n, const FftView<T>& rows,
           radix,
           rows.numbers / (radix / 2 + 1),
           rows,
-          in,
-          out,
-          Divisor(static_cast<unsigned>(N + 1)),
+          targets,
+          sources,
+          pairs,
           Divisor(static_cast<unsigned>(rows.length / 2 + 1))};
 }
 
