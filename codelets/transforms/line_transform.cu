@@ -4,7 +4,6 @@
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <mutex>
 #include <string>
@@ -14,32 +13,12 @@
 #include "../../runtime/cuda.hpp"
 #include "even_kinds.cuh"
 #include "first_kinds.cuh"
+#include "grid_lines.cuh"
 
 namespace asterism::transforms::cuda {
 namespace {
 
 using asterism::cuda::check;
-
-/// The lines of all blocks.
-template <class T>
-struct GridLines {
-  BlockLines<T> first;  ///< block 0, of as many lines as a block has
-  Index from_distance, to_distance;
-  Index count, width;
-  int blocks_per_group;  ///< of lines side by side
-
-  __device__ BlockLines<T> block(Index b) const {
-    BlockLines<T> lines = first;
-    const Index per_block = Index{1} << first.log_lines;
-    const Index group = first.side_by_side ? b / blocks_per_group : b * per_block,
-                line = first.side_by_side ? b % blocks_per_group * per_block : 0,
-                left = first.side_by_side ? width - line : count - group;
-    lines.from += group * from_distance + line;
-    lines.to += group * to_distance + line;
-    lines.present = static_cast<int>(left < per_block ? left : per_block);
-    return lines;
-  }
-};
 
 template <class Kinds, class T, int... phase>
 __device__ void run_phases(const BlockLines<T>& lines, Transform kind, Complex<T>* shared,
@@ -54,17 +33,6 @@ __global__ void __launch_bounds__(Kinds::most_threads, Kinds::least_blocks)
   extern __shared__ __align__(16) unsigned char memory[];
   run_phases<Kinds>(grid.block(blockIdx.x), kind, reinterpret_cast<Complex<T>*>(memory), tables,
                     std::make_integer_sequence<int, Kinds::phases>{});
-}
-
-/// The shared memory that a block may have on the current device, or, where there is none, on the target.
-std::size_t most_shared_bytes() {
-  int device = 0, bytes = 0;
-  if (cudaGetDevice(&device) != cudaSuccess ||
-      cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) != cudaSuccess) {
-    cudaGetLastError();  // no device: nothing that a later check should find
-    return 227 << 10;
-  }
-  return static_cast<std::size_t>(bytes);
 }
 
 /// The tables of the current device.
@@ -101,12 +69,6 @@ struct Family {
         &transform_lines<Kinds, T>, bits, Kinds::numbers, Kinds::most_threads, Kinds::threads_per_128_points,
         Kinds::few_points};
   }
-};
-
-/// How a block does its lines.
-struct BlockShape {
-  int log_lines, threads, pitch;
-  std::size_t bytes;  ///< of shared memory; 0 where it has not enough
 };
 
 /// Contiguous lines: one, or so many short ones that they have few_points, since small blocks wait less at
@@ -183,34 +145,19 @@ void line_transform(Stream stream, Transform kind, const Lines<const T>& from, c
     throw Error("lines of " + std::to_string(from.length) + " points, " + std::to_string(from.width) +
                     " side by side, do not fit into a kernel's shared memory",
                 Blame::task);
-  if (const Index stride = std::max(from.stride, to.stride); stride > std::numeric_limits<int>::max())
-    throw Error(
-        "points of a line " + std::to_string(stride) + " elements apart: at most 2^31 - 1 are possible",
-        Blame::task);
+  check_strides<T>(from, to);
   const Complex<T>* const table = tables<T>();
   if (from.count < 1 || from.width < 1) return;
   const Family<T>& f = family<T>(kind, bits);
   const BlockShape shape = block_shape(f, from.width);
-  const bool side_by_side = from.width > 1;
-  const Index per_block = Index{1} << shape.log_lines,
-              blocks_per_group = side_by_side ? (from.width + per_block - 1) / per_block : 1,
-              blocks =
-                  side_by_side ? from.count * blocks_per_group : (from.count + per_block - 1) / per_block;
-  const GridLines<T> grid{{from.data, to.data, side_by_side ? 1 : from.distance,
-                           side_by_side ? 1 : to.distance, static_cast<int>(from.stride),
-                           static_cast<int>(to.stride), 0, shape.log_lines, side_by_side, shape.pitch},
-                          from.distance,
-                          to.distance,
-                          from.count,
-                          from.width,
-                          static_cast<int>(blocks_per_group)};
+  const auto [grid, blocks] = deal_lines(from, to, shape);
   // As much as there is, not shape.bytes: another thread may be about to launch the same kernel with another
   // shape.
   check(cudaFuncSetAttribute(f.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              static_cast<int>(most_shared_bytes())),
         "shared memory of a transform");
-  f.kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(shape.threads), shape.bytes,
-             asterism::cuda::native(stream)>>>(grid, kind, table);
+  f.kernel<<<blocks, static_cast<unsigned>(shape.threads), shape.bytes, asterism::cuda::native(stream)>>>(
+      grid, kind, table);
   asterism::cuda::check_launch("transform of lines");
 }
 

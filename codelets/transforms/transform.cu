@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "any_length/any_length.hpp"
 #include "line_transform.hpp"
 #include "rounds.hpp"
 
@@ -248,11 +249,35 @@ bool is_empty(const Lines<T>& lines) {
 
 }  // namespace
 
-// --- Lines that fit are done by one kernel (line_transform.hpp), the others by cuFFT ---------------------
+// --- Lines that fit are done by one kernel, the others by cuFFT -------------------------------------------
+
+namespace {
+
+/// What does lines of a kind, length and width.
+enum class Doer { power_of_two, any_length, cufft };
+
+template <class T>
+Doer doer(Transform kind, Index length, Index width) {
+  return line_transform_fits<T>(kind, length, width) ? Doer::power_of_two
+         : any_length_fits<T>(kind, length, width)   ? Doer::any_length
+                                                     : Doer::cufft;
+}
+
+/// Without working memory.
+template <class T>
+void transform_in_one_kernel(Stream stream, Doer doer, Transform kind, const Lines<const T>& from,
+                             const Lines<T>& to) {
+  if (doer == Doer::power_of_two)
+    line_transform<T>(stream, kind, from, to);
+  else
+    any_length_transform<T>(stream, kind, from, to);
+}
+
+}  // namespace
 
 template <class T>
 Index transform_scratch(Transform kind, const Lines<T>& shape) {
-  if (is_empty(shape) || line_transform_fits<T>(kind, shape.length, shape.width)) return 0;
+  if (is_empty(shape) || doer<T>(kind, shape.length, shape.width) != Doer::cufft) return 0;
   const std::size_t bytes = plan<T>(kind, shape.length).scratch_bytes(shape.count * shape.width);
   return static_cast<Index>((bytes + sizeof(T) - 1) / sizeof(T));
 }
@@ -266,8 +291,9 @@ void plan_transform(Transform kind, const Lines<T>& shape) {
   const auto work_bytes = static_cast<std::size_t>(transform_scratch<T>(kind, shape)) * sizeof(T);
   const auto memory = device_memory(line_bytes + work_bytes);
   const Lines<T> lines{static_cast<T*>(memory.get()), 1, n * width, n, width, width};
-  if (line_transform_fits<T>(kind, n, shape.width))
-    line_transform<T>({nullptr}, kind, to_read(lines), lines);
+  const Doer by = doer<T>(kind, n, shape.width);
+  if (by != Doer::cufft)
+    transform_in_one_kernel<T>({nullptr}, by, kind, to_read(lines), lines);
   else
     plan<T>(kind, n).warm_up(lines, shape.count * shape.width, static_cast<char*>(memory.get()) + line_bytes);
   check(cudaStreamSynchronize(nullptr), "first run of a transform");
@@ -276,8 +302,9 @@ void plan_transform(Transform kind, const Lines<T>& shape) {
 template <class T>
 void transform(Stream stream, Transform kind, const Lines<const T>& from, const Lines<T>& to, T* work) {
   if (is_empty(from)) return;
-  if (line_transform_fits<T>(kind, from.length, from.width))
-    line_transform<T>(stream, kind, from, to);
+  const Doer by = doer<T>(kind, from.length, from.width);
+  if (by != Doer::cufft)
+    transform_in_one_kernel<T>(stream, by, kind, from, to);
   else
     plan<T>(kind, from.length)(asterism::cuda::native(stream), from, to, work);
 }

@@ -1,0 +1,152 @@
+/// \file
+/// The passes of a plan over lines in shared memory: what each thread of a block does between two barriers. They run on the host too.
+#pragma once
+
+#include "butterflies.cuh"
+#include "inlined.hpp"
+#include "plan.hpp"
+
+namespace asterism::transforms::cuda {
+
+/// a_q by the q-th power of exp(-2 pi i j / L), see (F2). `tables` is that of j.
+template <int R, class T>
+ASTERISM_INLINED void rotate_by(Complex<T>* a, const Complex<T>* tables, unsigned stride) {
+  constexpr int few = R < 4 ? R : 4;
+  Complex<T> w[4];
+  ASTERISM_UNROLL
+  for (int q = 1; q < few; ++q) {
+    w[q] = tables[static_cast<unsigned>(q - 1) * stride];
+    a[q] = a[q] * w[q];
+  }
+  ASTERISM_UNROLL
+  for (int p = 4; p < R; p += 4) {
+    const Complex<T> v = tables[static_cast<unsigned>(p / 4 + 2) * stride];
+    a[p] = a[p] * v;
+    ASTERISM_UNROLL
+    for (int q = 1; q < 4 && p + q < R; ++q) a[p + q] = a[p + q] * (v * w[q]);
+  }
+}
+
+template <int R, class T>
+ASTERISM_INLINED void conjugate(Complex<T>* a) {
+  ASTERISM_UNROLL
+  for (int q = 0; q < R; ++q) a[q] = conj(a[q]);
+}
+
+/// (L2), between the DFT of a and the inverse of its product with that of b.
+/// @param has_0 whether a[0] is frequency 0: then x_0 is there, and X_0 takes its place
+template <int R, class T>
+ASTERISM_INLINED void multiply(Complex<T>* a, const Complex<T>* multipliers, unsigned groups, bool has_0,
+                               Complex<T>* x_0) {
+  const Complex<T> total = a[0];
+  ASTERISM_UNROLL
+  for (int q = 0; q < R; ++q) a[q] = a[q] * multipliers[static_cast<unsigned>(q) * groups];
+  if (!has_0) return;
+  const Complex<T> first = *x_0;
+  *x_0 = first + total;
+  a[0] = a[0] + first;
+}
+
+/// Butterfly t of a line's pass.
+template <PassKind kind, int R, class T>
+ASTERISM_INLINED void pass_butterfly(Complex<T>* line, const Pass& pass, const Complex<T>* tables,
+                                     unsigned t) {
+  const unsigned span = pass.span.divisor, group = pass.span.quotient(t), v = t - group * span,
+                 outer = pass.groups.quotient(group), g = group - outer * pass.groups.divisor;
+  Complex<T>* const block = line + outer * pass.pitch;
+  Complex<T>* const first = block + pass.start + g * (static_cast<unsigned>(R) * span) + v;
+  const Complex<T>* const rotations = tables + pass.rotations + pass.step.quotient(v);
+  Complex<T> a[R];
+  ASTERISM_UNROLL
+  for (int m = 0; m < R; ++m) a[m] = first[static_cast<unsigned>(m) * span];
+  if constexpr (kind == PassKind::backward) {
+    conjugate<R>(a);
+    if (pass.stride > 1) rotate_by<R>(a, rotations, pass.stride);
+  }
+  butterfly<R>(a);
+  if constexpr (kind == PassKind::forward)
+    if (pass.stride > 1) rotate_by<R>(a, rotations, pass.stride);
+  if constexpr (kind == PassKind::convolving) {
+    multiply<R>(a, tables + pass.multipliers + g, pass.groups.divisor, g == 0, block + v);
+    conjugate<R>(a);
+    butterfly<R>(a);
+  }
+  if constexpr (kind != PassKind::forward) conjugate<R>(a);
+  ASTERISM_UNROLL
+  for (int m = 0; m < R; ++m) first[static_cast<unsigned>(m) * span] = a[m];
+}
+
+/// A thread's share of lines in shared memory, `pitch` apart.
+template <class T>
+struct SharedLines {
+  Complex<T>* first;
+  int count, pitch, thread, threads;
+
+  /// Calls use(line, i) for i = 0 ... per_line - 1 of every line.
+  template <class Use>
+  ASTERISM_INLINED void for_each(Divisor per_line, Use use) const {
+    const unsigned all = static_cast<unsigned>(count) * per_line.divisor;
+    for (auto i = static_cast<unsigned>(thread); i < all; i += static_cast<unsigned>(threads)) {
+      const unsigned line = per_line.quotient(i);
+      use(first + line * static_cast<unsigned>(pitch), i - line * per_line.divisor);
+    }
+  }
+};
+
+template <int R, PassKind kind, class T>
+ASTERISM_INLINED void run_pass_of(const SharedLines<T>& share, const Pass& pass, const Complex<T>* tables) {
+  share.for_each(pass.per_line,
+                 [&](Complex<T>* line, unsigned t) { pass_butterfly<kind, R>(line, pass, tables, t); });
+}
+
+template <int R, class T>
+ASTERISM_INLINED void run_pass_of(const SharedLines<T>& share, const Pass& pass, const Complex<T>* tables) {
+  switch (pass.kind) {
+    case PassKind::forward:
+      return run_pass_of<R, PassKind::forward>(share, pass, tables);
+    case PassKind::convolving:
+      return run_pass_of<R, PassKind::convolving>(share, pass, tables);
+    default:
+      return run_pass_of<R, PassKind::backward>(share, pass, tables);
+  }
+}
+
+template <class T>
+ASTERISM_INLINED void run_pass(const SharedLines<T>& share, const Pass& pass, const Complex<T>* tables) {
+  switch (pass.radix) {
+    case 2:
+      return run_pass_of<2>(share, pass, tables);
+    case 3:
+      return run_pass_of<3>(share, pass, tables);
+    case 4:
+      return run_pass_of<4>(share, pass, tables);
+    case 5:
+      return run_pass_of<5>(share, pass, tables);
+    case 6:
+      return run_pass_of<6>(share, pass, tables);
+    case 7:
+      return run_pass_of<7>(share, pass, tables);
+    case 8:
+      return run_pass_of<8>(share, pass, tables);
+    case 9:
+      return run_pass_of<9>(share, pass, tables);
+    case 10:
+      return run_pass_of<10>(share, pass, tables);
+    case 11:
+      return run_pass_of<11>(share, pass, tables);
+    case 12:
+      return run_pass_of<12>(share, pass, tables);
+    case 13:
+      return run_pass_of<13>(share, pass, tables);
+    case 14:
+      return run_pass_of<14>(share, pass, tables);
+    case 15:
+      return run_pass_of<15>(share, pass, tables);
+    case 16:
+      return run_pass_of<16>(share, pass, tables);
+    default:
+      return run_pass_of<17>(share, pass, tables);
+  }
+}
+
+}  // namespace asterism::transforms::cuda

@@ -1,0 +1,279 @@
+#include "plan.hpp"
+
+#include <algorithm>
+#include <complex>
+#include <numbers>
+#include <optional>
+#include <utility>
+
+#include "radices.hpp"
+
+namespace asterism::transforms::cuda {
+namespace {
+
+using Exact = std::complex<long double>;
+
+/// exp(-2 pi i p / q)
+Exact root(Index p, Index q) {
+  const long double angle =
+      2 * std::numbers::pi_v<long double> * static_cast<long double>(p % q) / static_cast<long double>(q);
+  return {std::cos(angle), -std::sin(angle)};
+}
+
+template <class T>
+Complex<T> rounded(Exact z) {
+  return {static_cast<T>(z.real()), static_cast<T>(z.imag())};
+}
+
+Index inverse_modulo(Index a, Index n) {
+  Index inverse = 1 % n;
+  while (a % n * inverse % n != 1 % n) ++inverse;
+  return inverse;
+}
+
+/// (A1) of butterflies.cuh for any length, by its prime factors: out of place, all of `x`'s numbers from first on, step apart.
+std::vector<Exact> discrete_fourier(const std::vector<Exact>& x, const std::vector<Exact>& roots,
+                                    std::size_t first, std::size_t step) {
+  const std::size_t n = x.size() / step;
+  if (n == 1) return {x[first]};
+  std::size_t p = 2;
+  while (n % p != 0) ++p;
+  std::vector<std::vector<Exact>> parts;
+  for (std::size_t m = 0; m < p; ++m) parts.push_back(discrete_fourier(x, roots, first + m * step, p * step));
+  std::vector<Exact> X(n);
+  for (std::size_t k = 0; k < n; ++k)
+    for (std::size_t m = 0; m < p; ++m) X[k] += roots[m * k % n * step] * parts[m][k % (n / p)];
+  return X;
+}
+
+std::vector<Exact> discrete_fourier(const std::vector<Exact>& x) {
+  const auto n = static_cast<Index>(x.size());
+  std::vector<Exact> roots;
+  for (Index k = 0; k < n; ++k) roots.push_back(root(k, n));
+  return discrete_fourier(x, roots, 0, 1);
+}
+
+/// A direction of (L1) along which numbers are either transformed by passes or, where `prime` is not 0, convolved.
+struct Box {
+  Index length;  ///< of the FFTs in it
+  Index prime;
+  std::vector<Direction> directions;
+
+  [[nodiscard]] Index modulus() const { return prime != 0 ? prime : length; }
+  [[nodiscard]] Index first() const { return prime != 0 ? 1 : 0; }  ///< x_0 of (L2) lies before
+  [[nodiscard]] Index slots() const { return first() + length; }
+  [[nodiscard]] bool padded() const { return prime != 0 && length > prime - 1; }
+
+  /// Where number m of the FFT's sequence is put, given m's multiple along each direction.
+  template <class Along>
+  Index place(Along along) const {
+    Index at = 0;
+    for (const Direction& d : directions) at = at * d.length + along(d);
+    return at;
+  }
+  [[nodiscard]] Index place_of_number(Index m) const {
+    return place([=](const Direction& d) { return m % d.length; });
+  }
+  [[nodiscard]] Index place_of_input(Index j) const {
+    return place(
+        [=, this](const Direction& d) { return j * inverse_modulo(length / d.length, d.length) % d.length; });
+  }
+  /// Of frequency k_d along each direction d, in the order of its reversed digits.
+  template <class Along>
+  Index place_of_frequency(Along along) const {
+    return place([=](const Direction& d) {
+      Index left = d.length, k = along(d), at = 0;
+      for (const int radix : d.radices) {
+        left /= radix;
+        at += k % radix * left;
+        k /= radix;
+      }
+      return at;
+    });
+  }
+};
+
+std::vector<Box> boxes(Index N) {
+  std::vector<Box> all;
+  Index rest = N;
+  const std::vector<Index> primes = large_primes(N);
+  for (const Index p : primes) rest /= p;
+  if (rest > 1) all.push_back({rest, 0, directions(rest)});
+  for (const Index p : primes) {
+    const Index length = rader_length(p);
+    all.push_back({length, p, directions(length)});
+  }
+  return all;
+}
+
+/// The powers of the least generator of the numbers modulo p, from 0 on.
+std::vector<Index> powers_of_generator(Index p) {
+  for (Index g = 2;; ++g) {
+    std::vector<Index> powers{1};
+    for (Index power = g; power != 1; power = power * g % p) powers.push_back(power);
+    if (static_cast<Index>(powers.size()) == p - 1) return powers;
+  }
+}
+
+/// Where the directions of a box send j and k of (L1).
+struct Places {
+  std::vector<Index> in, out;
+};
+
+Places places(const Box& box) {
+  const Index n = box.modulus();
+  Places places{std::vector<Index>(static_cast<std::size_t>(n)),
+                std::vector<Index>(static_cast<std::size_t>(n))};
+  if (box.prime == 0) {
+    for (Index j = 0; j < n; ++j) {
+      const auto at = static_cast<std::size_t>(j);
+      places.in[at] = box.place_of_input(j);
+      places.out[at] = box.place_of_frequency([=](const Direction& d) { return j % d.length; });
+    }
+  } else {
+    const std::vector<Index> powers = powers_of_generator(n);
+    for (Index m = 0; m < n - 1; ++m) {
+      const auto at = static_cast<std::size_t>(powers[static_cast<std::size_t>(m)]);
+      places.in[at] = 1 + box.place_of_number(m);
+      places.out[at] = 1 + box.place_of_number((n - 1 - m) % (n - 1));
+    }
+  }
+  return places;
+}
+
+/// The DFT of b of (L2) over its length, place after place.
+std::vector<Exact> multipliers(const Box& box) {
+  const Index p = box.prime, L = box.length;
+  const std::vector<Index> powers = powers_of_generator(p);
+  const auto b = [&](Index r) {
+    return root(powers[static_cast<std::size_t>((p - 1 - r % (p - 1)) % (p - 1))], p);
+  };
+  std::vector<Exact> sequence(static_cast<std::size_t>(L)), by_place(sequence.size());
+  for (Index r = 0; r < p - 1; ++r) sequence[static_cast<std::size_t>(r)] = b(r);
+  if (box.padded())
+    for (Index r = 1; r < p - 1; ++r) sequence[static_cast<std::size_t>(L - r)] = b(p - 1 - r);
+  const std::vector<Exact> spectrum = discrete_fourier(sequence);
+  for (Index k = 0; k < L; ++k) {
+    const Index at = box.place_of_frequency(
+        [=](const Direction& d) { return k * inverse_modulo(L / d.length, d.length) % d.length; });
+    by_place[static_cast<std::size_t>(at)] =
+        spectrum[static_cast<std::size_t>(k)] / static_cast<long double>(L);
+  }
+  return by_place;
+}
+
+/// Appends the passes of a box and their tables.
+/// @param inner numbers of all boxes behind this one, for one of its own
+template <class T>
+class PassList {
+ public:
+  PassList(const Box& box, Index inner, Index numbers, FftView<T>& view, std::vector<Complex<T>>& tables)
+      : box_(box), inner_(inner), numbers_(numbers), view_(view), tables_(tables) {}
+
+  void append() {
+    const int first = view_.passes;
+    Index below = box_.length;
+    for (const Direction& direction : box_.directions) {
+      below /= direction.length;
+      Index left = direction.length;
+      for (const int radix : direction.radices) {
+        left /= radix;
+        add(radix, left, below * inner_);
+      }
+    }
+    if (box_.prime == 0) return;
+    Pass& last = view_.pass[view_.passes - 1];
+    last.kind = PassKind::convolving;
+    append_multipliers(last);
+    for (int pass = view_.passes - 2; pass >= first; --pass) {
+      view_.pass[view_.passes] = view_.pass[pass];
+      view_.pass[view_.passes++].kind = PassKind::backward;
+    }
+  }
+
+ private:
+  void add(int radix, Index stride, Index step) {
+    const Index span = stride * step, butterflies = box_.length * inner_ / radix;
+    const auto positive = [](Index x) { return static_cast<unsigned>(x); };
+    Pass& pass = view_.pass[view_.passes++];
+    pass.kind = PassKind::forward;
+    pass.radix = radix;
+    pass.per_line = Divisor(positive(numbers_ / (box_.slots() * inner_) * butterflies));
+    pass.span = Divisor(positive(span));
+    pass.groups = Divisor(positive(butterflies / span));
+    pass.start = positive(box_.first() * inner_);
+    pass.pitch = positive(box_.slots() * inner_);
+    pass.step = Divisor(positive(step));
+    pass.stride = positive(stride);
+    pass.rotations = positive(static_cast<Index>(tables_.size()));
+    if (stride == 1) return;
+    for (int table = 1; table <= rotation_tables_of(radix); ++table)
+      for (Index j = 0; j < stride; ++j)
+        tables_.push_back(rounded<T>(root(j * (table < 4 ? table : 4 * (table - 3)), radix * stride)));
+  }
+
+  void append_multipliers(Pass& pass) {
+    const std::vector<Exact> by_place = multipliers(box_);
+    pass.multipliers = static_cast<unsigned>(tables_.size());
+    const Index radix = pass.radix;
+    for (Index q = 0; q < radix; ++q)
+      for (Index group = 0; group < box_.length / radix; ++group)
+        tables_.push_back(rounded<T>(by_place[static_cast<std::size_t>(group * radix + q)]));
+  }
+
+  const Box& box_;
+  Index inner_, numbers_;
+  FftView<T>& view_;
+  std::vector<Complex<T>>& tables_;
+};
+
+Index count_numbers(const std::vector<Box>& all) {
+  Index numbers = 1;
+  for (const Box& box : all) numbers *= box.slots();
+  return numbers;
+}
+
+}  // namespace
+
+int fft_plan_numbers(Index N) {
+  constexpr Index most = (227 << 10) / sizeof(Complex<float>);
+  if (N < 2 || N > most) return 0;
+  const std::vector<Index> primes = large_primes(N);
+  if (std::ranges::adjacent_find(primes) != primes.end()) return 0;
+  const std::vector<Box> all = boxes(N);
+  int passes = 0;
+  for (const Box& box : all) {
+    int radices = 0;
+    for (const Direction& direction : box.directions) radices += static_cast<int>(direction.radices.size());
+    passes += box.prime == 0 ? radices : 2 * radices - 1;
+  }
+  const Index numbers = count_numbers(all);
+  return passes > most_passes || numbers > most ? 0 : static_cast<int>(numbers);
+}
+
+template <class T>
+FftPlan<T>::FftPlan(Index N, Index rows) : view{}, in(static_cast<std::size_t>(N)), out(in.size()) {
+  const std::vector<Box> all = boxes(N);
+  const Index numbers = count_numbers(all);
+  view.length = static_cast<int>(N);
+  view.numbers = static_cast<int>(rows * numbers);
+  Index inner = numbers;
+  for (const Box& box : all) {
+    inner /= box.slots();
+    view.padded = view.padded || box.padded();
+    PassList<T>(box, inner, rows * numbers, view, tables).append();
+    const Places of_box = places(box);
+    const Index n = box.modulus(), inverse = inverse_modulo(N / n, n);
+    for (Index j = 0; j < N; ++j) {
+      const auto at = static_cast<std::size_t>(j);
+      in[at] =
+          static_cast<std::uint16_t>(in[at] + of_box.in[static_cast<std::size_t>(j * inverse % n)] * inner);
+      out[at] = static_cast<std::uint16_t>(out[at] + of_box.out[static_cast<std::size_t>(j % n)] * inner);
+    }
+  }
+}
+
+template struct FftPlan<float>;
+template struct FftPlan<double>;
+
+}  // namespace asterism::transforms::cuda
