@@ -87,6 +87,31 @@ TEST_CASE("factors solve: positive definite and general blocks, a band, a single
   CHECK(error_of<double>(runtime, convection, rows, MatrixClass::general) < 1e-12);
 }
 
+#ifdef ASTERISM_WITH_CUDA
+TEST_CASE("gpu: factors solve there, the same each time, for several subdomains at once, of all sizes") {
+  Runtime runtime;
+  for (const char* name :
+       {"poisson2d:12x11", "poisson3d:5x4x6", "poisson2d:90x1", "poisson2d:40x41", "poisson3d:11x12x13"}) {
+    CAPTURE(name);
+    const auto a = model(name);
+    for (const Index count : {1, 3, 7}) {
+      CAPTURE(count);
+      const auto subdomains = cut_into_subdomains(a, {.count = count, .overlap = 2});
+      CHECK(error_of<double>(runtime, a, subdomains, MatrixClass::positive_definite, SolveOn::gpus) < 1e-12);
+      CHECK(error_of<float>(runtime, a, subdomains, MatrixClass::positive_definite, SolveOn::gpus) < 1e-3);
+    }
+  }
+  const Index n =
+      most_width + 300;  // supernodes as wide as they may be, below them as many rows as there is no room for
+  Dense full = diagonal(n, static_cast<double>(n));
+  for (Index i = 0; i < n; ++i)
+    for (Index j = 0; j < n; ++j)
+      if (i != j) full(i, j) = std::cos(static_cast<double>(i * j));
+  const auto all = cut_into_subdomains(csr_of(full), {});
+  CHECK(error_of<double>(runtime, csr_of(full), all, MatrixClass::positive_definite, SolveOn::gpus) < 1e-11);
+}
+#endif
+
 TEST_CASE("rows are exchanged where the diagonal is no pivot; a lower triangle has no U") {
   Runtime runtime;
   Dense swapped(6, 6);

@@ -31,6 +31,27 @@ Index bytes_of(const Supernodes& s) {
          static_cast<Index>(s.nodes.size() * sizeof(Supernode) + 4 * lists) + 4 * s.columns();
 }
 
+struct OrderedGraph {
+  Adjacency graph;
+  EliminationOrder order;
+  std::shared_ptr<const Supernodes> supernodes;  // of a symmetric block
+};
+
+/// Many subdomains of a grid have the same graph: it is ordered once. @param known those before, and this one
+const OrderedGraph& ordered(Adjacency graph, MatrixClass matrix_class, std::vector<OrderedGraph>& known) {
+  if (const auto same = std::ranges::find(known, graph, &OrderedGraph::graph); same != known.end())
+    return *same;
+  OrderedGraph its{.graph = std::move(graph), .order = {}, .supernodes = nullptr};
+  its.order = elimination_order(its.graph);
+  if (matrix_class == MatrixClass::positive_definite) {
+    SupernodalOrder found = supernodes_of(its.graph, its.order.old_of_new);
+    its.order.old_of_new = std::move(found.old_of_new);
+    its.supernodes = std::make_shared<const Supernodes>(std::move(found.supernodes));
+  }
+  known.push_back(std::move(its));
+  return known.back();
+}
+
 /// The rows and columns of a subdomain in the order of elimination; of a symmetric block the lower triangle.
 template <class V, class T>
 LocalBlock<V> block_of(const Csr<T>& whole, const Subdomain& subdomain, const EliminationOrder& order,
@@ -141,27 +162,25 @@ template <class V>
 template <class T>
 void LocalFactors<V>::order(Runtime& runtime, const Csr<T>& whole, const std::vector<Subdomain>& subdomains,
                             const std::vector<int>& owners, const FactorSettings& settings) {
+  std::vector<OrderedGraph> known;
   std::vector<FactorSize> sizes;
   agree(runtime, [&] {
     for (std::size_t p = 0; p < subdomains.size(); ++p) {
       if (owners[p] != runtime.rank()) continue;
-      Block& block = blocks_[p];
-      const Adjacency graph = adjacency_of(whole, subdomains[p].rows);
-      block.order = elimination_order(graph);
-      if (settings.matrix_class == MatrixClass::positive_definite) {
-        SupernodalOrder found = supernodes_of(graph, block.order.old_of_new);
-        block.order.old_of_new = std::move(found.old_of_new);
-        block.supernodes = std::make_shared<const Supernodes>(std::move(found.supernodes));
-        const Supernodes& s = *block.supernodes;
-        sizes.push_back({bytes_of<V>(s), s.entries(), s.depth});
-      } else {
-        const Index fill = block.order.fill, rows = static_cast<Index>(subdomains[p].rows.size());
-        if (fill > std::numeric_limits<std::int32_t>::max())
-          throw Error(
-              fmt::format("the factors of {} have {} entries: 32-bit numbers count them; use more subdomains",
-                          name_of(static_cast<Index>(p), settings), fill));
-        sizes.push_back({bytes_of<V>(rows, fill), fill, 0});
+      const OrderedGraph& its =
+          ordered(adjacency_of(whole, subdomains[p].rows), settings.matrix_class, known);
+      blocks_[p].order = its.order;
+      blocks_[p].supernodes = its.supernodes;
+      if (its.supernodes) {
+        sizes.push_back({bytes_of<V>(*its.supernodes), its.supernodes->entries(), its.supernodes->depth});
+        continue;
       }
+      const Index fill = its.order.fill, rows = static_cast<Index>(subdomains[p].rows.size());
+      if (fill > std::numeric_limits<std::int32_t>::max())
+        throw Error(
+            fmt::format("the factors of {} have {} entries: 32-bit numbers count them; use more subdomains",
+                        name_of(static_cast<Index>(p), settings), fill));
+      sizes.push_back({bytes_of<V>(rows, fill), fill, 0});
     }
   });
   Index bytes = 0;

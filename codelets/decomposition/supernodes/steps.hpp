@@ -17,7 +17,7 @@ ASTERISM_HOST_DEVICE inline int lanes_of_column(int threads, Index columns) {
 /// Threads between those of a row that share its sum; all of them: there is only one.
 ASTERISM_HOST_DEVICE inline int row_stride(int threads, Index rows) {
   const int grain = threads > 32 ? 32 : 4;
-  return rows >= threads ? threads : static_cast<int>((rows + grain - 1) / grain) * grain;
+  return rows >= threads ? threads : rows == 0 ? grain : static_cast<int>((rows + grain - 1) / grain) * grain;
 }
 
 /// What other threads of the grid have written, and what they never write.
