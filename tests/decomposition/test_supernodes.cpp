@@ -129,8 +129,7 @@ template <class V>
 std::vector<V> solve_by_steps(const Supernodes& s, const std::vector<V>& panels, const std::vector<V>& b,
                               Next next, Room room_for = Room::shared) {
   const Index n = s.columns();
-  std::vector<V> work(static_cast<std::size_t>(supernodal_work(s)), std::numeric_limits<V>::quiet_NaN()),
-      x(b);
+  std::vector<V> work(static_cast<std::size_t>(n) + s.rows.size(), std::numeric_limits<V>::quiet_NaN()), x(b);
   std::vector<V> v1(most_width), y(most_width), v2(static_cast<std::size_t>(n));
   const SupernodalSolve<V> at{s.nodes.data(), panels.data(), s.rows.data(),  s.places.data(),
                               s.order.data(), work.data(),   work.data() + n};
@@ -161,9 +160,10 @@ std::vector<V> solve_on_core(const Supernodes& s, std::vector<V> panels, std::ve
     return Optional<In<X>>{
         {list.data(), 1, static_cast<Index>(list.size()), static_cast<Index>(list.size())}};
   };
-  std::vector<V> sums(s.rows.size() + 1);
+  panels.resize(panels.size() + panel_margin);
+  std::vector<V> room(s.rows.size() + panel_margin, std::numeric_limits<V>::quiet_NaN());
   cpu::solve_supernodes(SupernodePorts<AsPorts, V>{port(nodes), port(lists), port(panels)}, x.data(),
-                        sums.data());
+                        room.data());
   return x;
 }
 

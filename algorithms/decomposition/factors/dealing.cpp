@@ -52,7 +52,8 @@ class Dealing {
         before += its;
         entries += size.entries;
       }
-      if (next > begin) parts_.push_back({begin, next - begin, rank_, Where::cuda, gpus[k].worker, gpus[k].alone});
+      if (next > begin)
+        parts_.push_back({begin, next - begin, rank_, Where::cuda, gpus[k].worker, gpus[k].alone});
     }
     return next;
   }
@@ -94,9 +95,9 @@ Partition deal_subdomains(const std::vector<Candidate>& workers, const std::vect
       can = can && size.depth > 0;
     }
     Dealing dealing(sizes, rank);
-    const bool on_gpus = can && !gpus.empty() && solve_on != SolveOn::cores &&
-                         (solve_on == SolveOn::gpus || cores == 0 ||
-                          gpus_win(sums, static_cast<double>(gpus.size()), cores));
+    const bool on_gpus =
+        can && !gpus.empty() && solve_on != SolveOn::cores &&
+        (solve_on == SolveOn::gpus || cores == 0 || gpus_win(sums, static_cast<double>(gpus.size()), cores));
     const Index dealt = on_gpus ? dealing.to_gpus(first, end, gpus, sums.bytes) : first;
     dealing.to_cores(dealt, end);
     parts.insert(parts.end(), dealing.parts().begin(), dealing.parts().end());

@@ -214,9 +214,12 @@ void LocalFactors<V>::make_room() {
     Index entries = 0;
     for (Index p = groups_[g].first; p < groups_[g].first + groups_[g].size; ++p)
       if (blocks_[p].supernodes) entries += blocks_[p].supernodes->entries();
-    // Tasks write all of it.
-    of_groups_[g].panel_numbers = std::make_unique_for_overwrite<V[]>(static_cast<std::size_t>(entries));
-    of_groups_[g].sizes.panels = entries;
+    if (entries == 0) continue;
+    of_groups_[g].sizes.panels = entries + panel_margin;
+    // Tasks write all of it but for the margin.
+    of_groups_[g].panel_numbers =
+        std::make_unique_for_overwrite<V[]>(static_cast<std::size_t>(entries + panel_margin));
+    std::fill_n(of_groups_[g].panel_numbers.get() + entries, panel_margin, V{});
   }
 }
 
@@ -295,13 +298,13 @@ void LocalFactors<V>::gather_groups(const Runtime& runtime) {
     its.rows = its.work = size(group.row_of);
     if (!parts.empty()) {
       Supernodes all = joined(parts);
-      its.work = supernodal_work(all);
+      its.work = supernodal_work(its.rows, size(all.rows));
       group.nodes = std::move(all.nodes);
       for (const std::vector<std::int32_t>* list : {&all.rows, &all.places, &all.order, &all.jobs})
         group.lists.insert(group.lists.end(), list->begin(), list->end());
       its.nodes = size(group.nodes);
       its.lists = size(group.lists);
-      fill += its.panels;
+      fill += its.panels - panel_margin;
     } else {
       const LocalBlock<V>& b = *blocks_[groups_[g].first].local;
       its.lower_begins = b.lower.places.empty() ? 0 : size(b.lower.begins);

@@ -40,6 +40,9 @@ struct Supernode {
   }
 };
 
+/// Zeros behind the last panel, and room behind that of a solution: a core works on so many numbers at a time.
+constexpr std::int32_t panel_margin = 8;
+
 /// Supernodes have at most so many columns: what a block of GPU threads has room for.
 constexpr std::int32_t most_width = 1024;
 /// What a warp works on alone: so many rows and numbers. Of several such supernodes a job is made, one for each warp.
@@ -72,7 +75,7 @@ template <template <class> class As, class V>
 struct SupernodePorts {
   As<Optional<In<Supernode>>> nodes;
   As<Optional<In<std::int32_t>>> lists;  ///< rows, places, order and jobs of Supernodes, one after the other
-  As<Optional<In<V>>> panels;
+  As<Optional<In<V>>> panels;            ///< with their margin
 };
 
 /// What SupernodePorts::lists has.
@@ -91,15 +94,15 @@ struct SupernodeLists {
         job_count(ports.lists.cols - 2 * rows_of_all - ports.nodes.cols - 1) {}
 };
 
-/// Room for x of a solution, and for the u of all supernodes behind it. What a core needs is never more.
-inline Index supernodal_work(const Supernodes& s) { return s.columns() + static_cast<Index>(s.rows.size()); }
+/// Room for x of a solution, and behind it for the u of all supernodes on a GPU, which is enough for a core.
+inline Index supernodal_work(Index columns, Index rows) { return columns + rows + panel_margin; }
 /// Counters of a solution on a GPU.
 inline Index supernodal_counters(Index nodes) { return 2 * nodes + 1; }
 
 namespace cpu {
-/// w = (L L^T)^-1 w @param sums room for as many numbers as a supernode has rows
+/// w = (L L^T)^-1 w @param room for panel_margin more numbers than a supernode has rows at most
 template <class V>
-void solve_supernodes(const SupernodePorts<AsPorts, V>& ports, V* w, V* sums);
+void solve_supernodes(const SupernodePorts<AsPorts, V>& ports, V* w, V* room);
 }  // namespace cpu
 
 namespace cuda {
