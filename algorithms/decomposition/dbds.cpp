@@ -28,7 +28,7 @@ void Dbds<T>::iterate(Index iterations) {
     this->preconditioner().apply([this](Index k) -> const Tile<T>& { return this->tiles(k).r; });
     for (Index k = 0; k < this->count(); ++k)
       codelets::correct<T>({this->system().layout().own(k)}, this->preconditioner().z(k), this->tiles(k).x,
-                           {.where = Where::cpu});
+                           this->blocks().hints(k));
     this->submit_residual();
   }
 }

@@ -26,18 +26,47 @@ Schwarz<T, V>::Schwarz(Runtime& runtime, const sparse::Csr<T>& mine, const Schwa
   factors_ = LocalFactors<V>(runtime, whole, subdomains_, facts_.owners, settings.factors);
   facts_.factors = factors_.facts();
   if (settings.patches > 0) make_coarse(whole);
-  for (Index p = 0; p < count(); ++p) {
-    SubdomainTiles& t = tiles_.emplace_back();
-    t.y = Tile<T>(runtime, 1, facts_.rows[p], facts_.owners[p]);
-    t.work = Tile<V>(runtime, 1, facts_.rows[p], facts_.owners[p]);
-    if (settings.patches == 0) continue;
-    const auto own = static_cast<Index>(subdomains_[p].owned.size());
-    t.coarse_work = Tile<T>(runtime, 1, own, facts_.owners[p]);
-    t.coarse_y = Tile<T>(runtime, 1, own, facts_.owners[p]);
-    t.sums = Tile<double>(runtime, 1, first_patch_[p + 1] - first_patch_[p], facts_.owners[p]);
-    t.patches = Tile<std::int32_t>(runtime, 1, own, facts_.owners[p]);
-    set(runtime, t.patches, [&](Index, Index j) { return patch_of_[p][j]; });
+  make_tiles();
+}
+
+template <class T, class V>
+void Schwarz<T, V>::make_tiles() {
+  for (Index g = 0; g < groups().count(); ++g) {
+    const Part& group = groups()[g];
+    Index rows = 0, own = 0;
+    for (Index p = group.first; p < group.first + group.size; ++p) {
+      rows += facts_.rows[p];
+      own += facts_.own_rows[p];
+    }
+    GroupTiles& t = tiles_.emplace_back();
+    t.y = Tile<T>(*runtime_, 1, rows, group.rank);
+    if (settings_.patches == 0) continue;
+    const Index patches = first_patch_[group.first + group.size] - first_patch_[group.first];
+    t.coarse_work = Tile<T>(*runtime_, 1, own, group.rank);
+    t.coarse_y = Tile<T>(*runtime_, 1, own, group.rank);
+    t.sums = Tile<double>(*runtime_, 1, patches, group.rank);
+    t.patches = Tile<std::int32_t>(*runtime_, 1, own, group.rank);
+    t.members = Tile<std::int32_t>(*runtime_, 1, own, group.rank);
+    t.member_begins = Tile<std::int32_t>(*runtime_, 1, patches + 1, group.rank);
+    set_patches(g, t);
   }
+}
+
+template <class T, class V>
+void Schwarz<T, V>::set_patches(Index group, const GroupTiles& tiles) const {
+  const Index first = groups()[group].first, end = first + groups()[group].size;
+  std::vector<std::int32_t> patches;
+  for (Index p = first; p < end; ++p)
+    for (const std::int32_t patch : patch_of_[p])
+      patches.push_back(static_cast<std::int32_t>(first_patch_[p] - first_patch_[first]) + patch);
+  std::vector<std::int32_t> members = all_places(patches.size()), begins{0};
+  std::ranges::stable_sort(members, {}, [&](std::int32_t row) { return patches[row]; });
+  for (std::size_t k = 0; k < members.size(); ++k)
+    if (k + 1 == members.size() || patches[members[k]] != patches[members[k + 1]])
+      begins.push_back(static_cast<std::int32_t>(k + 1));
+  set(*runtime_, tiles.patches, [&](Index, Index j) { return patches[j]; });
+  set(*runtime_, tiles.members, [&](Index, Index j) { return members[j]; });
+  set(*runtime_, tiles.member_begins, [&](Index, Index j) { return begins[j]; });
 }
 
 /// Every rank has the coarse system.
@@ -55,15 +84,16 @@ void Schwarz<T, V>::make_coarse(const sparse::Csr<T>& whole) {
   factors.only = "the coarse matrix (a row for each patch)";
   for (int rank = 0; rank < runtime_->ranks(); ++rank) {
     coarse_.emplace_back(*runtime_, coarse, std::vector{all}, std::vector{rank}, factors);
-    of_ranks_.push_back({Tile<double>(*runtime_, 1, facts_.coarse_rows, rank),
-                         Tile<double>(*runtime_, 1, facts_.coarse_rows, rank)});
+    coarse_values_.emplace_back(*runtime_, 1, facts_.coarse_rows, rank);
   }
   facts_.coarse = coarse_.front().facts();
 }
 
 template <class T, class V>
-Hints Schwarz<T, V>::hints(Index subdomain) const {
-  return {.where = Where::cpu, .cost = static_cast<std::uint64_t>(subdomain)};
+Hints Schwarz<T, V>::hints(Index group) const {
+  Hints hints = groups().hints(group);
+  hints.cost = static_cast<std::uint64_t>(group);
+  return hints;
 }
 
 template <class T, class V>
@@ -71,21 +101,33 @@ void Schwarz<T, V>::attach(const sparse::LinearSystem<T>& system) {
   system_ = &system;
   const Partition& blocks = system.blocks();
   std::vector<Parcel> there, owned, coarse;
-  for (Index p = 0; p < count(); ++p) {
-    const Subdomain& subdomain = subdomains_[p];
-    add_parcels(blocks, p, subdomain.rows, all_places(subdomain.rows.size()), there);
-    add_parcels(blocks, p, subdomain.rows, subdomain.owned, owned);
-    if (settings_.patches == 0) continue;
-    std::vector<Index> own;
-    for (const std::int32_t place : subdomain.owned) own.push_back(subdomain.rows[place]);
-    add_parcels(blocks, p, own, all_places(own.size()), coarse);
+  const auto add = [&](Index group, Index before, const std::vector<Index>& rows,
+                       const std::vector<std::int32_t>& places, std::vector<Parcel>& parcels) {
+    std::size_t next = parcels.size();
+    add_parcels(blocks, group, rows, places, parcels);
+    for (; next < parcels.size(); ++next)
+      for (std::int32_t& place : parcels[next].placed) place += static_cast<std::int32_t>(before);
+  };
+  for (Index g = 0; g < groups().count(); ++g) {
+    Index rows_before = 0, own_before = 0;
+    for (Index p = groups()[g].first; p < groups()[g].first + groups()[g].size; ++p) {
+      const Subdomain& subdomain = subdomains_[p];
+      add(g, rows_before, subdomain.rows, all_places(subdomain.rows.size()), there);
+      add(g, rows_before, subdomain.rows, subdomain.owned, owned);
+      std::vector<Index> own;
+      for (const std::int32_t place : subdomain.owned) own.push_back(subdomain.rows[place]);
+      add(g, own_before, own, all_places(own.size()), coarse);
+      rows_before += facts_.rows[p];
+      own_before += facts_.own_rows[p];
+    }
   }
   const auto block_owner = [&](Index k) { return blocks.owner(k); };
-  const auto subdomain_owner = [&](Index p) { return facts_.owners[p]; };
+  const auto group_owner = [&](Index g) { return groups().owner(g); };
   const auto ways = [&](const std::vector<Parcel>& to, const std::vector<Parcel>& from) {
     return Ways{
-        Transfer<T>(*runtime_, to, blocks.count(), block_owner, count(), subdomain_owner),
-        Transfer<T>(*runtime_, reversed(from), count(), subdomain_owner, blocks.count(), block_owner)};
+        Transfer<T>(*runtime_, joined(to), blocks.count(), block_owner, groups().count(), group_owner),
+        Transfer<T>(*runtime_, reversed(joined(from)), groups().count(), group_owner, blocks.count(),
+                    block_owner)};
   };
   local_ = ways(there, settings_.combination == Combination::restricted ? owned : there);
   facts_.bytes_between_ranks = local_.there.bytes_between_ranks() + local_.back.bytes_between_ranks();
@@ -109,20 +151,20 @@ template <class T, class V>
 void Schwarz<T, V>::assemble(const Transfer<T>& back, const VectorOf& z, bool anew) const {
   for (Index k = 0; k < system_->count(); ++k)
     codelets::assemble<T>({system_->layout().own(k), system_->blocks()[k].size, anew},
-                          {.arrivals = back.to(k), .z = z(k)}, {.where = Where::cpu});
+                          {.arrivals = back.to(k), .z = z(k)}, system_->blocks().hints(k));
 }
 
 /// (Z1)
 template <class T, class V>
 void Schwarz<T, V>::add_local(const VectorOf& r, const VectorOf& z, bool anew) {
   send(r, local_.there);
-  for (Index p = 0; p < count(); ++p)
-    codelets::local_solve<T, V>({.arrivals = local_.there.to(p),
-                                 .factors = factors_.ports(p),
-                                 .work = tiles_[p].work,
-                                 .y = tiles_[p].y,
-                                 .departures = local_.back.from(p)},
-                                hints(p));
+  for (Index g = 0; g < groups().count(); ++g)
+    codelets::local_solve<T, V>({.arrivals = local_.there.to(g),
+                                 .factors = factors_.ports(g),
+                                 .room = factors_.room(g),
+                                 .y = tiles_[g].y,
+                                 .departures = local_.back.from(g)},
+                                hints(g));
   assemble(local_.back, z, anew);
 }
 
@@ -131,26 +173,29 @@ template <class T, class V>
 void Schwarz<T, V>::add_coarse(const VectorOf& r, const VectorOf& z, bool anew) {
   send(r, coarse_ways_.there);
   TileList<double> sums;
-  for (Index p = 0; p < count(); ++p) {
-    SubdomainTiles& t = tiles_[p];
-    codelets::patch_sums<T>(
-        {.arrivals = coarse_ways_.there.to(p), .patches = t.patches, .work = t.coarse_work, .sums = t.sums},
-        {.where = Where::cpu});
+  for (Index g = 0; g < groups().count(); ++g) {
+    GroupTiles& t = tiles_[g];
+    codelets::patch_sums<T>({.arrivals = coarse_ways_.there.to(g),
+                             .members = t.members,
+                             .begins = t.member_begins,
+                             .work = t.coarse_work,
+                             .sums = t.sums},
+                            hints(g));
     sums.add(t.sums);
   }
-  for (std::size_t rank = 0; rank < of_ranks_.size(); ++rank)
+  for (std::size_t rank = 0; rank < coarse_.size(); ++rank)
     codelets::coarse_solve({.sums = sums,
                             .factors = coarse_[rank].ports(0),
-                            .work = of_ranks_[rank].work,
-                            .values = of_ranks_[rank].values},
-                           {.where = Where::cpu});
-  for (Index p = 0; p < count(); ++p)
-    codelets::spread<T>({first_patch_[p]},
-                        {.values = of_ranks_[facts_.owners[p]].values,
-                         .patches = tiles_[p].patches,
-                         .y = tiles_[p].coarse_y,
-                         .departures = coarse_ways_.back.from(p)},
-                        {.where = Where::cpu});
+                            .room = coarse_[rank].room(0),
+                            .values = coarse_values_[rank]},
+                           coarse_[rank].groups().hints(0));
+  for (Index g = 0; g < groups().count(); ++g)
+    codelets::spread<T>({first_patch_[groups()[g].first]},
+                        {.values = coarse_values_[groups().owner(g)],
+                         .patches = tiles_[g].patches,
+                         .y = tiles_[g].coarse_y,
+                         .departures = coarse_ways_.back.from(g)},
+                        hints(g));
   assemble(coarse_ways_.back, z, anew);
 }
 

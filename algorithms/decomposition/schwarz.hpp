@@ -58,25 +58,24 @@ class Schwarz : public sparse::OuterPreconditioner<T> {
   void apply(const VectorOf& r, const VectorOf& z) override;
 
  private:
-  struct SubdomainTiles {
+  /// Of a group of subdomains, one behind the other; own rows with a coarse space only.
+  struct GroupTiles {
     Tile<T> y;
-    Tile<V> work;
     Tile<T> coarse_work, coarse_y;
     Tile<double> sums;
-    Tile<std::int32_t> patches;
+    Tile<std::int32_t> patches, members, member_begins;
   };
-  struct RankTiles {
-    Tile<double> work, values;  // of the coarse system
-  };
-  /// What blocks and subdomains give each other.
+  /// What blocks and groups give each other.
   struct Ways {
     Transfer<T> there, back;
   };
 
   void make_coarse(const sparse::Csr<T>& whole);
+  void make_tiles();
+  void set_patches(Index group, const GroupTiles& tiles) const;
+  [[nodiscard]] const Partition& groups() const { return factors_.groups(); }
   [[nodiscard]] Index count() const { return static_cast<Index>(subdomains_.size()); }
-  [[nodiscard]] Hints hints(Index subdomain) const;
-  [[nodiscard]] Ways ways() const;
+  [[nodiscard]] Hints hints(Index group) const;
   void send(const VectorOf& r, const Transfer<T>& there) const;
   void assemble(const Transfer<T>& back, const VectorOf& z, bool anew) const;
   void add_local(const VectorOf& r, const VectorOf& z, bool anew);
@@ -88,13 +87,13 @@ class Schwarz : public sparse::OuterPreconditioner<T> {
   SchwarzFacts facts_;
   std::vector<Subdomain> subdomains_;
   LocalFactors<V> factors_;
-  std::vector<SubdomainTiles> tiles_;
+  std::vector<GroupTiles> tiles_;
 
   // With a coarse space:
   std::vector<std::vector<std::int32_t>> patch_of_;  // of each subdomain's own rows, counted from its first
   std::vector<Index> first_patch_;                   // of each subdomain, and in the end all
   std::vector<LocalFactors<double>> coarse_;         // on each rank, the same
-  std::vector<RankTiles> of_ranks_;
+  std::vector<Tile<double>> coarse_values_;          // likewise
 
   const sparse::LinearSystem<T>* system_ = nullptr;
   Ways local_, coarse_ways_;

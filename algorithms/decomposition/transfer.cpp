@@ -1,5 +1,8 @@
 #include "transfer.hpp"
 
+#include <map>
+#include <utility>
+
 #include "../common/set.hpp"
 
 namespace asterism::decomposition {
@@ -26,6 +29,30 @@ std::vector<Parcel> reversed(std::vector<Parcel> parcels) {
     std::swap(parcel.taken, parcel.placed);
   }
   return parcels;
+}
+
+std::vector<Parcel> joined(const std::vector<Parcel>& parcels) {
+  std::vector<Parcel> all;
+  std::map<Index, std::vector<std::int32_t>> times;  // that a giver's element has gone to the taker
+  std::map<std::pair<std::int32_t, Index>, std::size_t> parcel_of;
+  Index taker = -1;
+  for (const Parcel& parcel : parcels) {
+    if (parcel.to != taker) {
+      times.clear();
+      parcel_of.clear();
+      taker = parcel.to;
+    }
+    std::vector<std::int32_t>& before = times[parcel.from];
+    for (std::size_t k = 0; k < parcel.taken.size(); ++k) {
+      const auto element = static_cast<std::size_t>(parcel.taken[k]);
+      if (element >= before.size()) before.resize(element + 1);
+      const auto [at, is_new] = parcel_of.try_emplace({before[element]++, parcel.from}, all.size());
+      if (is_new) all.push_back({parcel.from, taker, {}, {}});
+      all[at->second].taken.push_back(parcel.taken[k]);
+      all[at->second].placed.push_back(parcel.placed[k]);
+    }
+  }
+  return all;
 }
 
 template <class T>

@@ -26,6 +26,10 @@ void add_parcels(const Partition& blocks, Index piece, const std::vector<Index>&
 /// The same the other way round.
 std::vector<Parcel> reversed(std::vector<Parcel> parcels);
 
+/// Parcels between the same two pieces as one, in the order of the givers' first; where a giver's element goes to several
+/// places, as several parcels, none of which has it twice. @param parcels of a taker follow each other
+std::vector<Parcel> joined(const std::vector<Parcel>& parcels);
+
 template <class T>
 class Transfer {
  public:

@@ -1,12 +1,12 @@
 #include "factorise.hpp"
 
-#include <Eigen/SparseCholesky>
 #include <Eigen/SparseLU>
 #include <cmath>
 #include <iostream>
 #include <numeric>
 
 #include "../../runtime/error.hpp"
+#include "supernodes/cholesky.hpp"
 
 namespace asterism::decomposition::cpu {
 namespace {
@@ -28,38 +28,14 @@ void forget_matrix(LocalBlock<V>& block) {
   block.values = {};
 }
 
-/// The first pivot that is not positive, or not a finite number, of a positive definite matrix.
-template <class V, class Pivots>
-std::optional<Defect> first_defect(const Pivots& pivots, Index count) {
-  for (Index i = 0; i < count; ++i) {
-    const double pivot = pivots[i];
-    if (!std::isfinite(pivot)) return Defect{Defect::Kind::not_finite, static_cast<std::int32_t>(i), pivot};
-    if (!(pivot > 0)) return Defect{Defect::Kind::not_positive, static_cast<std::int32_t>(i), pivot};
-  }
-  return {};
-}
-
-/// L D L^T, whose D shows which pivot is wrong.
 template <class V>
 void factorise_symmetric(LocalBlock<V>& block) {
-  using Solver = Eigen::SimplicialLDLT<Columns<V>, Eigen::Lower, KeepsOrder>;
-  auto solver = std::make_shared<Solver>();
-  {
-    const Columns<V> matrix = matrix_of(block);
-    forget_matrix(block);
-    solver->analyzePattern(matrix);
-    solver->factorize(matrix);
-  }
-  const auto pivots = solver->vectorD();
-  block.defect = first_defect<V>(pivots, block.size);
-  if (block.defect) return;
-  for (Index i = 0; i < block.size; ++i) block.inverse_pivots.push_back(1 / pivots[i]);
-  const Columns<V>& l = solver->matrixL().nestedExpression();
-  const auto entries = static_cast<std::size_t>(l.outerIndexPtr()[block.size]);
-  block.lower = {{l.outerIndexPtr(), static_cast<std::size_t>(block.size) + 1},
-                 {l.innerIndexPtr(), entries},
-                 {l.valuePtr(), entries}};
-  block.storage = std::move(solver);
+  const auto bad =
+      factorise_supernodes<V>(*block.supernodes, {block.begins, block.places, block.values}, block.panels);
+  forget_matrix(block);
+  if (bad)
+    block.defect = Defect{std::isfinite(bad->pivot) ? Defect::Kind::not_positive : Defect::Kind::not_finite,
+                          bad->column, bad->pivot};
 }
 
 /// A triangle whose arrays are its own.

@@ -1,5 +1,5 @@
 /// \file
-/// Factorisations (F1) of the blocks of subdomains, each a task.
+/// Factorisations (F1), (F2) of the blocks of subdomains, each a task.
 #pragma once
 
 #include <memory>
@@ -40,7 +40,11 @@ struct LocalBlock {
   std::vector<std::int32_t> begins, places;
   std::vector<V> values;
 
-  // Its factors, once they are there. The block itself is gone then.
+  // Of a symmetric block: its supernodes, and room for their panels, which others have.
+  std::shared_ptr<const Supernodes> supernodes;
+  std::span<V> panels;
+
+  // What is wrong with it, or else that it is in the panels, or its factors. The block itself is gone then.
   std::optional<Defect> defect;
   Triangle<V> lower, upper;
   std::vector<V> inverse_pivots;

@@ -4,13 +4,14 @@
 ///     (F1)  R A C = L D U, L unit lower, U unit upper triangular; R, C permutations.
 ///           A x = b: w = R b; w = L^-1 w; w = D^-1 w; w = U^-1 w; x = C w.
 ///
-/// L is stored by columns and U by rows, without their diagonals: of a symmetric matrix, U = L^T, these are the same
-/// numbers. Work and bytes are those of L and U, read once each.
+/// L is stored by columns and U by rows, without their diagonals. Of a symmetric positive definite matrix there are
+/// supernodes instead, (F2). Work and bytes are those of the factors, read once by each half of a solution.
 #pragma once
 
 #include <cstdint>
 
 #include "../../runtime/codelet.hpp"
+#include "supernodes/nodes.hpp"
 
 namespace asterism::decomposition {
 
@@ -22,13 +23,20 @@ struct TrianglePorts {
   As<Optional<In<V>>> values;
 };
 
-/// (F1)
-/// @param upper none: U = L^T @param rows row_of[i], of b, is row i of R b @param columns likewise of x
+/// (F1), or (F2) where there are supernodes. @param rows row_of[i], of b, is row i of R b @param columns likewise of x
 template <template <class> class As, class V>
 struct FactorPorts {
   TrianglePorts<As, V> lower, upper;
-  As<In<V>> inverse_pivots;
+  As<Optional<In<V>>> inverse_pivots;
+  SupernodePorts<As, V> supernodes;
   As<In<std::int32_t>> rows, columns;
+};
+
+/// What a solution needs beside. @param work of work_size() numbers
+template <template <class> class As, class V>
+struct SolveRoom {
+  As<Scratch<V>> work;
+  As<Optional<Scratch<std::int32_t>>> counters;  ///< of supernodal_counters(); for supernodes on a GPU
 };
 
 /// w = L^-1 w, column by column.
@@ -52,15 +60,19 @@ void solve_upper(const TrianglePorts<AsPorts, V>& upper, V* w) {
   }
 }
 
-/// (F1) @param w room for as many numbers as b has @param b, x may be the same
+/// (F1), (F2) @param work of SolveRoom @param b, x may be the same
 template <class T, class V>
-void solve_factored(const FactorPorts<AsPorts, V>& factors, const T* b, V* w, T* x) {
-  const Index n = factors.inverse_pivots.cols;
-  for (Index i = 0; i < n; ++i) w[i] = static_cast<V>(b[factors.rows.data[i]]);
-  solve_lower(factors.lower, w);
-  for (Index i = 0; i < n; ++i) w[i] *= factors.inverse_pivots.data[i];
-  solve_upper(factors.upper.begins ? factors.upper : factors.lower, w);
-  for (Index i = 0; i < n; ++i) x[factors.columns.data[i]] = static_cast<T>(w[i]);
+void solve_factored(const FactorPorts<AsPorts, V>& factors, const T* b, V* work, T* x) {
+  const Index n = factors.rows.cols;
+  for (Index i = 0; i < n; ++i) work[i] = static_cast<V>(b[factors.rows.data[i]]);
+  if (factors.supernodes.nodes) {
+    cpu::solve_supernodes(factors.supernodes, work, work + n);
+  } else {
+    solve_lower(factors.lower, work);
+    for (Index i = 0; i < n; ++i) work[i] *= factors.inverse_pivots.data[i];
+    solve_upper(factors.upper, work);
+  }
+  for (Index i = 0; i < n; ++i) x[factors.columns.data[i]] = static_cast<T>(work[i]);
 }
 
 }  // namespace asterism::decomposition

@@ -7,7 +7,7 @@ namespace asterism::decomposition::cpu {
 template <class T, class V>
 void local_solve(LocalSolvePorts<AsPorts, T, V> ports) {
   sparse::cpu::unpack(ports.arrivals, ports.y.data);
-  solve_factored(ports.factors, ports.y.data, ports.work.data, ports.y.data);
+  solve_factored(ports.factors, ports.y.data, ports.room.work.data, ports.y.data);
   sparse::cpu::pack(static_cast<const T*>(ports.y.data), ports.departures);
 }
 
@@ -25,15 +25,18 @@ void assemble(const AssembleArgs& args, AssemblePorts<AsPorts, T> ports) {
 template <class T>
 void patch_sums(PatchSumPorts<AsPorts, T> ports) {
   sparse::cpu::unpack(ports.arrivals, ports.work.data);
-  std::fill_n(ports.sums.data, ports.sums.cols, 0.0);
-  for (Index i = 0; i < ports.patches.cols; ++i)
-    ports.sums.data[ports.patches.data[i]] += static_cast<double>(ports.work.data[i]);
+  for (Index patch = 0; patch < ports.sums.cols; ++patch) {
+    double sum = 0;
+    for (std::int32_t k = ports.begins.data[patch]; k < ports.begins.data[patch + 1]; ++k)
+      sum += static_cast<double>(ports.work.data[ports.members.data[k]]);
+    ports.sums.data[patch] = sum;
+  }
 }
 
 void coarse_solve(CoarseSolvePorts<AsPorts> ports) {
   double* next = ports.values.data;
   for (const In<double>& sums : ports.sums) next = std::copy_n(sums.data, sums.cols, next);
-  solve_factored(ports.factors, ports.values.data, ports.work.data, ports.values.data);
+  solve_factored(ports.factors, ports.values.data, ports.room.work.data, ports.values.data);
 }
 
 template <class T>

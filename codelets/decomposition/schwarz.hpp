@@ -14,17 +14,17 @@ namespace asterism::decomposition {
 using sparse::Arrivals;
 using sparse::Departures;
 
-/// y = L_p^-1 r, r from blocks of rows; what of y goes back.
+/// y = L_p^-1 r, r from blocks of rows; what of y goes back. Of several subdomains r and y are one behind the other.
 template <template <class> class As, class T, class V>
 struct LocalSolvePorts {
   Arrivals<As, T> arrivals;
   FactorPorts<As, V> factors;
-  As<Scratch<V>> work;
+  SolveRoom<As, V> room;
   As<Out<T>> y;
   Departures<As, T> departures;
 };
 
-/// z = what subdomains send, added in their order.
+/// z = what subdomains send, added in the order of the packs, of which none has a place twice.
 struct AssembleArgs {
   Index own = 0, rows = 0;  ///< where a block's own elements begin in z, and how many they are
   bool anew = true;         ///< else it is added to what z has
@@ -35,11 +35,12 @@ struct AssemblePorts {
   As<InOut<T>> z;
 };
 
-/// (Z2): the sums of r over a subdomain's patches. @param patches of each of its own rows
+/// (Z2): the sums of r over patches. @param members own rows, patch by patch @param begins where a patch begins in them,
+/// and the end
 template <template <class> class As, class T>
 struct PatchSumPorts {
   Arrivals<As, T> arrivals;
-  As<In<std::int32_t>> patches;
+  As<In<std::int32_t>> members, begins;
   As<Scratch<T>> work;
   As<Out<double>> sums;
 };
@@ -48,13 +49,14 @@ template <template <class> class As>
 struct CoarseSolvePorts {
   As<Many<In<double>>> sums;
   FactorPorts<As, double> factors;
-  As<Scratch<double>> work;
+  SolveRoom<As, double> room;
   As<Out<double>> values;
 };
-/// (Z2): values of patches for the subdomain's own rows.
+/// (Z2): values of patches for subdomains' own rows.
 struct SpreadArgs {
-  Index first = 0;  ///< of the subdomain's patches
+  Index first = 0;  ///< of the subdomains' patches
 };
+/// @param patches of own rows, counted from the first
 template <template <class> class As, class T>
 struct SpreadPorts {
   As<In<double>> values;
@@ -84,21 +86,40 @@ void correct(const CorrectArgs& args, In<T> z, InOut<T> x);
 void add_up_all(Many<In<double>> parts, Out<double> sum);
 }  // namespace cpu
 
+/// On a GPU factors are supernodes.
+namespace cuda {
+template <class T, class V>
+void local_solve(Stream stream, LocalSolvePorts<AsPorts, T, V> ports);
+template <class T>
+void assemble(Stream stream, const AssembleArgs& args, AssemblePorts<AsPorts, T> ports);
+template <class T>
+void patch_sums(Stream stream, PatchSumPorts<AsPorts, T> ports);
+void coarse_solve(Stream stream, CoarseSolvePorts<AsPorts> ports);
+template <class T>
+void spread(Stream stream, const SpreadArgs& args, SpreadPorts<AsPorts, T> ports);
+template <class T>
+void correct(Stream stream, const CorrectArgs& args, In<T> z, InOut<T> x);
+}  // namespace cuda
+
 namespace codelets {
 template <class T, class V>
 inline const Codelet<NoArgs, LocalSolvePorts<AsPorts, T, V>> local_solve{
-    typed_name<V>("local_solve") + (sizeof(T) == sizeof(V) ? "" : "_of_f64"), cpu::local_solve<T, V>};
+    typed_name<V>("local_solve") + (sizeof(T) == sizeof(V) ? "" : "_of_f64"), cpu::local_solve<T, V>,
+    ASTERISM_CUDA_KERNEL(cuda::local_solve<T, V>)};
 template <class T>
-inline const Codelet<AssembleArgs, AssemblePorts<AsPorts, T>> assemble{typed_name<T>("assemble"),
-                                                                       cpu::assemble<T>};
+inline const Codelet<AssembleArgs, AssemblePorts<AsPorts, T>> assemble{
+    typed_name<T>("assemble"), cpu::assemble<T>, ASTERISM_CUDA_KERNEL(cuda::assemble<T>)};
 template <class T>
-inline const Codelet<NoArgs, PatchSumPorts<AsPorts, T>> patch_sums{typed_name<T>("patch_sums"),
-                                                                   cpu::patch_sums<T>};
-inline const Codelet<NoArgs, CoarseSolvePorts<AsPorts>> coarse_solve{"coarse_solve", cpu::coarse_solve};
+inline const Codelet<NoArgs, PatchSumPorts<AsPorts, T>> patch_sums{
+    typed_name<T>("patch_sums"), cpu::patch_sums<T>, ASTERISM_CUDA_KERNEL(cuda::patch_sums<T>)};
+inline const Codelet<NoArgs, CoarseSolvePorts<AsPorts>> coarse_solve{
+    "coarse_solve", cpu::coarse_solve, ASTERISM_CUDA_KERNEL(cuda::coarse_solve)};
 template <class T>
-inline const Codelet<SpreadArgs, SpreadPorts<AsPorts, T>> spread{typed_name<T>("spread"), cpu::spread<T>};
+inline const Codelet<SpreadArgs, SpreadPorts<AsPorts, T>> spread{typed_name<T>("spread"), cpu::spread<T>,
+                                                                 ASTERISM_CUDA_KERNEL(cuda::spread<T>)};
 template <class T>
-inline const Codelet<CorrectArgs, In<T>, InOut<T>> correct{typed_name<T>("correct"), cpu::correct<T>};
+inline const Codelet<CorrectArgs, In<T>, InOut<T>> correct{typed_name<T>("correct"), cpu::correct<T>,
+                                                           ASTERISM_CUDA_KERNEL(cuda::correct<T>)};
 inline const Codelet<NoArgs, Many<In<double>>, Out<double>> add_up_all{"add_up_all", cpu::add_up_all};
 }  // namespace codelets
 

@@ -75,9 +75,8 @@ Index iterations_of(Runtime& runtime, const sparse::Csr<double>& a, const Schwar
   return found.report.iterations;
 }
 
-}  // namespace
-
-TEST_CASE("what is applied is (Z1) to (Z3): two iterations x += M^-1 (b - A x)") {
+/// Two iterations x += M^-1 (b - A x), by tasks and by formulas.
+void check_two_iterations(SolveOn solve_on) {
   Runtime runtime;
   const auto a = model("ecology-like:9x12");
   const std::vector<double> b = scattered(a.total_rows);
@@ -93,13 +92,25 @@ TEST_CASE("what is applied is (Z1) to (Z3): two iterations x += M^-1 (b - A x)")
         CAPTURE(static_cast<int>(cut));
         const SchwarzSettings schwarz{.subdomains = {.count = 4, .cut = cut, .overlap = 1},
                                       .combination = combination,
-                                      .patches = patches};
+                                      .patches = patches,
+                                      .factors = {.solve_on = solve_on}};
         const DenseSchwarz twin(a, schwarz);
         const Vector x1 = twin.apply(right), x2 = x1 + twin.apply(right - dense(a) * x1);
         const auto found = solve_by_schwarz<Dbds<double>>(runtime, a, b, schwarz, settings);
         CHECK(difference(found.x, x2) < 1e-9 * std::abs(x2).max());
       }
 }
+
+}  // namespace
+
+TEST_CASE("what is applied is (Z1) to (Z3): two iterations x += M^-1 (b - A x)") {
+  check_two_iterations(SolveOn::fastest);
+}
+#ifdef ASTERISM_WITH_CUDA
+TEST_CASE("gpu: what is applied is (Z1) to (Z3), also where subdomains are solved for together") {
+  check_two_iterations(SolveOn::gpus);
+}
+#endif
 
 TEST_CASE("conjugate gradients, BiCGStab and GMRES take subdomains, also with factors in f32") {
   Runtime runtime;

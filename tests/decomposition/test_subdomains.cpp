@@ -8,6 +8,7 @@
 #include "../support/messages.hpp"
 #include "algorithms/decomposition/cut/coarse_matrix.hpp"
 #include "algorithms/decomposition/factors/elimination_order.hpp"
+#include "algorithms/decomposition/factors/elimination_tree.hpp"
 #include "subdomain_solves.hpp"
 
 namespace asterism::test {
@@ -143,8 +144,10 @@ TEST_CASE("the fill of an order is what elimination makes; a band keeps its orde
     std::vector<std::int32_t> natural(static_cast<std::size_t>(a.total_rows));
     std::iota(natural.begin(), natural.end(), 0);
     const Index fill = dense_fill(a, natural);
-    CHECK(fill_of(graph, natural, fill) == fill);
-    CHECK(!fill_of(graph, natural, fill / 2));
+    const auto tree = elimination_tree(graph, natural, fill);
+    REQUIRE(tree);
+    CHECK(tree->fill == fill);
+    CHECK(!elimination_tree(graph, natural, fill / 2));
     const EliminationOrder order = elimination_order(graph);
     CHECK(order.fill == dense_fill(a, order.old_of_new));
     CHECK(order.fill <= fill);

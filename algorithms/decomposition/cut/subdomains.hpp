@@ -32,6 +32,7 @@ struct Subdomain {
 struct Adjacency {
   std::vector<std::int32_t> begins = {0}, neighbours;
   [[nodiscard]] std::int32_t nodes() const { return static_cast<std::int32_t>(begins.size()) - 1; }
+  bool operator==(const Adjacency&) const = default;
 };
 
 /// @param whole all rows of the matrix @param rows ascending

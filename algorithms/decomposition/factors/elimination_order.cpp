@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "../../../runtime/error.hpp"
+#include "elimination_tree.hpp"
 
 namespace asterism::decomposition {
 namespace {
@@ -29,37 +30,15 @@ std::vector<std::int32_t> nested_dissection(const Adjacency& graph) {
 
 }  // namespace
 
-std::optional<Index> fill_of(const Adjacency& graph, const std::vector<std::int32_t>& old_of_new,
-                             Index most) {
-  const std::int32_t n = graph.nodes();
-  std::vector<std::int32_t> new_of_old(old_of_new.size()), parent(old_of_new.size(), -1);
-  std::vector<std::int32_t> seen(old_of_new.size(), -1);
-  for (std::int32_t i = 0; i < n; ++i) new_of_old[static_cast<std::size_t>(old_of_new[i])] = i;
-  Index fill = 0;
-  for (std::int32_t row = 0; row < n; ++row) {
-    seen[row] = row;
-    const std::int32_t old = old_of_new[row];
-    for (std::int32_t k = graph.begins[old]; k < graph.begins[old + 1]; ++k)
-      for (std::int32_t node = new_of_old[graph.neighbours[k]]; node < row && seen[node] != row;
-           node = parent[node]) {
-        seen[node] = row;
-        if (parent[node] < 0) parent[node] = row;
-        ++fill;
-      }
-    if (fill > most) return {};
-  }
-  return fill;
-}
-
 EliminationOrder elimination_order(const Adjacency& graph) {
   const auto n = static_cast<std::size_t>(graph.nodes());
   EliminationOrder natural{std::vector<std::int32_t>(n), 0};
   std::iota(natural.old_of_new.begin(), natural.old_of_new.end(), 0);
-  const std::optional<Index> fill = fill_of(graph, natural.old_of_new, large_fill * static_cast<Index>(n));
-  natural.fill = fill.value_or(std::numeric_limits<Index>::max());
+  const auto tree = elimination_tree(graph, natural.old_of_new, large_fill * static_cast<Index>(n));
+  natural.fill = tree ? tree->fill : std::numeric_limits<Index>::max();
   if (natural.fill <= small_fill * static_cast<Index>(n)) return natural;
   EliminationOrder dissected{nested_dissection(graph), 0};
-  dissected.fill = *fill_of(graph, dissected.old_of_new, std::numeric_limits<Index>::max());
+  dissected.fill = elimination_tree(graph, dissected.old_of_new, std::numeric_limits<Index>::max())->fill;
   return dissected.fill < natural.fill ? dissected : natural;
 }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "../cut/subdomains.hpp"
@@ -19,8 +18,5 @@ struct EliminationOrder {
 /// The natural order where its fill is small (a narrow band: a tridiagonal block has none), else METIS' nested
 /// dissection where that has less.
 EliminationOrder elimination_order(const Adjacency& graph);
-
-/// Entries of L below the diagonal in an order, counted row by row along the elimination tree; none: more than `most`.
-std::optional<Index> fill_of(const Adjacency& graph, const std::vector<std::int32_t>& old_of_new, Index most);
 
 }  // namespace asterism::decomposition
