@@ -159,8 +159,10 @@ TEST_CASE_TEMPLATE("any cut into slabs and either mode give the same solution to
       }
   };
   check({.shape = {301, 255}}, {100}, 80);  // up to 61 where cuFFT transforms
-  // Where fewer ends are held the smooth modes are the larger, and so is what rounding leaves in them: about 2 n.
-  for (const Ends& ends : all_ends) check({.shape = {151, 125}, .ends = {ends, all_ends[1]}}, {}, 300);
+  // Where fewer ends are held the smooth modes are the larger, and so is what rounding leaves in them: about 2 n. Where
+  // GPUs transform, lines go in pairs, whose rounding depends on the cut: up to 803 on an H200.
+  const double bound = shape_is("gpu") ? 1000 : 300;
+  for (const Ends& ends : all_ends) check({.shape = {151, 125}, .ends = {ends, all_ends[1]}}, {}, bound);
 }
 
 TEST_CASE("a batch is solved as its problems are one by one") {

@@ -49,14 +49,15 @@ Way way(Transform kind, Index length) {
   const std::scoped_lock lock(mutex);
   const auto [at, is_new] = known.try_emplace({is_first, N});
   if (is_new) {
-    const bool symmetric = is_first && symmetric_radix(N) > 0;
-    at->second = {symmetric, symmetric ? symmetric_numbers(N) : fft_plan_numbers(N)};
+    const int symmetric = is_first ? symmetric_numbers(N) : 0;
+    at->second = {symmetric > 0, symmetric > 0 ? symmetric : fft_plan_numbers(N)};
   }
   return at->second;
 }
 
-/// Contiguous lines: one, or so many short ones that they have few_numbers: of 1, 2, 4 and 8 lines of 300 to 2000 points
-/// on an H200 the fastest or within 10 %. Lines side by side: more, so that every access covers whole sectors of memory, or nearly.
+/// Contiguous lines: one, or so many short ones that they have few_numbers: of 1, 2, 4 and 8 lines of 300 to
+/// 2000 points on an H200 the fastest or within 10 %. Lines side by side: more, so that every access covers
+/// whole sectors of memory, or nearly.
 template <class T>
 BlockShape any_length_shape(Transform kind, int numbers, Index width) {
   constexpr int warp = 32, least_threads = 64, number_bytes = sizeof(Complex<T>), bytes_together = 64,
