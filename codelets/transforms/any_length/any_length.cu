@@ -35,14 +35,14 @@ __global__ void __launch_bounds__(most_block_threads<T>)
 }
 
 /// How lines are done, and with how many numbers of shared memory a line, or two together; 0: not at all.
-struct Way {
+struct Arrangement {
   bool symmetric;
   int numbers;
 };
 
-Way way(Transform kind, Index length) {
+Arrangement arrangement(Transform kind, Index length) {
   static std::mutex mutex;
-  static auto& known = *new std::map<std::pair<bool, Index>, Way>;
+  static auto& known = *new std::map<std::pair<bool, Index>, Arrangement>;
   if (length < 1) return {};
   const bool is_first = kind == Transform::dst1 || kind == Transform::dct1;
   const Index N = fft_length(kind, length);
@@ -106,12 +106,12 @@ void launch(Stream stream, const Lines<const T>& from, const Lines<T>& to, const
 
 template <class T>
 bool any_length_fits(Transform kind, Index length, Index width) {
-  return any_length_shape<T>(kind, way(kind, length).numbers, width).bytes > 0;
+  return any_length_shape<T>(kind, arrangement(kind, length).numbers, width).bytes > 0;
 }
 
 template <class T>
 void any_length_transform(Stream stream, Transform kind, const Lines<const T>& from, const Lines<T>& to) {
-  const auto [symmetric, numbers] = way(kind, from.length);
+  const auto [symmetric, numbers] = arrangement(kind, from.length);
   const BlockShape shape = any_length_shape<T>(kind, numbers, from.width);
   if (shape.bytes == 0)
     throw Error("lines of " + std::to_string(from.length) + " points, " + std::to_string(from.width) +
