@@ -40,7 +40,7 @@
 /// is odd, because FFTW vectorises complex transforms only; dct2 and the like by (T5) and FFTW's r2c take
 /// half the time of its REDFT10 at n = 1024. So all transforms but dst1 of hard lengths (see chirp.hpp) are
 /// done by these formulas, which fold.hpp has point by point, on the CPU (FFTW) and on GPUs (cuFFT)
-/// alike.
+/// alike; lines that GPUs hold in shared memory (line_transform.hpp, any_length/) by these or by halves of them.
 ///
 /// dct1, with N = n - 1, in the same way, where Y_{2N-k} = Y_k:
 ///
@@ -139,9 +139,9 @@ void transform(Transform kind, const Lines<T>& lines);
 namespace cuda {
 
 /// The number of elements of T that `transform` wants as working memory for lines of this shape, or of fewer
-/// groups of them; the data are not looked at. It is bounded: more lines than fill the device are done in
-/// several rounds. Asks cuFFT by making the plans on the calling thread's current device; GPUs of the same
-/// kind want the same.
+/// groups of them, none for lines that shared memory holds; the data are not looked at. It is bounded: more
+/// lines than fill the device are done in several rounds. Asks cuFFT by making the plans on the calling
+/// thread's current device; GPUs of the same kind want the same.
 template <class T>
 Index transform_scratch(Transform kind, const Lines<T>& shape);
 

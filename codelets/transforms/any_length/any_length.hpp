@@ -8,10 +8,16 @@
 namespace asterism::transforms::cuda {
 
 /// Whether `any_length_transform` does lines of this kind and length, `width` side by side, on the calling thread's
-/// current device. The FFT has N = n + 1 (dst1), n - 1 (dct1) or n complex numbers for a line (kinds I and IV)
-/// or for two (the others). N must not be a multiple of the square of a prime above 17, and shared memory has to hold
-/// it, or, of lines side by side, 16 bytes' worth of them: on an H200 N is at most 14,528 in float64 and 29,056 in float32;
-/// half of that where N has a prime p above 17 and p - 1 has another one.
+/// current device: as long as shared memory holds the numbers of a line, or, of lines side by side, 16 bytes' worth of
+/// them. The FFT has N = n + 1 (dst1), n - 1 (dct1) or n complex numbers for a line (kinds I and IV) or for two (the
+/// others); kind I with an odd N does with little more than half where symmetric_plan.hpp's D is there. On an H200 N is
+/// at most 14,528 in float64 and 29,056 in float32, half of that where N has a prime p above 17 and p - 1 has another
+/// one. N must not be a multiple of the square of a prime above 17.
+///
+/// Measured on an H200 (copy 4.26 TB/s), dst1 in float64 and float32, Gcell/s: 1000 points along x 93 and 148,
+/// along y 82 and 127; 600 points (N prime) 57 and 79, 54 and 75; 5000 59 and 69, 8192 57 and 96, 10,000 41 and
+/// 68. dct2 of 1000 points along x 130 and 194. Errors for noise, relative in the 2-norm: 2 units of rounding,
+/// with primes above 17 up to 5.3.
 template <class T>
 bool any_length_fits(Transform kind, Index length, Index width);
 

@@ -7,7 +7,7 @@
 ///
 ///     X_k, X_{R-k} = a_0 + sum_{j <= R/2} t_j cos(2 pi j k / R) -+ i sum_{j <= R/2} d_j sin(2 pi j k / R). (A2)
 ///
-/// R = P Q without a common divisor (Good, Journal of the Royal Statistical Society B 20, 1958): with
+/// R = P Q without a common divisor [Good 1958]: with
 /// j = Q j_1 + P j_2 mod R, k = k_1 mod P, k = k_2 mod Q, (A1) is a transform of P numbers along j_1 and one of Q
 /// along j_2, with no rotations between.                                                             (A3)
 #pragma once

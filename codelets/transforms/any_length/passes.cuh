@@ -1,5 +1,6 @@
 /// \file
-/// The passes of a plan over lines in shared memory: what each thread of a block does between two barriers. They run on the host too.
+/// The passes of a plan over lines in shared memory: what each thread of a block does between two barriers.
+/// They run on the host too.
 #pragma once
 
 #include "butterflies.cuh"

@@ -25,13 +25,8 @@ Complex<T> rounded(Exact z) {
   return {static_cast<T>(z.real()), static_cast<T>(z.imag())};
 }
 
-Index inverse_modulo(Index a, Index n) {
-  Index inverse = 1 % n;
-  while (a % n * inverse % n != 1 % n) ++inverse;
-  return inverse;
-}
-
-/// (A1) of butterflies.cuh for any length, by its prime factors: out of place, all of `x`'s numbers from first on, step apart.
+/// (A1) of butterflies.cuh for any length, by its prime factors: out of place, all of `x`'s numbers from first
+/// on, step apart.
 std::vector<Exact> discrete_fourier(const std::vector<Exact>& x, const std::vector<Exact>& roots,
                                     std::size_t first, std::size_t step) {
   const std::size_t n = x.size() / step;
@@ -75,8 +70,7 @@ struct Box {
     return place([=](const Direction& d) { return m % d.length; });
   }
   [[nodiscard]] Index place_of_input(Index j) const {
-    return place(
-        [=, this](const Direction& d) { return j * inverse_modulo(length / d.length, d.length) % d.length; });
+    return place([=, this](const Direction& d) { return j % d.length * d.inverse % d.length; });
   }
   /// Of frequency k_d along each direction d, in the order of its reversed digits.
   template <class Along>
@@ -154,8 +148,8 @@ std::vector<Exact> multipliers(const Box& box) {
     for (Index r = 1; r < p - 1; ++r) sequence[static_cast<std::size_t>(L - r)] = b(p - 1 - r);
   const std::vector<Exact> spectrum = discrete_fourier(sequence);
   for (Index k = 0; k < L; ++k) {
-    const Index at = box.place_of_frequency(
-        [=](const Direction& d) { return k * inverse_modulo(L / d.length, d.length) % d.length; });
+    const Index at =
+        box.place_of_frequency([=](const Direction& d) { return k % d.length * d.inverse % d.length; });
     by_place[static_cast<std::size_t>(at)] =
         spectrum[static_cast<std::size_t>(k)] / static_cast<long double>(L);
   }

@@ -7,12 +7,12 @@
 ///     X_k = sum_j z_j exp(-2 pi i j k / N)                                                         (L1)
 ///
 /// are vectors then, j = sum_i j_i N / N_i mod N and k_i = k mod N_i, and (L1) is a transform of N_i numbers along
-/// each of these directions, without rotations between them (Good 1958). Lines are arrays of so many dimensions
+/// each of these directions, without rotations between them [Good 1958]. Lines are arrays of so many dimensions
 /// in shared memory; tables say where z_j is put and X_k is found, so that no order has to be kept inside.
 ///
 /// Along directions of primes up to 17, passes (F2) of shared_fft.cuh with the radices of butterflies.cuh.
 ///
-/// Along a larger prime p, Rader's algorithm (Proceedings of the IEEE 56, 1968): with a generator g of the
+/// Along a larger prime p, Rader's algorithm [Rader 1968]: with a generator g of the
 /// numbers modulo p,
 ///
 ///     X_0 = x_0 + sum_m a_m,   X_{g^-q} = x_0 + sum_m a_m b_{q-m},   a_m = x_{g^m},

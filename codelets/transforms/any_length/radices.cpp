@@ -37,7 +37,7 @@ Choice cheapest(Index N, int most) {
 std::vector<Direction> grouped(const std::vector<int>& radices) {
   std::vector<Direction> groups;
   for (const int radix : radices) {
-    Direction joined{radix, {radix}};
+    Direction joined{.length = radix, .radices = {radix}};
     std::erase_if(groups, [&](const Direction& group) {
       if (std::gcd(group.length, joined.length) == 1) return false;
       joined.length *= group.length;
@@ -51,6 +51,12 @@ std::vector<Direction> grouped(const std::vector<int>& radices) {
 
 }  // namespace
 
+Index inverse_modulo(Index a, Index n) {
+  Index inverse = 1 % n;
+  while (a % n * inverse % n != 1 % n) ++inverse;
+  return inverse;
+}
+
 bool has_radices(Index N) {
   for (const int p : {2, 3, 5, 7, 11, 13, 17})
     while (N % p == 0) N /= p;
@@ -63,7 +69,10 @@ std::vector<Direction> directions(Index N) {
   // threads side by side meet in no bank of shared memory.
   const auto even_first = [](auto a, auto b) { return a % 2 == 0 && b % 2 != 0; };
   std::ranges::stable_sort(all, even_first, &Direction::length);
-  for (Direction& direction : all) std::ranges::stable_sort(direction.radices, even_first);
+  for (Direction& direction : all) {
+    std::ranges::stable_sort(direction.radices, even_first);
+    direction.inverse = inverse_modulo(N / direction.length, direction.length);
+  }
   return all;
 }
 

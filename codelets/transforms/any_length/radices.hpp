@@ -15,7 +15,11 @@ constexpr int largest_radix = 17;
 struct Direction {
   Index length;
   std::vector<int> radices;
+  Index inverse = 1;  ///< of the product of the other directions' lengths, modulo this one
 };
+
+/// The b with a b = 1 modulo n, for a without a common divisor with n.
+Index inverse_modulo(Index a, Index n);
 
 /// Whether all prime factors of N are radices.
 bool has_radices(Index N);

@@ -18,17 +18,12 @@ int symmetric_radix(Index N) {
 
 int symmetric_numbers(Index N) {
   const int radix = symmetric_radix(N);
+  if (radix == 0) return 0;
   const Index numbers = Index{fft_plan_numbers(N / radix)} * (radix / 2 + 1);
   return numbers < most_symmetric_numbers ? static_cast<int>(numbers) : 0;
 }
 
 namespace {
-
-Index inverse(Index a, Index n) {
-  Index b = 1;
-  while (a % n * b % n != 1) ++b;
-  return b;
-}
 
 /// A place in the rows, or that of the number's mirror.
 struct Place {
@@ -39,6 +34,7 @@ struct Place {
 /// The numbers of a row and the places in it; D rows would have all numbers.
 struct Rows {
   Index D, Q, numbers;
+  Index inverse_of_Q, inverse_of_D;  ///< modulo D and Q
   const std::vector<std::uint16_t>&in, &out;
 
   [[nodiscard]] Index in_row(Index b) const { return in[static_cast<std::size_t>(b % Q)]; }
@@ -46,7 +42,7 @@ struct Rows {
 
   /// Of z_j
   [[nodiscard]] Place element(Index j) const {
-    const Index a = j * inverse(Q, D) % D, b = j * inverse(D, Q) % Q;
+    const Index a = j * inverse_of_Q % D, b = j * inverse_of_D % Q;
     return a > D / 2 ? Place{(D - a) * numbers + in_row(Q - b), true} : Place{a * numbers + in_row(b), false};
   }
 
@@ -94,7 +90,13 @@ template <class T>
 SymmetricPlan<T>::SymmetricPlan(Transform kind, Index N)
     : radix(symmetric_radix(N)), rows(N / radix, radix / 2 + 1) {
   const Index Q = N / radix;
-  const Rows places{radix, Q, rows.view.numbers / (radix / 2 + 1), rows.in, rows.out};
+  const Rows places{radix,
+                    Q,
+                    rows.view.numbers / (radix / 2 + 1),
+                    inverse_modulo(Q, radix),
+                    inverse_modulo(radix, Q),
+                    rows.in,
+                    rows.out};
   for (Index i = 0; i <= N; ++i) {
     targets.push_back(target(places, N, i));
     sources.push_back(source(places, kind, N, i));

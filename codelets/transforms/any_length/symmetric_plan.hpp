@@ -1,6 +1,6 @@
 /// \file
-/// How dst1 and dct1 are done where N = n + 1 or n - 1 is D Q, D an odd radix without a common divisor with Q, and Q odd:
-/// with little more than half of the numbers and the work of (T2) and (T4).
+/// How dst1 and dct1 are done where N = n + 1 or n - 1 is D Q, D an odd radix without a common divisor with Q,
+/// and Q odd: with little more than half of the numbers and the work of (T2) and (T4).
 ///
 /// Let X be the line continued to the period 2N, odd for dst1 and even for dct1. Along the directions 2 and N of
 /// its DFT, see (L1) of plan.hpp, with j and k modulo N and s = -1 for dst1, 1 for dct1,
@@ -21,8 +21,8 @@
 
 namespace asterism::transforms::cuda {
 
-/// Where X_i is put: number `at` of a line's real numbers in shared memory, negative or not; in row 0, of which both halves are
-/// stored, as z_{-j}'s part too, at `mirror`, with the sign s in front.
+/// Where X_i is put: number `at` of a line's real numbers in shared memory, negative or not; in row 0, of which
+/// both halves are stored, as z_{-j}'s part too, at `mirror`, with the sign s in front.
 struct Target {
   std::uint32_t at : 15, negative : 1, mirror : 15, has_mirror : 1;
 };
@@ -52,7 +52,7 @@ struct SymmetricView {
 /// The D for N, or 0 where there is none.
 int symmetric_radix(Index N);
 
-/// Numbers of shared memory that a line takes; N has a symmetric_radix. 0: more than any device has.
+/// Numbers of shared memory that a line takes; 0 where there is no D, or places are too many for a Target.
 int symmetric_numbers(Index N);
 
 template <class T>
