@@ -17,9 +17,10 @@ ContestMaker::ContestMaker(const Cores& cores, std::string solver, std::string p
     contest_.entries.push_back(
         {.words = fmt::format("--cpus {}", cpus), .machine = {.cpus = cpus}, .prepare = by_default});
   for (const char* scheduler : {"prio", "lws", "dmdas"})
-    contest_.entries.push_back({.words = fmt::format("--scheduler {}", scheduler),
-                                .machine = {.scheduler = scheduler},
-                                .prepare = by_default});
+    if (scheduler != cores.scheduler)
+      contest_.entries.push_back({.words = fmt::format("--scheduler {}", scheduler),
+                                  .machine = {.scheduler = scheduler},
+                                  .prepare = by_default});
 }
 
 void ContestMaker::option(const std::string& words, const Prepare& prepare) {

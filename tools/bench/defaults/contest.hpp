@@ -37,6 +37,7 @@ struct Contest {
 /// What there is to choose from on a machine.
 struct Cores {
   int cpus = 1, gpus = 0;
+  std::string scheduler = {};  ///< the default
 };
 
 // Each solver's, on problems from small to large.
