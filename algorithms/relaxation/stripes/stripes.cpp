@@ -69,7 +69,7 @@ Cut cut_into(const Division& division, const Problem& problem, const Settings& s
 Exchange exchange_of(const std::vector<Candidate>& workers, Exchange wanted) {
   if (wanted != Exchange::automatic) return wanted;
   const bool shared_memory = std::all_of(workers.begin(), workers.end(), [&](const Candidate& w) {
-    return w.where == Where::cpu && w.rank == workers.front().rank;
+    return w.where == Where::cpu && w.memory == 0 && w.rank == workers.front().rank;
   });
   return shared_memory ? Exchange::blocking : Exchange::overlapped;
 }
