@@ -139,7 +139,8 @@ TEST_CASE("the program does not start with libraries that take longer to load th
 
 TEST_CASE("info shows the machine") {
   const json j = report_of(on_all_cores({"info", "--json"}));
-  CHECK(keys(j) == sorted({"host", "features", "workers", "memories", "links", "scheduler", "schedulers"}));
+  CHECK(keys(j) == sorted({"host", "features", "workers", "memories", "links", "scheduler", "scheduler_reason",
+                           "schedulers"}));
   CHECK(!j["workers"].empty());
   CHECK(j["workers"][0]["kind"] == "cpu");
   CHECK(j["memories"][0]["bytes"] > 0);
