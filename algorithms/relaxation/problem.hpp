@@ -32,6 +32,7 @@ enum class Method { jacobi, gauss_seidel, sor, ssor };
 
 /// How neighbours get each other's rows.
 enum class Exchange {
+  automatic,   ///< overlapped, but blocking where all stripes are in one rank's main memory and nothing is sent
   overlapped,  ///< the rows next to neighbours are relaxed first, and exchanged while the interior is
   blocking,    ///< a stripe is relaxed as a whole, then the rows are exchanged
   /// Not at all between the colours of a sweep, only after it: what [Czapinski 2014] 4.2 shows to go wrong. For
@@ -51,7 +52,7 @@ struct Settings {
   Index check_every = 0;
   Index sweeps_per_task = 0;  ///< 0: chosen; fewer are taken where the stripes are too low for so many
   Arrangement arrangement = Arrangement::separated;  ///< of the methods by colours
-  Exchange exchange = Exchange::overlapped;
+  Exchange exchange = Exchange::automatic;
   /// 0: one for each worker that takes part, more where its memory asks for it; else all ranks take part.
   Index stripes = 0;
   Balance balance = Balance::measured;

@@ -49,6 +49,7 @@ Solver<T>::Solver(Runtime& runtime, const Problem& problem, const Settings& sett
   tasks_in_memory_ = tasks_in_memory(runtime.machine());
   settings_.stripes = static_cast<Index>(stripes().size());
   settings_.sweeps_per_task = cut_.sweeps_per_task;
+  settings_.exchange = cut_.exchange;
   if (settings.check_every == 0)
     settings_.check_every = rounded_up(settings_.check_every, settings_.sweeps_per_task);
   make_tiles();

@@ -89,6 +89,7 @@ Machine Runtime::State::machine() const {
   m.rank = rank;
   m.ranks = ranks;
   m.scheduler = options.scheduler;
+  m.scheduler_reason = scheduler_reason;
   m.schedulers = schedulers();
   for (unsigned w = 0; w < starpu_worker_get_count(); ++w) {
     starpu_worker_get_name(static_cast<int>(w), name.data(), name.size());

@@ -72,6 +72,7 @@ struct Machine {
   std::vector<Link> links;
   std::vector<std::string> schedulers;  ///< names that Options::scheduler may have
   std::string scheduler;                ///< the one in use
+  std::string scheduler_reason;         ///< why: "asked for", "$STARPU_SCHED", "there are GPUs", "there are no GPUs"
   int rank = 0, ranks = 1;
 
   [[nodiscard]] int count(WorkerKind kind) const;

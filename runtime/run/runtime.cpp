@@ -6,6 +6,7 @@
 
 #include "../kept/trace.hpp"
 #include "ending.hpp"
+#include "environment.hpp"
 #include "start.hpp"
 #include "state.hpp"
 
@@ -23,12 +24,15 @@ std::optional<Failure> meet_before_start(const std::optional<Failure>& mine) {
   return ranks::agree_on_failure(mine);
 }
 
-/// Short tasks have ended before this thread could fall asleep, and to be woken takes longer than they do. Whoever needs
-/// its core gets it meanwhile.
-template <class Condition>
-void look_for_a_while(Condition condition) {
+/// Short tasks have ended before this thread could fall asleep, and to be woken takes longer than they do: where it has a
+/// core that they do not need, it looks for a moment. Whoever else needs that core gets it meanwhile.
+/// @param tasks tasks() are still to end
+template <class Tasks>
+void look_for_a_while(Tasks tasks) {
+  static const auto cores = static_cast<std::size_t>(cores_allowed());
   using Clock = std::chrono::steady_clock;
-  for (const auto end = Clock::now() + std::chrono::microseconds(40); !condition() && Clock::now() < end;)
+  const auto end = Clock::now() + std::chrono::microseconds(40);
+  for (std::size_t left = tasks(); left > 0 && left < cores && Clock::now() < end; left = tasks())
     std::this_thread::yield();
 }
 
@@ -121,7 +125,7 @@ Runtime::~Runtime() {
 
 void Runtime::wait() {
   State& s = *state_;
-  look_for_a_while([&] { return s.tasks.in_flight() == 0; });
+  look_for_a_while([&] { return static_cast<std::size_t>(s.tasks.in_flight()); });
   {
     std::unique_lock lock(s.mutex);
     s.wait_until(
@@ -133,7 +137,7 @@ void Runtime::wait() {
     if (s.ranks > 1)
       ranks::wait_for_all();
     else  // our count falls in the tasks' callbacks, a moment before StarPU is done with them
-      look_for_a_while([] { return starpu_task_nsubmitted() == 0; }), starpu_task_wait_for_all();
+      look_for_a_while([] { return static_cast<std::size_t>(starpu_task_nsubmitted()); }), starpu_task_wait_for_all();
   }
   if (s.holds > 0) {  // of a rank that has passed here: what it wants is on its way
     std::unique_lock lock(s.mutex);

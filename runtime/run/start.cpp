@@ -49,13 +49,24 @@ int cpus_within_reason(const Options& options) {
 
 /// GPUs that StarPU may find.
 int gpus_within_reach(const Options& options) {
-  return options.gpus >= 0 ? options.gpus : first_number({"STARPU_NCUDA"}, gpus_installed());
+  const int wanted = options.gpus >= 0 ? options.gpus : first_number({"STARPU_NCUDA"}, -1);
+  if (wanted == 0) return 0;
+  const int there = gpus_installed();
+  return wanted < 0 ? there : std::min(wanted, there);
 }
 
-/// With GPUs one that weighs where data are and how long tasks take. On cores alone, where all are alike, that costs more
-/// than it gains: there whoever is free takes the most urgent task that is ready.
-const char* scheduler_for(const Options& options) {
-  return gpus_within_reach(options) > 0 ? "dmdas" : "prio";
+/// Chooses a scheduler where the user has not. With GPUs one that weighs where data are and how long tasks take; on cores
+/// alone, where all are alike, that costs more than it gains: there whoever is free takes the most urgent task.
+/// @return why that one
+const char* choose_scheduler(Options& options) {
+  if (!options.scheduler.empty()) return "asked for";
+  if (const char* const wanted = std::getenv("STARPU_SCHED"); wanted != nullptr) {
+    options.scheduler = wanted;
+    return "$STARPU_SCHED";
+  }
+  const bool has_gpus = gpus_within_reach(options) > 0;
+  options.scheduler = has_gpus ? "dmdas" : "prio";
+  return has_gpus ? "there are GPUs" : "there are no GPUs";
 }
 
 /// Hands the options to StarPU: those that were set beat its environment variables, the others leave them alone.
@@ -64,10 +75,6 @@ starpu_conf configuration(Options& options, Environment& environment) {
   if (options.cpus == 0 && options.gpus == 0)
     throw Error("no worker: 0 CPUs and 0 GPUs were asked for; ask for at least one", Blame::machine);
   if (options.window == 0) throw Error("window is 0 tasks: at least 1 must be allowed in flight");
-  if (options.scheduler.empty()) {
-    const char* const wanted = std::getenv("STARPU_SCHED");
-    options.scheduler = wanted != nullptr ? wanted : scheduler_for(options);
-  }
   require_known_scheduler(options.scheduler);
   environment.set("STARPU_SCHED", options.scheduler);
   if (const int cpus = cpus_within_reason(options); cpus >= 0)
@@ -125,6 +132,7 @@ void start_starpu(Runtime::State& state, bool& running) {
   if (!options.spill.empty()) require_folder(options.spill);
   if (!options.trace.empty()) trace::require_room(options.trace);
   Environment environment;
+  state.scheduler_reason = choose_scheduler(options);
   starpu_conf conf = configuration(options, environment);
   state.models.emplace(environment);
   if (const int status = state.ranks > 1 ? ranks::start(conf, environment) : starpu_init(&conf); status != 0)

@@ -56,6 +56,7 @@ struct CudaWorker;
 
 struct Runtime::State {
   Options options;
+  std::string scheduler_reason;  // why options.scheduler is what it is
   Workplaces workplaces;
   std::optional<ModelFolder> models;  // outlives StarPU
   std::optional<OwnFolder> spill;     // outlives StarPU

@@ -139,7 +139,8 @@ TEST_CASE("the program does not start with libraries that take longer to load th
 
 TEST_CASE("info shows the machine") {
   const json j = report_of(on_all_cores({"info", "--json"}));
-  CHECK(keys(j) == sorted({"host", "features", "workers", "memories", "links", "scheduler", "schedulers"}));
+  CHECK(keys(j) == sorted({"host", "features", "workers", "memories", "links", "scheduler", "scheduler_reason",
+                           "schedulers"}));
   CHECK(!j["workers"].empty());
   CHECK(j["workers"][0]["kind"] == "cpu");
   CHECK(j["memories"][0]["bytes"] > 0);
@@ -147,6 +148,26 @@ TEST_CASE("info shows the machine") {
   const Result text = run(one_process({"info", "--cpus", "1"}));
   CHECK(text.status == 0);
   has(text.out, {"StarPU 1.", "workers\n  CPU 0", "memories\n", "schedulers", "dmdas"});
+  CHECK(j["scheduler"] == "prio");  // of cores alone
+  has(text.out, {"(in use: prio, there are no GPUs)"});
+  has(run(one_process({"info", "--cpus", "1", "--scheduler", "lws"})).out, {"(in use: lws, asked for)"});
+}
+
+TEST_CASE("bench defaults: each solver as it comes beside a search over its options") {
+  const json found = report_of(one_process(
+      {"bench", "defaults", "--solvers", "poisson", "--rounds", "1", "--seconds", "0", "--gpus", "0", "--json"}));
+  CHECK(found["scheduler"] == "prio");
+  REQUIRE(found["problems"].size() >= 6);
+  for (const json& row : found["problems"]) {
+    CHECK(row["solver"] == "poisson");
+    CHECK(row["default_seconds"] > 0);
+    CHECK(row["best_seconds"] <= row["default_seconds"]);
+    CHECK(row["ratio"].get<double>() ==
+          doctest::Approx(row["best_seconds"].get<double>() / row["default_seconds"].get<double>()));
+  }
+  const Result unknown = run(one_process({"bench", "defaults", "--solvers", "poisson,magic"}));
+  CHECK(unknown.status == 2);
+  has(unknown.err, {"there is no solver 'magic'", "poisson, relax, wavefront, linear, qap"});
 }
 
 TEST_CASE("bench tasks: codelets' tasks beside StarPU's own, one object for all cores") {
@@ -234,6 +255,7 @@ TEST_CASE("help explains every option of every subcommand") {
                                   {"relax"},
                                   {"linear"},
                                   {"bench", "jacobi"},
+                                  {"bench", "defaults"},
                                   {"bench", "linear"},
                                   {"bench", "relax"}}) {
     const Result result = run(one_process(subcommand + Words{"--help"}));

@@ -33,15 +33,21 @@ TEST_CASE("what takes microseconds is one slab, on however many cores") {
   }
 }
 
-TEST_CASE("one core has nobody to share a problem with: one slab, of whatever size") {
-  for (const Index n : {63, 1023, 4095, 32767}) CHECK(slabs_on_cores(square(n, 1)) == 1);
-  for (const Index n : {31, 127, 511, 1023}) CHECK(slabs_on_cores(cube(n, 1)) == 1);
+TEST_CASE("one core has nobody to share a problem with: one slab, as far as memory is to be spared") {
+  for (const Index n : {63, 511, 1023, 2047}) CHECK(slabs_on_cores(square(n, 1)) == 1);
+  for (const Index n : {31, 63, 127}) CHECK(slabs_on_cores(cube(n, 1)) == 1);
+  for (const Index workers : {1, 2, 16})
+    for (const Index n : {4095, 6000, 16383}) {
+      const Index slabs = slabs_on_cores(square(n, workers));
+      CHECK(((n + slabs - 1) / slabs - 1) * n * 8 < Index{32} << 20);
+    }
+  CHECK(slabs_on_cores(square(6000, 1)) == 9);
 }
 
 TEST_CASE("by the model, more cores are never slower") {
   for (const Index n : {31, 63, 127, 255, 511, 1023, 2047, 8191}) {
     double least = std::numeric_limits<double>::infinity();
-    const double alone = seconds_on_cores(square(n, 1), 1);
+    const double alone = seconds_on_cores(square(n, 1), slabs_on_cores(square(n, 1)));
     for (const Index workers : {1, 2, 4, 16, 64, 256}) {
       CAPTURE(n);
       CAPTURE(workers);

@@ -217,8 +217,9 @@ TEST_CASE("bad input is refused, with the value and what to do") {
   refuses(good, {.sweeps = 3, .stripes = -2}, "-2 stripes");
   refuses(good, {.tolerance = -1e-3}, "the tolerance is -0.001");
   refuses(good, {.tolerance = nan}, "the tolerance is nan");
-  refuses(good, {.sweeps = 3, .stripes = 3}, "3 stripes of 8 rows");
-  refuses(good, {.sweeps = 3, .stripes = 3}, "at most 2 stripes");
+  refuses(good, {.sweeps = 3, .exchange = Exchange::overlapped, .stripes = 3}, "3 stripes of 8 rows");
+  refuses(good, {.sweeps = 3, .exchange = Exchange::overlapped, .stripes = 3}, "at most 2 stripes");
+  refuses(good, {.sweeps = 3, .exchange = Exchange::blocking, .stripes = 5}, "at most 4 stripes");
   CHECK(message_of(runtime, good, {.omega = 1.5, .sweeps = 3, .stripes = 2}).empty());
 }
 

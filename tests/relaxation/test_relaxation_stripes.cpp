@@ -15,6 +15,7 @@
 using namespace asterism;
 using namespace asterism::test;
 using relaxation::Cut;
+using relaxation::Exchange;
 
 TEST_CASE("stripes in proportion to speeds") {
   const auto heights = [](const std::vector<Candidate>& workers, const Settings& settings) {
@@ -32,7 +33,9 @@ TEST_CASE("stripes in proportion to speeds") {
   // The slowest get what a stripe cannot do without.
   const std::vector<Candidate> unequal{
       {0, Where::cpu, 0, 1}, {0, Where::cpu, 1, 1e-9}, {0, Where::cpu, 2, 1}};
-  CHECK(heights(unequal, {.sweeps = 1, .stripes = 3}) == std::vector<Index>{500, 4, 496});
+  CHECK(heights(unequal, {.sweeps = 1, .exchange = Exchange::overlapped, .stripes = 3}) ==
+        std::vector<Index>{500, 4, 496});
+  CHECK(heights(unequal, {.sweeps = 1, .stripes = 3}) == std::vector<Index>{500, 2, 498});
   const Cut cut = relaxation::cut_rows<double>(workers, {.shape = {1000, 1000}},
                                                {.sweeps = 64, .check_every = 64, .stripes = 3});
   CHECK(cut.halo == 2 * cut.sweeps_per_task);
@@ -112,6 +115,21 @@ TEST_CASE("all GPUs take part, and the cores of ranks that have none") {
     CHECK(count(cut, Where::cpu) == 8);
     CHECK(cut.stripes.parts().back().rank == 1);
   }
+}
+
+TEST_CASE("borders are exchanged during the sweeps, but where one memory has all stripes") {
+  const auto exchange = [](const std::vector<Candidate>& workers, Exchange wanted = Exchange::automatic) {
+    return relaxation::cut_rows<double>(workers, {.shape = {1000, 1000}}, {.sweeps = 1, .exchange = wanted}).exchange;
+  };
+  const Candidate core{.rank = 0, .where = Where::cpu}, other_rank{.rank = 1, .where = Where::cpu},
+      gpu{.rank = 0, .where = Where::cuda}, with_disk{.rank = 0, .where = Where::cpu, .memory = 64e6};
+  CHECK(exchange({core, core}) == Exchange::blocking);
+  CHECK(exchange({core, other_rank}) == Exchange::overlapped);
+  CHECK(exchange({gpu, core}) == Exchange::overlapped);
+  CHECK(exchange({gpu}) == Exchange::overlapped);
+  CHECK(exchange({with_disk, with_disk}) == Exchange::overlapped);
+  for (const Exchange wanted : {Exchange::overlapped, Exchange::blocking, Exchange::stale})
+    CHECK(exchange({core, core}, wanted) == wanted);
 }
 
 TEST_CASE("cores with a disk behind little memory: all tiles of a task, for all of them at once") {

@@ -47,6 +47,26 @@ Error refusal(const Options& options) {
 
 }  // namespace
 
+TEST_CASE("runtime: a scheduler that somebody wants, else the machine's") {
+  const char* const kept = std::getenv("STARPU_SCHED");
+  const std::string former = kept != nullptr ? kept : "";
+  const auto chosen = [](const std::string& asked) {
+    Options options;
+    options.scheduler = asked;
+    const Runtime runtime(options);
+    const Machine machine = runtime.machine();
+    return machine.scheduler + ", " + machine.scheduler_reason;
+  };
+  unsetenv("STARPU_SCHED");
+  const bool has_gpus = Runtime().machine().count(WorkerKind::cuda) > 0;
+  CHECK(chosen("") == (has_gpus ? "dmdas, there are GPUs" : "prio, there are no GPUs"));
+  CHECK(chosen("lws") == "lws, asked for");
+  setenv("STARPU_SCHED", "ws", 1);
+  CHECK(chosen("") == "ws, $STARPU_SCHED");
+  CHECK(chosen("lws") == "lws, asked for");
+  kept != nullptr ? setenv("STARPU_SCHED", former.c_str(), 1) : unsetenv("STARPU_SCHED");
+}
+
 TEST_CASE("runtime: what cannot start says why and what to do") {
   const auto before = environment();
 

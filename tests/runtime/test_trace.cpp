@@ -114,8 +114,8 @@ TEST_CASE("the summary tells the bytes of every link") {
 
 TEST_CASE("a trace of two ranks: one for both, a summary for each") {
   const fs::path folder = fresh_folder("trace");
-  const Result result =
-      run(on_ranks(2, {"poisson", "--grid", "1023x1023", "--quiet", "--trace", folder.string()}));
+  const Result result = run(on_ranks(
+      2, {"poisson", "--grid", "1023x1023", "--slab", "256", "--quiet", "--trace", folder.string()}));
   CAPTURE(result.err);
   CHECK(result.status == 0);
   check_pictures(folder, poisson_codelets);

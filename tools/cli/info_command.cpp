@@ -22,7 +22,7 @@ void print_text(const Machine& machine) {
     fmt::print("  {:<40} {:8.2f} GB/s {:8.2f} us\n",
                machine.memories[link.from].name + " -> " + machine.memories[link.to].name,
                link.bytes_per_second / 1e9, link.latency * 1e6);
-  fmt::print("\nschedulers (in use: {})\n ", machine.scheduler);
+  fmt::print("\nschedulers (in use: {}, {})\n ", machine.scheduler, machine.scheduler_reason);
   for (const std::string& scheduler : machine.schedulers) fmt::print(" {}", scheduler);
   fmt::print("\n");
 }
@@ -49,6 +49,7 @@ void print_json(const Machine& machine) {
                           {"bytes_per_second", link.bytes_per_second},
                           {"latency", link.latency}});
   j["scheduler"] = machine.scheduler;
+  j["scheduler_reason"] = machine.scheduler_reason;
   j["schedulers"] = machine.schedulers;
   print_report(j);
 }

@@ -98,7 +98,7 @@ void add_stripes(OptionGroup& method, RelaxOptions& o) {
       "of gauss-seidel, sor, ssor: nodes as they lie in the grid, or the red and the black ones of a "
       "row apart; default: separated");
   method.flag("--blocking", o.blocking,
-              "exchange borders after the sweeps of a stripe instead of during them (to compare)");
+              "exchange borders after the sweeps of a stripe instead of during them; default: so on cores of one rank");
   method.add(
       "--stripes", o.stripes, parse_count<>, "N",
       "pieces of the grid, rows each; default: one for each worker, more where --memory or --gpu-memory "

@@ -1,6 +1,7 @@
 #include "costs.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace asterism::poisson {
 namespace {
@@ -19,13 +20,18 @@ constexpr double look = 0.4e-6;        ///< of either, for each core that looks 
 
 /// A little more than a core's own caches hold.
 constexpr double cached_bytes = 4 << 20;
+/// The check of u makes f again, slab by slab: beside a large grid that is to take little memory.
+constexpr double most_bytes = 32 << 20;
 
 Index parts(Index of, Index size) { return (of + size - 1) / size; }
 
-Index slabs_that_stay_cached(const CoreWork& work) {
-  const double bytes = static_cast<double>(work.planes * work.columns * work.element_bytes);
-  return std::clamp<Index>(static_cast<Index>(bytes / cached_bytes) + 1, 1, work.planes);
+/// So many that none has more bytes.
+Index slabs_within(const CoreWork& work, double bytes) {
+  const double all = static_cast<double>(work.planes * work.columns * work.element_bytes);
+  return std::clamp<Index>(static_cast<Index>(std::ceil(all / bytes)), 1, work.planes);
 }
+
+Index slabs_that_stay_cached(const CoreWork& work) { return slabs_within(work, cached_bytes); }
 
 double seconds_of_cell(const CoreWork& work, Index slabs) {
   const auto axes = static_cast<double>(work.transformed_axes);
@@ -53,10 +59,11 @@ double seconds_on_cores(const CoreWork& work, Index slabs) {
 }
 
 Index slabs_on_cores(const CoreWork& work) {
-  Index best = 1;
-  double least = seconds_on_cores(work, 1);
+  const Index fewest = slabs_within(work, most_bytes);
+  Index best = fewest;
+  double least = seconds_on_cores(work, fewest);
   const auto consider = [&](Index slabs) {
-    if (slabs > work.planes) return;
+    if (slabs < fewest || slabs > work.planes) return;
     const double seconds = seconds_on_cores(work, slabs);
     if (seconds < least) best = slabs, least = seconds;
   };

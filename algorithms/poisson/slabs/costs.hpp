@@ -21,7 +21,7 @@ struct CoreWork {
 /// Seconds, but for a constant, with so many slabs a problem.
 double seconds_on_cores(const CoreWork& work, Index slabs);
 
-/// As few slabs a problem as possible among those numbers with which it takes the least.
+/// As few slabs a problem as possible among those numbers with which it takes the least, of 32 MiB each at most.
 Index slabs_on_cores(const CoreWork& work);
 
 }  // namespace asterism::poisson

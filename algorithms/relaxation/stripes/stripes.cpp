@@ -65,6 +65,15 @@ Cut cut_into(const Division& division, const Problem& problem, const Settings& s
   return cut;
 }
 
+/// What workers exchange rows by, of whichever of them get stripes.
+Exchange exchange_of(const std::vector<Candidate>& workers, Exchange wanted) {
+  if (wanted != Exchange::automatic) return wanted;
+  const bool shared_memory = std::all_of(workers.begin(), workers.end(), [&](const Candidate& w) {
+    return w.where == Where::cpu && w.memory == 0 && w.rank == workers.front().rank;
+  });
+  return shared_memory ? Exchange::blocking : Exchange::overlapped;
+}
+
 /// Those workers of which something is true.
 template <class Property>
 std::vector<Candidate> those(const std::vector<Candidate>& all, Property property) {
@@ -85,7 +94,9 @@ int fastest_rank(const std::vector<Candidate>& workers) {
 }  // namespace
 
 template <class T>
-Cut cut_rows(const std::vector<Candidate>& workers, const Problem& problem, const Settings& settings) {
+Cut cut_rows(const std::vector<Candidate>& workers, const Problem& problem, const Settings& wanted) {
+  Settings settings = wanted;
+  settings.exchange = exchange_of(workers, wanted.exchange);
   const Index rows = problem.shape[0], nodes = problem.shape[1];
   if (settings.stripes > 0) require_rows(settings.stripes, rows, settings);  // before they are made
   const Index possible = most_stripes(rows, least_rows(settings, 1));
@@ -96,6 +107,7 @@ Cut cut_rows(const std::vector<Candidate>& workers, const Problem& problem, cons
              settings.stripes > 0 ? settings.stripes : worthwhile_stripes(workers, rows * nodes, as_wanted));
   for (;;) {
     Cut cut = cut_into(division, problem, settings);
+    cut.exchange = settings.exchange;
     const Stripe stripe{.nodes = nodes, .halo = cut.halo, .arrangement = settings.arrangement};
     if (settings.stripes == 0 && split_too_high(division, cut.stripes.parts(), stripe, sizeof(T), possible))
       continue;

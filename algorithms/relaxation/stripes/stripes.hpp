@@ -11,6 +11,7 @@ namespace asterism::relaxation {
 
 struct Cut {
   Partition stripes;  ///< of the rows
+  Exchange exchange = Exchange::overlapped;  ///< not automatic any more
   Index sweeps_per_task = 1;
   Index halo = 1;                ///< ghost rows of every stripe
   double seconds_per_sweep = 0;  ///< as predicted from the workers' speeds

@@ -10,6 +10,11 @@
 
 namespace asterism::tools {
 
+/// Solves once, by a solver that has made its plans. Ends before its Runtime.
+using Solve = std::function<void()>;
+/// Makes a solver. @throw Error: it cannot be done so
+using Prepare = std::function<Solve(Runtime&)>;
+
 /// What is chosen of the machine; what is left alone is the default.
 struct MachineChoice {
   int cpus = -1;
@@ -21,8 +26,7 @@ struct MachineChoice {
 struct Entry {
   std::string words;  ///< the options that ask for it; empty: the default
   MachineChoice machine = {};
-  /// Seconds of the fastest of several solves. @throw Error: it cannot be done so
-  std::function<double(Runtime&)> fastest_solve = {};
+  Prepare prepare = {};
 };
 
 struct Contest {
@@ -33,6 +37,7 @@ struct Contest {
 /// What there is to choose from on a machine.
 struct Cores {
   int cpus = 1, gpus = 0;
+  std::string scheduler = {};  ///< the default
 };
 
 // Each solver's, on problems from small to large.
@@ -42,17 +47,13 @@ std::vector<Contest> wavefront_contests(const Cores& cores);
 std::vector<Contest> linear_contests(const Cores& cores);
 std::vector<Contest> qap_contests(const Cores& cores);
 
-/// Seconds of the fastest of as many runs as fit in a third of a second, but three at least, after one that warms up.
-double fastest_of_many(const std::function<void()>& run);
-
 /// A contest with the solver's own options, given as words and what solves with them, each alone, and the default with
 /// other cores and schedulers.
 class ContestMaker {
  public:
-  using Solve = std::function<double(Runtime&)>;
-  ContestMaker(const Cores& cores, std::string solver, std::string problem, Solve by_default);
+  ContestMaker(const Cores& cores, std::string solver, std::string problem, Prepare by_default);
   /// One of the options, with the default machine.
-  void option(const std::string& words, const Solve& solve);
+  void option(const std::string& words, const Prepare& prepare);
   [[nodiscard]] Contest contest() const { return contest_; }
 
  private:

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <random>
 
@@ -14,14 +15,14 @@ namespace {
 
 using Matrix = std::shared_ptr<const sparse::Csr<double>>;
 
-double solve_linear(Runtime& runtime, const Matrix& matrix, const sparse::LinearSettings& settings) {
-  sparse::ConjugateGradients<double> solver(runtime, *matrix, settings);
-  const std::vector<double> b(static_cast<std::size_t>(solver.row_count()), 1);
-  std::vector<double> x(b.size());
-  return fastest_of_many([&] {
-    std::fill(x.begin(), x.end(), 0);
-    solver.solve(b.data(), x.data());
-  });
+Solve linear_solve(Runtime& runtime, const Matrix& matrix, const sparse::LinearSettings& settings) {
+  const auto solver = std::make_shared<sparse::ConjugateGradients<double>>(runtime, *matrix, settings);
+  const auto b = std::make_shared<const std::vector<double>>(static_cast<std::size_t>(matrix->rows()), 1);
+  const auto x = std::make_shared<std::vector<double>>(b->size());
+  return [=] {
+    std::fill(x->begin(), x->end(), 0);
+    solver->solve(b->data(), x->data());
+  };
 }
 
 /// A symmetric problem of random numbers from 0 to 99.
@@ -48,23 +49,23 @@ std::vector<Contest> linear_contests(const Cores& cores) {
     const auto matrix = std::make_shared<const sparse::Csr<double>>(sparse::model_matrix(parsed));
     const sparse::LinearSettings plain{.max_iterations = 60};
     ContestMaker maker(cores, "linear", model,
-                       [=](Runtime& runtime) { return solve_linear(runtime, matrix, plain); });
+                       [=](Runtime& runtime) { return linear_solve(runtime, matrix, plain); });
     for (const Index blocks : {1, 2, 4, 8, 16}) {
       sparse::LinearSettings cut = plain;
       cut.blocks = blocks;
       maker.option(fmt::format("LinearSettings::blocks {}", blocks),
-                   [=](Runtime& runtime) { return solve_linear(runtime, matrix, cut); });
+                   [=](Runtime& runtime) { return linear_solve(runtime, matrix, cut); });
     }
     for (const sparse::Format format : {sparse::Format::csr, sparse::Format::sliced_ell,
                                         sparse::Format::diagonals, sparse::Format::stencil}) {
       sparse::LinearSettings stored = plain;
       stored.format = format;
       maker.option(fmt::format("--format {}", name(format)),
-                   [=](Runtime& runtime) { return solve_linear(runtime, matrix, stored); });
+                   [=](Runtime& runtime) { return linear_solve(runtime, matrix, stored); });
     }
     sparse::LinearSettings one = plain;
     one.reductions = sparse::Reductions::one;
-    maker.option("--reductions one", [=](Runtime& runtime) { return solve_linear(runtime, matrix, one); });
+    maker.option("--reductions one", [=](Runtime& runtime) { return linear_solve(runtime, matrix, one); });
     contests.push_back(maker.contest());
   }
   return contests;
@@ -77,7 +78,7 @@ std::vector<Contest> qap_contests(const Cores& cores) {
     const auto problem = std::make_shared<const qap::Problem>(random_assignment(n));
     contests.push_back(
         ContestMaker(cores, "qap", fmt::format("random, n = {}, 20 generations", n), [=](Runtime& runtime) {
-          return fastest_of_many([&] { search(runtime, *problem, {.generations = 20}); });
+          return Solve([problem, &runtime] { search(runtime, *problem, {.generations = 20}); });
         }).contest());
   }
   return contests;
