@@ -83,6 +83,11 @@ void Schwarz<T, V>::make_coarse(const sparse::Csr<T>& whole) {
   FactorSettings factors = settings_.factors;
   factors.only = "the coarse matrix (a row for each patch)";
   for (int rank = 0; rank < runtime_->ranks(); ++rank) {
+    // Where the sums of patches are: there is little to be solved.
+    const bool on_gpu = std::ranges::any_of(groups().parts(), [&](const Part& group) {
+      return group.rank == rank && group.where == Where::cuda;
+    });
+    factors.solve_on = on_gpu ? SolveOn::gpus : SolveOn::cores;
     coarse_.emplace_back(*runtime_, coarse, std::vector{all}, std::vector{rank}, factors);
     coarse_values_.emplace_back(*runtime_, 1, facts_.coarse_rows, rank);
   }

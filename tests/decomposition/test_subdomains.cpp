@@ -9,6 +9,7 @@
 #include "algorithms/decomposition/cut/coarse_matrix.hpp"
 #include "algorithms/decomposition/factors/elimination_order.hpp"
 #include "algorithms/decomposition/factors/elimination_tree.hpp"
+#include "algorithms/decomposition/transfer.hpp"
 #include "subdomain_solves.hpp"
 
 namespace asterism::test {
@@ -157,6 +158,29 @@ TEST_CASE("the fill of an order is what elimination makes; a band keeps its orde
   CHECK(std::ranges::is_sorted(line.old_of_new));
   const EliminationOrder grid = elimination_order(whole_graph(model("poisson2d:40x40")));
   CHECK(grid.fill < 40 * 40 * 40 / 2);
+}
+
+TEST_CASE("parcels of the same two pieces are joined; what goes to several places goes in several parcels") {
+  const std::vector<Parcel> parcels{{0, 0, {3, 4}, {0, 1}},
+                                    {1, 0, {0}, {2}},
+                                    {0, 0, {4, 5}, {3, 4}},
+                                    {0, 0, {4, 3}, {5, 6}},
+                                    {0, 1, {4, 4}, {0, 1}}};
+  const std::vector<Parcel> all = joined(parcels);
+  const auto is = [&](std::size_t k, const Parcel& known) {
+    REQUIRE(k < all.size());
+    CHECK(all[k].from == known.from);
+    CHECK(all[k].to == known.to);
+    CHECK(all[k].taken == known.taken);
+    CHECK(all[k].placed == known.placed);
+  };
+  is(0, {0, 0, {3, 4, 5}, {0, 1, 4}});
+  is(1, {1, 0, {0}, {2}});
+  is(2, {0, 0, {4, 3}, {3, 6}});
+  is(3, {0, 0, {4}, {5}});
+  is(4, {0, 1, {4}, {0}});
+  is(5, {0, 1, {4}, {1}});
+  CHECK(all.size() == 6);
 }
 
 TEST_CASE("patches: every own row in one, none empty; Z^T A Z") {

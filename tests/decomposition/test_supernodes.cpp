@@ -161,7 +161,7 @@ std::vector<V> solve_on_core(const Supernodes& s, std::vector<V> panels, std::ve
         {list.data(), 1, static_cast<Index>(list.size()), static_cast<Index>(list.size())}};
   };
   panels.resize(panels.size() + panel_margin);
-  std::vector<V> room(s.rows.size() + panel_margin, std::numeric_limits<V>::quiet_NaN());
+  std::vector<V> room(s.rows.size() + core_room(s.columns()), std::numeric_limits<V>::quiet_NaN());
   cpu::solve_supernodes(SupernodePorts<AsPorts, V>{port(nodes), port(lists), port(panels)}, x.data(),
                         room.data());
   return x;

@@ -210,7 +210,7 @@ TEST_CASE("float32 keeps the smooth modes of very long lines" *
     error += std::pow(solved.u[i] - expected, 2);
     norm += expected * expected;
   }
-  CHECK(std::sqrt(error / norm) < 1e-6);
+  if (!solved.u.empty()) CHECK(std::sqrt(error / norm) < 1e-6);  // ranks may have no rows
 }
 
 TEST_CASE("one solver, many right-hand sides: linear, and zero for zero" * doctest::skip(shape_is("disk"))) {

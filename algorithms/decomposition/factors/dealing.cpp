@@ -15,9 +15,18 @@ constexpr double most_of_memory = 0.7;
 /// Elements of a tile.
 constexpr Index most_entries = std::numeric_limits<std::uint32_t>::max() / 2;
 
+/// All subdomains of a rank.
 struct Sums {
   double bytes = 0, largest = 0;
   Index depth = 0;
+  bool supernodal = true;
+
+  void add(const FactorSize& size) {
+    bytes += static_cast<double>(size.bytes);
+    largest = std::max(largest, static_cast<double>(size.bytes));
+    depth = std::max(depth, size.depth);
+    supernodal = supernodal && size.depth > 0;
+  }
 };
 
 /// One solution with all of them: both halves read all factors, and go all the way along the tree.
@@ -73,35 +82,25 @@ class Dealing {
 Partition deal_subdomains(const std::vector<Candidate>& workers, const std::vector<FactorSize>& sizes,
                           const std::vector<int>& owners, SolveOn solve_on) {
   std::vector<Part> parts;
-  for (Index first = 0; first < static_cast<Index>(sizes.size());) {
+  const auto count = static_cast<Index>(sizes.size());
+  for (Index first = 0, end = 0; first < count; first = end) {
     const int rank = owners[static_cast<std::size_t>(first)];
     std::vector<Candidate> gpus;
     double cores = 0;
     for (const Candidate& worker : workers) {
-      if (worker.rank != rank) continue;
-      if (worker.where == Where::cuda)
-        gpus.push_back(worker);
-      else
-        ++cores;
+      if (worker.rank == rank && worker.where == Where::cuda) gpus.push_back(worker);
+      if (worker.rank == rank && worker.where == Where::cpu) ++cores;
     }
     Sums sums;
-    bool can = true;
-    Index end = first;
-    for (; end < static_cast<Index>(sizes.size()) && owners[static_cast<std::size_t>(end)] == rank; ++end) {
-      const FactorSize& size = sizes[static_cast<std::size_t>(end)];
-      sums.bytes += static_cast<double>(size.bytes);
-      sums.largest = std::max(sums.largest, static_cast<double>(size.bytes));
-      sums.depth = std::max(sums.depth, size.depth);
-      can = can && size.depth > 0;
-    }
+    for (end = first; end < count && owners[static_cast<std::size_t>(end)] == rank; ++end)
+      sums.add(sizes[static_cast<std::size_t>(end)]);
+    const bool wanted =
+        solve_on == SolveOn::gpus || cores == 0 || gpus_win(sums, static_cast<double>(gpus.size()), cores);
+    const bool on_gpus = !gpus.empty() && sums.supernodal && solve_on != SolveOn::cores && wanted;
     Dealing dealing(sizes, rank);
-    const bool on_gpus =
-        can && !gpus.empty() && solve_on != SolveOn::cores &&
-        (solve_on == SolveOn::gpus || cores == 0 || gpus_win(sums, static_cast<double>(gpus.size()), cores));
     const Index dealt = on_gpus ? dealing.to_gpus(first, end, gpus, sums.bytes) : first;
     dealing.to_cores(dealt, end);
     parts.insert(parts.end(), dealing.parts().begin(), dealing.parts().end());
-    first = end;
   }
   return Partition(std::move(parts));
 }

@@ -4,133 +4,19 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 #include "../../../runtime/collectives.hpp"
 #include "../../../runtime/error.hpp"
 #include "../../common/stopwatch.hpp"
 #include "../tile_or_none.hpp"
-#include "elimination_tree.hpp"
+#include "defect_words.hpp"
+#include "local_blocks.hpp"
 
 namespace asterism::decomposition {
 namespace {
 
 using sparse::Csr;
 using sparse::MatrixClass;
-
-/// Of triangular factors with so many entries below the diagonal.
-template <class V>
-Index bytes_of(Index rows, Index fill) {
-  constexpr Index entry = sizeof(V) + sizeof(std::int32_t);
-  return 2 * (fill * entry + (rows + 1) * 4) + rows * (static_cast<Index>(sizeof(V)) + 8);
-}
-template <class V>
-Index bytes_of(const Supernodes& s) {
-  const std::size_t lists = s.rows.size() + s.places.size() + s.order.size() + s.jobs.size();
-  return s.entries() * static_cast<Index>(sizeof(V)) +
-         static_cast<Index>(s.nodes.size() * sizeof(Supernode) + 4 * lists) + 4 * s.columns();
-}
-
-struct OrderedGraph {
-  Adjacency graph;
-  EliminationOrder order;
-  std::shared_ptr<const Supernodes> supernodes;  // of a symmetric block
-};
-
-/// Many subdomains of a grid have the same graph: it is ordered once. @param known those before, and this one
-const OrderedGraph& ordered(Adjacency graph, MatrixClass matrix_class, std::vector<OrderedGraph>& known) {
-  if (const auto same = std::ranges::find(known, graph, &OrderedGraph::graph); same != known.end())
-    return *same;
-  OrderedGraph its{.graph = std::move(graph), .order = {}, .supernodes = nullptr};
-  its.order = elimination_order(its.graph);
-  if (matrix_class == MatrixClass::positive_definite) {
-    SupernodalOrder found = supernodes_of(its.graph, its.order.old_of_new);
-    its.order.old_of_new = std::move(found.old_of_new);
-    its.supernodes = std::make_shared<const Supernodes>(std::move(found.supernodes));
-  }
-  known.push_back(std::move(its));
-  return known.back();
-}
-
-/// The rows and columns of a subdomain in the order of elimination; of a symmetric block the lower triangle.
-template <class V, class T>
-LocalBlock<V> block_of(const Csr<T>& whole, const Subdomain& subdomain, const EliminationOrder& order,
-                       MatrixClass matrix_class) {
-  LocalBlock<V> block;
-  block.size = static_cast<std::int32_t>(subdomain.rows.size());
-  block.symmetric = matrix_class == MatrixClass::positive_definite;
-  std::vector<std::int32_t> place(static_cast<std::size_t>(whole.total_rows), -1);
-  for (std::int32_t i = 0; i < block.size; ++i) place[subdomain.rows[order.old_of_new[i]]] = i;
-  const auto for_each = [&](const auto& body) {  // rows and columns in the order of elimination
-    for (std::int32_t i = 0; i < block.size; ++i) {
-      const Index row = subdomain.rows[order.old_of_new[i]];
-      for (Index k = whole.row_begin[row]; k < whole.row_begin[row + 1]; ++k)
-        if (const std::int32_t j = place[whole.columns[k]]; j >= 0 && (j <= i || !block.symmetric))
-          body(i, j, whole.values[k]);
-    }
-  };
-  block.begins.assign(static_cast<std::size_t>(block.size) + 1, 0);
-  for_each([&](std::int32_t, std::int32_t j, T) { ++block.begins[static_cast<std::size_t>(j) + 1]; });
-  std::partial_sum(block.begins.begin(), block.begins.end(), block.begins.begin());
-  block.places.resize(static_cast<std::size_t>(block.begins.back()));
-  block.values.resize(block.places.size());
-  std::vector<std::int32_t> next(block.begins.begin(), block.begins.end() - 1);
-  for_each([&](std::int32_t i, std::int32_t j, T value) {
-    const auto at = static_cast<std::size_t>(next[static_cast<std::size_t>(j)]++);
-    block.places[at] = i;
-    block.values[at] = static_cast<V>(value);
-  });
-  return block;
-}
-
-/// What is wrong with a block, told to all ranks.
-struct BadBlock {
-  Index subdomain = 0, row = 0;
-  Defect::Kind kind = Defect::Kind::singular;
-  double pivot = 0;
-};
-
-/// "the block of subdomain 3 (the first is 0)"
-std::string name_of(Index subdomain, const FactorSettings& settings) {
-  if (settings.only != nullptr) return settings.only;
-  return fmt::format("the block of subdomain {} (the first is 0)", subdomain);
-}
-
-template <class V>
-std::string words_of(const BadBlock& bad, const FactorSettings& settings) {
-  const std::string where = name_of(bad.subdomain, settings) + " ";
-  const std::string row = fmt::format("row {} (the first is 0)", bad.row);
-  const char* const f32 =
-      sizeof(V) == 4 ? " in f32; it is too ill-conditioned for that: use factors in f64" : "";
-  switch (bad.kind) {
-    case Defect::Kind::not_positive:
-      return fmt::format("{}is not positive definite{}: {} has the pivot {:.3g}{}", where,
-                         sizeof(V) == 4 ? ", or not" : "", row, bad.pivot,
-                         sizeof(V) == 4 ? f32 : "; factorise it as a general matrix (bicgstab, gmres)");
-    case Defect::Kind::singular:
-      return fmt::format(
-          "{}is singular: there is no pivot for the column of {}{}; cut it in other subdomains", where, row,
-          sizeof(V) == 4 ? " in f32" : "");
-    case Defect::Kind::not_finite:
-      return fmt::format("the factors of {}exceed the numbers of {}: {} has the pivot {}{}", where,
-                         sizeof(V) == 4 ? "f32" : "f64", row, bad.pivot,
-                         sizeof(V) == 4 ? "; use factors in f64, or scale the matrix" : "; scale the matrix");
-  }
-  return where;
-}
-
-/// @throw Error: an entry of a block is beyond V
-template <class V, class T>
-void require_numbers(const Csr<T>& whole) {
-  if constexpr (sizeof(V) < sizeof(T))
-    for (Index i = 0; i < whole.rows(); ++i)
-      for (Index k = whole.row_begin[i]; k < whole.row_begin[i + 1]; ++k)
-        if (std::abs(whole.values[k]) > static_cast<T>(std::numeric_limits<V>::max()))
-          throw Error(fmt::format(
-              "the entry ({}, {}) is {:g} (rows and columns from 0): factors in f32 hold no number above {:.3g}; use "
-              "factors in f64, or scale the matrix",
-              i, whole.columns[k], whole.values[k], std::numeric_limits<V>::max()));
-}
 
 template <class X>
 Tile<X> lent(Runtime& runtime, std::span<const X> mine, Index size, int owner) {
@@ -179,7 +65,7 @@ void LocalFactors<V>::order(Runtime& runtime, const Csr<T>& whole, const std::ve
       if (fill > std::numeric_limits<std::int32_t>::max())
         throw Error(
             fmt::format("the factors of {} have {} entries: 32-bit numbers count them; use more subdomains",
-                        name_of(static_cast<Index>(p), settings), fill));
+                        name_of(static_cast<Index>(p), settings.only), fill));
       sizes.push_back({bytes_of<V>(rows, fill), fill, 0});
     }
   });
@@ -268,56 +154,60 @@ void LocalFactors<V>::require_factors(const Runtime& runtime, const std::vector<
                      defect->kind, defect->pivot});
   }
   bad = gather_lists(runtime, bad);
-  if (!bad.empty()) throw Error(words_of<V>(bad.front(), settings));
+  if (!bad.empty()) throw Error(words_of<V>(bad.front(), settings.only));
 }
 
-/// What the tiles of groups lend: of supernodes, one behind the other; else a group has one block.
+/// What the tiles of a group lend: of supernodes, one block behind the other; else there is only one.
+template <class V>
+void LocalFactors<V>::gather_group(Index g) {
+  const auto size = [](const auto& list) { return static_cast<Index>(list.size()); };
+  Group& group = of_groups_[g];
+  std::vector<Supernodes> parts;
+  for (Index p = groups_[g].first; p < groups_[g].first + groups_[g].size; ++p) {
+    const Block& block = blocks_[p];
+    const std::vector<std::int32_t>& old_of_new = block.order.old_of_new;
+    if (block.supernodes) {
+      const auto before = static_cast<std::int32_t>(group.row_of.size());
+      for (const std::int32_t old : old_of_new) group.row_of.push_back(before + old);
+      parts.push_back(*block.supernodes);
+    } else {
+      for (const std::int32_t place : block.local->row_order) group.row_of.push_back(old_of_new[place]);
+      for (const std::int32_t place : block.local->column_order) group.column_of.push_back(old_of_new[place]);
+    }
+  }
+  Sizes& its = group.sizes;
+  its.rows = its.work = size(group.row_of);
+  if (!parts.empty()) {
+    Supernodes all = joined(parts);
+    its.work = supernodal_work(its.rows, size(all.rows));
+    group.nodes = std::move(all.nodes);
+    for (const std::vector<std::int32_t>* list : {&all.rows, &all.places, &all.order, &all.jobs})
+      group.lists.insert(group.lists.end(), list->begin(), list->end());
+    its.nodes = size(group.nodes);
+    its.lists = size(group.lists);
+  } else {
+    const LocalBlock<V>& b = *blocks_[groups_[g].first].local;
+    its.lower_begins = b.lower.places.empty() ? 0 : size(b.lower.begins);
+    its.lower = size(b.lower.places);
+    its.upper_begins = size(b.upper.begins);
+    its.upper = size(b.upper.places);
+    its.pivots = its.rows;
+  }
+}
+
 template <class V>
 void LocalFactors<V>::gather_groups(const Runtime& runtime) {
   std::vector<Sizes> all_sizes;
   Index fill = 0, bytes = 0;
-  const auto size = [](const auto& list) { return static_cast<Index>(list.size()); };
   for (Index g = 0; g < groups_.count(); ++g) {
     if (groups_.owner(g) != runtime.rank()) continue;
-    Group& group = of_groups_[g];
-    std::vector<Supernodes> parts;
-    for (Index p = groups_[g].first; p < groups_[g].first + groups_[g].size; ++p) {
-      const Block& block = blocks_[p];
-      const std::vector<std::int32_t>& old_of_new = block.order.old_of_new;
-      const auto before = static_cast<std::int32_t>(group.row_of.size());
-      if (block.supernodes) {
-        for (const std::int32_t old : old_of_new) group.row_of.push_back(before + old);
-        parts.push_back(*block.supernodes);
-      } else {
-        for (const std::int32_t place : block.local->row_order) group.row_of.push_back(old_of_new[place]);
-        for (const std::int32_t place : block.local->column_order)
-          group.column_of.push_back(old_of_new[place]);
-      }
-    }
-    Sizes& its = group.sizes;
-    its.rows = its.work = size(group.row_of);
-    if (!parts.empty()) {
-      Supernodes all = joined(parts);
-      its.work = supernodal_work(its.rows, size(all.rows));
-      group.nodes = std::move(all.nodes);
-      for (const std::vector<std::int32_t>* list : {&all.rows, &all.places, &all.order, &all.jobs})
-        group.lists.insert(group.lists.end(), list->begin(), list->end());
-      its.nodes = size(group.nodes);
-      its.lists = size(group.lists);
-      fill += its.panels - panel_margin;
-    } else {
-      const LocalBlock<V>& b = *blocks_[groups_[g].first].local;
-      its.lower_begins = b.lower.places.empty() ? 0 : size(b.lower.begins);
-      its.lower = size(b.lower.places);
-      its.upper_begins = size(b.upper.begins);
-      its.upper = size(b.upper.places);
-      its.pivots = its.rows;
-      fill += its.lower + its.upper + its.rows;
-    }
+    gather_group(g);
+    const Sizes& its = of_groups_[g].sizes;
+    const Index permutations = its.nodes > 0 ? its.rows : 2 * its.rows;
+    fill += its.lower + its.upper + its.pivots + (its.panels > 0 ? its.panels - panel_margin : 0);
     bytes += (its.panels + its.lower + its.upper + its.pivots) * static_cast<Index>(sizeof(V)) +
              its.nodes * static_cast<Index>(sizeof(Supernode)) +
-             4 * (its.lists + its.lower + its.upper + size(group.row_of) + size(group.column_of)) +
-             4 * (its.lower_begins + its.upper_begins);
+             4 * (its.lists + its.lower + its.upper + its.lower_begins + its.upper_begins + permutations);
     all_sizes.push_back(its);
   }
   all_sizes = gather_lists(runtime, all_sizes);  // groups are in the order of ranks

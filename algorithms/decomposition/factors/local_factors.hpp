@@ -88,6 +88,7 @@ class LocalFactors {
                  const std::vector<int>& owners, const FactorSettings& settings);
   void require_factors(const Runtime& runtime, const std::vector<Subdomain>& subdomains,
                        const FactorSettings& settings);
+  void gather_group(Index group);
   void gather_groups(const Runtime& runtime);
   void make_tiles(Runtime& runtime);
 

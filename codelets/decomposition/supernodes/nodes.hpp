@@ -94,13 +94,15 @@ struct SupernodeLists {
         job_count(ports.lists.cols - 2 * rows_of_all - ports.nodes.cols - 1) {}
 };
 
-/// Room for x of a solution, and behind it for the u of all supernodes on a GPU, which is enough for a core.
-inline Index supernodal_work(Index columns, Index rows) { return columns + rows + panel_margin; }
+/// Numbers behind x of a solution that a core works in, beside those for a supernode's rows.
+inline Index core_room(Index columns) { return (columns < most_width ? columns : most_width) + panel_margin; }
+/// Room for x of a solution, and behind it for the u of all supernodes on a GPU, or what a core needs.
+inline Index supernodal_work(Index columns, Index rows) { return columns + rows + core_room(columns); }
 /// Counters of a solution on a GPU.
 inline Index supernodal_counters(Index nodes) { return 2 * nodes + 1; }
 
 namespace cpu {
-/// w = (L L^T)^-1 w @param room for panel_margin more numbers than a supernode has rows at most
+/// w = (L L^T)^-1 w @param room for core_room() more numbers than a supernode has rows at most
 template <class V>
 void solve_supernodes(const SupernodePorts<AsPorts, V>& ports, V* w, V* room);
 }  // namespace cpu

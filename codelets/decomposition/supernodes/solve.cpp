@@ -1,5 +1,6 @@
 #include <Eigen/Core>
 #include <algorithm>
+#include <utility>
 
 #include "nodes.hpp"
 
@@ -88,15 +89,15 @@ void bring(const Supernode& s, const V* panels) {
   for (Index i = 0; i < end; i += line) __builtin_prefetch(panel + i);
 }
 
-/// v = K v: a column's entry of v is not needed any more once its column is done, from the last.
+/// v = K v @param given room for v as it was
 template <class V>
-void multiply_by_inverse(const Supernode& s, const V* panel, V* v) {
-  const V* column = panel + s.triangle();
-  for (std::int32_t j = s.width; j-- > 0;) {
-    column -= s.width - j;
-    const V value = v[j];
-    v[j] = column[0] * value;
-    for (std::int32_t i = 1; i < s.width - j; ++i) v[j + i] += column[i] * value;
+void multiply_by_inverse(const Supernode& s, const V* panel, V* v, V* given) {
+  for (std::int32_t j = 0; j < s.width; ++j) given[j] = std::exchange(v[j], V{});
+  const V* column = panel;
+  for (std::int32_t j = 0; j < s.width; ++j) {
+    const std::int32_t length = s.width - j;
+    for (std::int32_t i = 0; i < length; ++i) v[j + i] += column[i] * given[j];
+    column += length;
   }
 }
 
@@ -121,7 +122,7 @@ void solve_supernodes(const SupernodePorts<AsPorts, V>& ports, V* w, V* room) {
     const Supernode& s = ports.nodes.data[k];
     const V* const panel = ports.panels.data + s.panel;
     if (k + 1 < ports.nodes.cols) bring(ports.nodes.data[k + 1], ports.panels.data);
-    multiply_by_inverse(s, panel, w + s.first);
+    multiply_by_inverse(s, panel, w + s.first, room);
     subtract_below(s, panel + s.triangle(), w + s.first, all_rows + s.rows, w, room);
   }
   for (Index k = ports.nodes.cols; k-- > 0;) {

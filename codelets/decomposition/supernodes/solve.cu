@@ -191,7 +191,7 @@ void solve_supernodes(Stream stream, const SupernodePorts<AsPorts, V>& ports, In
                       const T* b, Scratch<V> work, Optional<Scratch<std::int32_t>> counters, T* x) {
   static const Index most_blocks = blocks_at_once(solve_kernel<T, V>);
   const Index n = rows.cols, nodes = ports.nodes.cols;
-  const SupernodeLists lists(ports, work.cols - n - panel_margin);
+  const SupernodeLists lists(ports, work.cols - n - core_room(n));
   check(cudaMemsetAsync(counters.data, 0, sizeof(std::int32_t) * supernodal_counters(nodes), native(stream)),
         "cudaMemsetAsync");
   const SolveOnGpu<T, V> at{.solve = {ports.nodes.data, ports.panels.data, lists.rows, lists.places,
