@@ -55,9 +55,9 @@ Arrangement arrangement(Transform kind, Index length) {
   return at->second;
 }
 
-/// Contiguous lines: one, or so many short ones that they have few_numbers: of 1, 2, 4 and 8 lines nearly always the
-/// fastest on an H200 (of 601 numbers in float64 4 lines are, by a fifth). Lines side by side: more, so that accesses cover
-/// whole sectors of memory, or nearly.
+/// Contiguous lines: one, or so many short ones that they have few_numbers: of 1, 2, 4 and 8 lines nearly always
+/// the fastest on an H200 (of 601 numbers in float64 4 lines are, by a fifth). Lines side by side: more, so that
+/// accesses cover whole sectors of memory, or nearly.
 template <class T>
 BlockShape any_length_shape(Transform kind, int numbers, Index width) {
   constexpr int warp = 32, least_threads = 64, number_bytes = sizeof(Complex<T>), bytes_together = 64,
