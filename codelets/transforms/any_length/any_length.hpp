@@ -15,7 +15,7 @@ namespace asterism::transforms::cuda {
 /// one. N must not be a multiple of the square of a prime above 17.
 ///
 /// Measured on an H200 (copy 4.26 TB/s), dst1 in float64 and float32, Gcell/s: 1000 points along x 93 and 148,
-/// along y 82 and 127; 600 points (N prime) 57 and 79, 54 and 75; 5000 59 and 69, 8192 57 and 96, 10,000 41 and
+/// along y 82 and 127; 600 points (N prime) 46 and 67, 54 and 75; 5000 59 and 69, 8192 57 and 96, 10,000 41 and
 /// 68. dct2 of 1000 points along x 130 and 194. Errors for noise, relative in the 2-norm: 2 units of rounding,
 /// with primes above 17 up to 5.3.
 template <class T>

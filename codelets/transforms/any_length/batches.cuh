@@ -16,23 +16,21 @@ struct BatchShare {
 };
 
 /// What `gather` finds for a line and i goes to `use`; `batch` of them are gathered at a time, so that so many loads
-/// are under way. A thread stays with a line: what depends on it alone is found once.
+/// are under way. Gathers some more than once. A thread stays with a line: what depends on it alone is found once.
 template <int batch, class Gather, class Use>
 ASTERISM_INLINED void in_batches(const BatchShare& share, Gather gather, Use use) {
   const int at_once = share.lines < 32 ? share.lines : 32, step = share.threads / at_once,
             first_line = share.side_by_side ? share.thread % at_once : share.thread / step,
             first = share.side_by_side ? share.thread / at_once : share.thread % step;
-  for (int line = first_line; line < share.present; line += at_once) {
-    int i = first;
-    for (; i + (batch - 1) * step < share.count; i += batch * step) {
+  for (int line = first_line; line < share.present; line += at_once)
+    for (int i = first; i < share.count; i += batch * step) {
       decltype(gather(0, 0)) found[batch];
       ASTERISM_UNROLL
-      for (int b = 0; b < batch; ++b) found[b] = gather(line, i + b * step);
+      for (int b = 0; b < batch; ++b) found[b] = gather(line, i + b * step < share.count ? i + b * step : i);
       ASTERISM_UNROLL
-      for (int b = 0; b < batch; ++b) use(line, i + b * step, found[b]);
+      for (int b = 0; b < batch; ++b)
+        if (i + b * step < share.count) use(line, i + b * step, found[b]);
     }
-    for (; i < share.count; i += step) use(line, i, gather(line, i));
-  }
 }
 
 }  // namespace asterism::transforms::cuda
