@@ -13,9 +13,9 @@
 namespace asterism::tools {
 namespace {
 
-using Matrix = std::shared_ptr<const sparse::Csr<double>>;
+using SharedMatrix = std::shared_ptr<const sparse::Csr<double>>;
 
-Solve linear_solve(Runtime& runtime, const Matrix& matrix, const sparse::LinearSettings& settings) {
+Solve linear_solve(Runtime& runtime, const SharedMatrix& matrix, const sparse::LinearSettings& settings) {
   const auto solver = std::make_shared<sparse::ConjugateGradients<double>>(runtime, *matrix, settings);
   const auto b = std::make_shared<const std::vector<double>>(static_cast<std::size_t>(matrix->rows()), 1);
   const auto x = std::make_shared<std::vector<double>>(b->size());
