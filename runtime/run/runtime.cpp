@@ -30,9 +30,9 @@ std::optional<Failure> meet_before_start(const std::optional<Failure>& mine) {
 template <class Tasks>
 void look_for_a_while(Tasks tasks) {
   static const auto cores = static_cast<std::size_t>(cores_allowed());
-  using Clock = std::chrono::steady_clock;
-  const auto end = Clock::now() + std::chrono::microseconds(40);
-  for (std::size_t left = tasks(); left > 0 && left < cores && Clock::now() < end; left = tasks())
+  const auto now = [] { return std::chrono::steady_clock::now(); };
+  const auto end = now() + std::chrono::microseconds(40);
+  for (std::size_t left = tasks(); left > 0 && left < cores && now() < end; left = tasks())
     std::this_thread::yield();
 }
 
@@ -137,7 +137,8 @@ void Runtime::wait() {
     if (s.ranks > 1)
       ranks::wait_for_all();
     else  // our count falls in the tasks' callbacks, a moment before StarPU is done with them
-      look_for_a_while([] { return static_cast<std::size_t>(starpu_task_nsubmitted()); }), starpu_task_wait_for_all();
+      look_for_a_while([] { return static_cast<std::size_t>(starpu_task_nsubmitted()); }),
+          starpu_task_wait_for_all();
   }
   if (s.holds > 0) {  // of a rank that has passed here: what it wants is on its way
     std::unique_lock lock(s.mutex);

@@ -63,12 +63,12 @@ TEST_CASE("wrong solutions are refused") {
 
 TEST_CASE("a solution that was written is read again") {
   const Folder folder;
-  SolutionFile(folder / "w.sln").write(p, cost_of(problem, p));
+  PermutationFile(folder / "w.sln").write(p, cost_of(problem, p));
   CHECK(load(folder / "w.sln") == "3 16\n2 3 1\n");
   const Solution again = read_solution(folder / "w.sln", problem);
   CHECK(again.permutation == p);
   CHECK(again.convention == Convention::facilities);
-  SolutionFile(folder / "w.sln").write({}, 0);
+  PermutationFile(folder / "w.sln").write({}, 0);
   CHECK(load(folder / "w.sln") == "0 0\n\n");
   CHECK(read_solution(folder / "w.sln", {}).permutation.empty());
 }

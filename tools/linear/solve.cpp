@@ -41,9 +41,9 @@ double error_against_ones(const Runtime& runtime, const std::vector<T>& x, Index
 }
 
 /// One solve, from what was read to what is written.
-class LinearRun {
+class LinearSolve {
  public:
-  LinearRun(Runtime& runtime, const LinearOptions& options, const StatedLinear& stated)
+  LinearSolve(Runtime& runtime, const LinearOptions& options, const StatedLinear& stated)
       : runtime_(runtime),
         options_(options),
         stated_(stated),
@@ -217,7 +217,7 @@ class LinearRun {
 }  // namespace
 
 LinearOutcome solve_linear(Runtime& runtime, const LinearOptions& options, const StatedLinear& stated) {
-  return LinearRun(runtime, options, stated).run();
+  return LinearSolve(runtime, options, stated).run();
 }
 
 }  // namespace asterism::tools

@@ -34,7 +34,7 @@ QapOutcome solve(Runtime& runtime, const QapOptions& o, const StatedQap& stated)
   outcome.n = stated.problem.n;
   outcome.start = stated.start;
   outcome.facts = facts_of(stated.problem);
-  std::optional<SolutionFile> file;
+  std::optional<PermutationFile> file;
   agree(runtime, [&] {
     if (runtime.rank() == 0 && !o.common.output.empty()) file.emplace(o.common.output);
   });
@@ -69,7 +69,7 @@ QapOutcome solve(Runtime& runtime, const QapOptions& o, const StatedQap& stated)
   return outcome;
 }
 
-constexpr const char* footer =
+constexpr const char* qap_footer =
     "Examples:\n"
     "  asterism qap sko100a.dat --time 60 -o OUT.sln\n"
     "  asterism qap tai60a.dat --start OUT.sln --search rots --target 7205962\n"
@@ -85,7 +85,7 @@ Command add_qap(CLI::App& program) {
   CLI::App* app =
       add_subcommand(program, "qap", "search good solutions of a quadratic assignment problem: tabu search");
   add_qap_options(*app, *options);
-  add_footer(*app, footer);
+  add_footer(*app, qap_footer);
   return {app, [options] {
             const StatedQap stated = read(*options);
             keep_core_for_selection(options->common.runtime, options->settings);

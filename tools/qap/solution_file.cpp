@@ -51,7 +51,7 @@ Solution read_solution(const std::filesystem::path& path, const qap::Problem& pr
   return {convention == Convention::locations ? inverse : written, *cost, convention};
 }
 
-void SolutionFile::write(const qap::Permutation& p, qap::Cost cost) {
+void PermutationFile::write(const qap::Permutation& p, qap::Cost cost) {
   TextOutput text(file_, target_);
   text.put(fmt::format("{} {}", p.size(), cost));
   text.end_line();

@@ -27,10 +27,10 @@ struct Solution {
 Solution read_solution(const std::filesystem::path& path, const qap::Problem& problem);
 
 /// Where a solution is to be written, complete or not at all.
-class SolutionFile {
+class PermutationFile {
  public:
   /// @throw Error: it cannot be written there
-  explicit SolutionFile(const std::filesystem::path& target) : target_(target), file_(target) {}
+  explicit PermutationFile(const std::filesystem::path& target) : target_(target), file_(target) {}
   /// p(i) as number i. @throw Error
   void write(const qap::Permutation& p, qap::Cost cost);
 

@@ -21,7 +21,7 @@ struct ModelName {
   [[nodiscard]] std::size_t axes() const { return sizes.size() == 1 ? 1 : sizes.size() / 3 + 1; }
 };
 
-constexpr std::array<ModelName, 6> names{{
+constexpr std::array<ModelName, 6> model_names{{
     {"poisson2d", "NXxNY", ModelFamily::poisson2d, {}, "five-point differences, 4 and -1"},
     {"poisson3d", "NXxNYxNZ", ModelFamily::poisson3d, {}, "seven-point differences, 6 and -1"},
     {"convection2d", "NXxNY", ModelFamily::convection2d, {}, "diffusion and a flow, upwind; not symmetric"},
@@ -65,7 +65,7 @@ std::vector<Index> parse_sizes(std::string_view text, std::string_view sizes) {
 
 std::string list_of_matrix_models() {
   std::string list;
-  for (const ModelName& model : names) {
+  for (const ModelName& model : model_names) {
     const bool optional = model.usual[0] > 0;
     const std::string usage =
         fmt::format("{}{}:{}{}", model.name, optional ? "[" : "", model.sizes, optional ? "]" : "");
@@ -77,7 +77,7 @@ std::string list_of_matrix_models() {
 
 MatrixModel parse_matrix_model(std::string_view text) {
   const std::size_t colon = std::min(text.find(':'), text.size());
-  for (const ModelName& model : names) {
+  for (const ModelName& model : model_names) {
     if (text.substr(0, colon) != model.name) continue;
     std::vector<Index> sizes(model.usual.begin(),
                              model.usual.begin() + static_cast<std::ptrdiff_t>(model.axes()));

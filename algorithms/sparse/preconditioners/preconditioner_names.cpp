@@ -19,7 +19,7 @@ struct Name {
 };
 
 using enum PreconditionerMethod;
-constexpr std::array names{
+constexpr std::array preconditioner_words{
     Name{"auto", "", "the diagonal, or none where all of its entries are equal", {automatic}},
     Name{"none", "", "M = I", {none}},
     Name{"diagonal", "", "the diagonal of A (Jacobi)", {diagonal}},
@@ -84,7 +84,7 @@ PreconditionerChoice with_numbers(std::string_view all, const Name& name, std::s
 PreconditionerChoice parse_preconditioner(std::string_view name) {
   const auto colon = name.find(':');
   const bool has_numbers = colon != std::string_view::npos;
-  for (const Name& known : names) {
+  for (const Name& known : preconditioner_words) {
     if (name.substr(0, colon) != known.name) continue;
     const bool takes_numbers = *known.numbers != '\0';
     if (has_numbers != takes_numbers)
@@ -123,7 +123,7 @@ std::string to_string(const PreconditionerChoice& choice) {
 
 std::string list_of_preconditioners() {
   std::string list;
-  for (const Name& name : names)
+  for (const Name& name : preconditioner_words)
     list += fmt::format("  {:<22}{}\n", fmt::format("{}{}", name.name, name.numbers), name.meaning);
   list.pop_back();
   return list;
