@@ -98,7 +98,7 @@ Layout choose_gemm_layout(const Runtime& runtime, const Machine& machine, const 
 template <class T>
 GemmSolver<T>::GemmSolver(Runtime& runtime, const Problem& problem, const Settings& settings)
     : Base(runtime, problem, settings,
-           [&](const Machine& machine, const Grid& grid, const Settings& agreed) {
+           [&](const Machine& machine, Index /*cores*/, const Grid& grid, const Settings& agreed) {
              return choose_gemm_layout<T>(runtime, machine, problem, grid, agreed);
            }),
       kind_(grid::transform_to_modes(grid_.a.x)),

@@ -81,13 +81,13 @@ Index dealt_to_gpus(const Resources& r, Index most) {
 }
 
 /// The work of the cores of all ranks.
-CoreWork work_on_cores(const Resources& r, const Grid& grid, int ranks) {
+CoreWork work_on_cores(const Resources& r, const Grid& grid, Index cores) {
   return {.problems = grid.batch,
           .planes = grid.planes,
           .columns = grid.columns(),
           .transformed_axes = (is_transformed(grid.a.x) ? 1 : 0) + (is_transformed(grid.a.y) ? 1 : 0),
           .element_bytes = r.plane / grid.columns(),
-          .workers = r.workers * ranks};
+          .workers = cores};
 }
 
 Index choose_slab_planes(const Resources& r, Mode mode, bool fetch_result, Index interface_planes,
@@ -127,7 +127,8 @@ void choose_working_memory(const Resources& r, SlabArgs args, Layout& layout) {
     if (r.where != Where::cuda) return;
     // Whole blocks of the tridiagonal kernels, as reduce_slab hands them on group by group.
     constexpr Index block = cuda::block_rows;
-    layout.planes_at_once = std::min(std::max(block, 64 * mebibyte / r.plane / block * block), layout.slab_planes);
+    layout.planes_at_once =
+        std::min(std::max(block, 64 * mebibyte / r.plane / block * block), layout.slab_planes);
     args.planes_at_once = layout.planes_at_once;
     layout.scratch = cuda::slab_scratch<T>(args, layout.slab_planes);
   }
@@ -139,17 +140,20 @@ void require_room(const Resources& r, const Layout& layout) {
   const Index slab = layout.slab_planes * r.plane, scratch = 8 * layout.scratch;
   if (!r.limited() || slabs * slab + scratch <= r.capacity) return;
   const auto human = [](Index bytes) { return human_bytes(static_cast<double>(bytes)); };
-  throw Error(fmt::format("{} slab{} of {} planes ({} each) and {} of working memory do not fit in {} of {} memory; use "
-                          "a smaller --slab, or allow more memory",
-                          slabs, slabs == 1 ? "" : "s", layout.slab_planes, human(slab), human(scratch),
-                          human(r.capacity), r.where == Where::cuda ? "GPU" : "main"),
-              Blame::machine);
+  throw Error(
+      fmt::format(
+          "{} slab{} of {} planes ({} each) and {} of working memory do not fit in {} of {} memory; use "
+          "a smaller --slab, or allow more memory",
+          slabs, slabs == 1 ? "" : "s", layout.slab_planes, human(slab), human(scratch), human(r.capacity),
+          r.where == Where::cuda ? "GPU" : "main"),
+      Blame::machine);
 }
 
 }  // namespace
 
 template <class T>
-Layout choose_layout(const Machine& machine, const Grid& grid, const Settings& settings, SlabArgs args) {
+Layout choose_layout(const Machine& machine, Index cores, const Grid& grid, const Settings& settings,
+                     SlabArgs args) {
   if (settings.slab_planes < 0)
     throw Error(fmt::format("slabs of {} planes: a slab needs at least 1", settings.slab_planes));
   const Resources r = resources_for<T>(machine, grid);
@@ -158,16 +162,19 @@ Layout choose_layout(const Machine& machine, const Grid& grid, const Settings& s
   layout.where = r.where;
   layout.mode = settings.mode == Mode::automatic ? choose_mode(r) : settings.mode;
   layout.interface = choose_interface(r, layout.mode, machine.count(WorkerKind::cpu) > 0, grid.columns());
-  const CoreWork on_cores = work_on_cores(r, grid, machine.ranks);
-  layout.slab_planes = std::min(settings.slab_planes > 0 ? settings.slab_planes
-                                                         : choose_slab_planes(r, layout.mode, settings.fetch_result,
-                                                                              interface, on_cores),
-                                r.planes);
+  const CoreWork on_cores = work_on_cores(r, grid, cores);
+  layout.slab_planes =
+      std::min(settings.slab_planes > 0
+                   ? settings.slab_planes
+                   : choose_slab_planes(r, layout.mode, settings.fetch_result, interface, on_cores),
+               r.planes);
   layout.slabs = (grid.planes + layout.slab_planes - 1) / layout.slab_planes;
   layout.lanes = r.where == Where::cuda ? r.workers : 1;
-  layout.dealing = layout.mode == Mode::streaming && layout.interface == Where::cpu ? Dealing::turns : Dealing::blocks;
+  layout.dealing =
+      layout.mode == Mode::streaming && layout.interface == Where::cpu ? Dealing::turns : Dealing::blocks;
   // A small tile that has to find room among large slabs makes StarPU free one of them, and the GPU stand still meanwhile.
-  const Index shown = grid.batch * layout.slabs * interface_rows(grid) * grid.columns() * Index{sizeof(double)};
+  const Index shown =
+      grid.batch * layout.slabs * interface_rows(grid) * grid.columns() * Index{sizeof(double)};
   layout.keeps_interface = layout.mode == Mode::streaming && layout.interface == Where::cuda &&
                            shown / (layout.lanes * machine.ranks) < r.capacity / 3;
   choose_working_memory<T>(r, args, layout);
@@ -183,7 +190,7 @@ Layout choose_layout(const Machine& machine, const Grid& grid, const Settings& s
   return layout;
 }
 
-template Layout choose_layout<float>(const Machine&, const Grid&, const Settings&, SlabArgs);
-template Layout choose_layout<double>(const Machine&, const Grid&, const Settings&, SlabArgs);
+template Layout choose_layout<float>(const Machine&, Index, const Grid&, const Settings&, SlabArgs);
+template Layout choose_layout<double>(const Machine&, Index, const Grid&, const Settings&, SlabArgs);
 
 }  // namespace asterism::poisson

@@ -60,8 +60,10 @@ struct Layout {
 constexpr bool stays_in(Index bytes, Index memory) { return bytes < memory / 10 * 8; }
 
 /// Sizes and mode from those of grid and memories. `args.planes_at_once` is chosen here.
+/// @param cores of all ranks
 /// @throw Error: the slabs asked for cannot be, or not even two (one, where there is but one) and their working memory fit.
 template <class T>
-Layout choose_layout(const Machine& machine, const Grid& grid, const Settings& settings, SlabArgs args);
+Layout choose_layout(const Machine& machine, Index cores, const Grid& grid, const Settings& settings,
+                     SlabArgs args);
 
 }  // namespace asterism::poisson

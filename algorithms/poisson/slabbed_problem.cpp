@@ -44,13 +44,17 @@ Agreement agreement_of_ranks(const Runtime& runtime, const Layout& mine) {
 template <class Choice>
 Layout agreed_layout(const Runtime& runtime, const Machine& machine, const Grid& grid, Settings settings,
                      const Choice& choose) {
+  Index cores = 0;
+  for (const int of_rank : gather(runtime, machine.count(WorkerKind::cpu))) cores += of_rank;
   Layout layout;
-  agree(runtime, [&] { layout = choose(machine, grid, settings); });  // a memory may be too small on one rank only
+  agree(runtime, [&] {
+    layout = choose(machine, cores, grid, settings);
+  });  // a memory may be too small on one rank only
   if (runtime.ranks() == 1) return layout;
   const Agreement slabs = agreement_of_ranks(runtime, layout);
   settings.mode = slabs.mode;
   settings.slab_planes = slabs.slab_planes;
-  agree(runtime, [&] { layout = choose(machine, grid, settings); });
+  agree(runtime, [&] { layout = choose(machine, cores, grid, settings); });
   layout.scratch = agreement_of_ranks(runtime, layout).scratch;
   layout.dealing = slabs.dealing;
   return layout;
@@ -69,7 +73,8 @@ std::string statement(const Problem& problem, const Settings& settings, std::siz
 }
 
 /// @throw Error: see discretise; ranks were given different problems
-Grid discretised(const Runtime& runtime, const Problem& problem, const Settings& settings, std::size_t element_bytes) {
+Grid discretised(const Runtime& runtime, const Problem& problem, const Settings& settings,
+                 std::size_t element_bytes) {
   Grid grid = discretise(problem);
   runtime.require_alike(statement(problem, settings, element_bytes));
   return grid;
@@ -106,7 +111,8 @@ SlabbedProblem<T>::SlabbedProblem(Runtime& runtime, const Problem& problem, cons
       grid_(discretised(runtime, problem, settings, sizeof(T))),
       settings_(settings),
       layout_(agreed_layout(runtime, runtime.machine(), grid_, settings, choose)),
-      slabs_(runtime, layout_, deal_slabs(runtime, grid_, layout_, settings, sizeof(T), of_grid(measure, grid_))),
+      slabs_(runtime, layout_,
+             deal_slabs(runtime, grid_, layout_, settings, sizeof(T), of_grid(measure, grid_))),
       axis_(axis_of_slabs(runtime, grid_, slabs_)),
       front_(slabs_.template per_slab<T>(1, grid_.columns())),
       back_(slabs_.template per_slab<T>(1, grid_.columns())),
@@ -144,7 +150,8 @@ template <class T>
 Tiles<T> SlabbedProblem<T>::borrow(T* planes) const {
   const Index start = first_plane();
   return slabs_.per_plane<T>(grid_.columns(), [&](Index number, Index) {
-    return slabs_.is_mine(slabs_[number]) ? planes + (first_plane(number) - start) * grid_.columns() : nullptr;
+    return slabs_.is_mine(slabs_[number]) ? planes + (first_plane(number) - start) * grid_.columns()
+                                          : nullptr;
   });
 }
 

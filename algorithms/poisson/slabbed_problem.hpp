@@ -13,12 +13,12 @@
 #include "../../runtime/runtime.hpp"
 #include "../../runtime/tile.hpp"
 #include "layout.hpp"
+#include "problem/check.hpp"
 #include "problem/models.hpp"
 #include "problem/problem.hpp"
 #include "problem/side_values.hpp"
 #include "slabs/dealing.hpp"
 #include "slabs/partition.hpp"
-#include "problem/check.hpp"
 
 namespace asterism::poisson {
 
@@ -59,9 +59,11 @@ class SlabbedProblem {
 
  protected:
   /// Chooses how the grid is cut, from the memories of one rank.
-  using Choice = std::function<Layout(const Machine& machine, const Grid& grid, const Settings& settings)>;
+  using Choice =
+      std::function<Layout(const Machine& machine, Index cores, const Grid& grid, const Settings& settings)>;
   /// Measures how fast workers are with the slabs of a layout.
-  using Measure = std::function<void(const Grid& grid, const Layout& layout, std::vector<Candidate>& workers)>;
+  using Measure =
+      std::function<void(const Grid& grid, const Layout& layout, std::vector<Candidate>& workers)>;
 
   /// With several ranks: collective; all must state the same problem and settings, of which rank 0 chooses what the
   /// ranks have to have alike.

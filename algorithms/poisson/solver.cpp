@@ -40,8 +40,8 @@ template <class T>
 Solver<T>::Solver(Runtime& runtime, const Problem& problem, const Settings& settings)
     : SlabbedProblem<T>(
           runtime, problem, settings,
-          [](const Machine& machine, const Grid& grid, const Settings& agreed) {
-            return choose_layout<T>(machine, grid, agreed, slab_args(grid));
+          [](const Machine& machine, Index cores, const Grid& grid, const Settings& agreed) {
+            return choose_layout<T>(machine, cores, grid, agreed, slab_args(grid));
           },
           [&](const Grid& grid, const Layout& layout, std::vector<Candidate>& workers) {
             const SlabArgs args = planned_args<T>(runtime, grid, layout);

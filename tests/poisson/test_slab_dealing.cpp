@@ -209,7 +209,7 @@ TEST_CASE("workers are measured with slabs, and all ranks know the same speeds")
   for (const poisson::Mode mode : {poisson::Mode::incore, poisson::Mode::streaming}) {
     poisson::SlabArgs args{grid.a.y, grid.a.x, 1, 1, grid.interface()};
     args.scale = 1 / round_trip(args);
-    Layout layout = poisson::choose_layout<double>(runtime.machine(), grid, {.mode = mode}, args);
+    Layout layout = poisson::choose_layout<double>(runtime.machine(), runtime.machine().count(WorkerKind::cpu), grid, {.mode = mode}, args);
     args.planes_at_once = layout.planes_at_once;
     std::vector<Candidate> workers = poisson::slab_workers(all_workers(runtime));
     poisson::measure_slabs<double>(runtime, grid, layout, args, workers);

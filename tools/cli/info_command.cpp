@@ -27,7 +27,7 @@ void print_text(const Machine& machine) {
   fmt::print("\n");
 }
 
-const char* name(MemoryKind kind) {
+const char* name_of(MemoryKind kind) {
   return kind == MemoryKind::gpu ? "gpu" : kind == MemoryKind::disk ? "disk" : "main";
 }
 
@@ -41,7 +41,7 @@ void print_json(const Machine& machine) {
                             {"kind", worker.kind == WorkerKind::cuda ? "cuda" : "cpu"},
                             {"memory", worker.node}});
   for (const Memory& memory : machine.memories)
-    j["memories"].push_back({{"name", memory.name}, {"kind", name(memory.kind)}, {"bytes", memory.capacity}});
+    j["memories"].push_back({{"name", memory.name}, {"kind", name_of(memory.kind)}, {"bytes", memory.capacity}});
   j["links"] = nlohmann::json::array();
   for (const Link& link : machine.links)
     j["links"].push_back({{"from", link.from},

@@ -16,7 +16,7 @@
 namespace asterism::sparse {
 namespace {
 
-constexpr int none = -1;
+constexpr int no_colour = -1;
 
 /// Two colours wherever they are enough. A row gets the other colour than its first neighbour before it; rows without
 /// one begin trees anew, of which those that hang together are brought into line by whole trees.
@@ -132,7 +132,7 @@ class TwoColours {
 class Neighbourhood {
  public:
   Neighbourhood(PatternView graph, int steps)
-      : graph_(graph), steps_(steps), seen_by_(at(graph.rows()), none) {}
+      : graph_(graph), steps_(steps), seen_by_(at(graph.rows()), no_colour) {}
 
   /// The row itself and those within so many steps, each once, in a new search for each row.
   const std::vector<Index>& of(Index row) {
@@ -160,7 +160,7 @@ class Neighbourhood {
 class Greedy {
  public:
   Greedy(PatternView graph, int q)
-      : graph_(graph), q_(q), colours_{0, std::vector<int>(at(graph.rows()), none)} {}
+      : graph_(graph), q_(q), colours_{0, std::vector<int>(at(graph.rows()), no_colour)} {}
 
   Colouring by(int threads) {
     in_team(threads_for(graph_.rows(), threads), [&](int) {
@@ -210,7 +210,7 @@ class Greedy {
   }
 
   void give_colours(Index first, const Chunk& chunk, std::vector<Index>& taken_by) {
-    taken_by.resize(at(colours_.count) + 1, none);
+    taken_by.resize(at(colours_.count) + 1, no_colour);
     for (std::size_t k = 0; k + 1 < chunk.begin.size(); ++k) {
       const Index i = first + static_cast<Index>(k);
       for (Index n = chunk.begin[k]; n < chunk.begin[k + 1]; ++n)
@@ -220,7 +220,7 @@ class Greedy {
       colours_.of_rows[at(i)] = mine;
       if (mine < colours_.count) continue;
       colours_.count = mine + 1;
-      taken_by.push_back(none);
+      taken_by.push_back(no_colour);
     }
   }
 

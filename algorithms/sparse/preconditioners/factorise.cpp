@@ -21,7 +21,7 @@ using Place = std::int32_t;  // among the entries of a row
 
 constexpr Place nowhere = -1;
 
-enum class Part { lower, whole };
+enum class Kept { lower, whole };
 
 void check(PatternView matrix, PatternView pattern, double shift) {
   if (!(shift >= 0) || !std::isfinite(shift))
@@ -48,9 +48,9 @@ std::vector<Index> diagonals_of(PatternView pattern, int threads) {
 }
 
 /// The pattern, or its lower triangle, without values.
-Csr<double> room_for(PatternView pattern, const std::vector<Index>& diagonals, Part part, int threads) {
+Csr<double> room_for(PatternView pattern, const std::vector<Index>& diagonals, Kept kept, int threads) {
   const auto count = [&](Index i) {
-    return (part == Part::lower ? diagonals[at(i)] + 1 : pattern.begin(i + 1)) - pattern.begin(i);
+    return (kept == Kept::lower ? diagonals[at(i)] + 1 : pattern.begin(i + 1)) - pattern.begin(i);
   };
   Csr<double> result;
   result.total_rows = result.cols = pattern.rows();
@@ -220,7 +220,7 @@ Factorisation incomplete_lu(const Csr<double>& matrix, PatternView pattern, cons
                             int threads) {
   check(matrix, pattern, shift);
   const std::vector<Index> diagonals = diagonals_of(pattern, threads);
-  Factorisation result{room_for(pattern, diagonals, Part::whole, threads), shift, std::nullopt};
+  Factorisation result{room_for(pattern, diagonals, Kept::whole, threads), shift, std::nullopt};
   Csr<double>& lu = result.factor;
   result.breakdown = factorise_in_turns(
       matrix, shift, turns, threads, lu, [&](Row& row, Index i) -> std::optional<Breakdown> {
@@ -236,7 +236,7 @@ Factorisation incomplete_lu(const Csr<double>& matrix, PatternView pattern, cons
 Factorisation incomplete_cholesky(const Csr<double>& matrix, PatternView pattern, const Turns& turns,
                                   double shift, int threads) {
   check(matrix, pattern, shift);
-  Factorisation result{room_for(pattern, diagonals_of(pattern, threads), Part::lower, threads), shift,
+  Factorisation result{room_for(pattern, diagonals_of(pattern, threads), Kept::lower, threads), shift,
                        std::nullopt};
   Csr<double>& lower = result.factor;
   result.breakdown = factorise_in_turns(matrix, shift, turns, threads, lower,

@@ -15,17 +15,17 @@ namespace asterism::tools {
 namespace {
 
 template <class Meaning, std::size_t count>
-using Words = std::array<std::pair<std::string_view, Meaning>, count>;
+using WordsOfHeader = std::array<std::pair<std::string_view, Meaning>, count>;
 
-constexpr Words<Format, 2> formats{{{"coordinate", Format::coordinate}, {"array", Format::array}}};
-constexpr Words<Field, 3> fields{
+constexpr WordsOfHeader<Format, 2> format_words{{{"coordinate", Format::coordinate}, {"array", Format::array}}};
+constexpr WordsOfHeader<Field, 3> fields{
     {{"real", Field::real}, {"integer", Field::integer}, {"pattern", Field::pattern}}};
-constexpr Words<Symmetry, 3> symmetries{{{"general", Symmetry::general},
+constexpr WordsOfHeader<Symmetry, 3> symmetries{{{"general", Symmetry::general},
                                          {"symmetric", Symmetry::symmetric},
                                          {"skew-symmetric", Symmetry::skew_symmetric}}};
 
 template <class Meaning, std::size_t count>
-std::string word_of(const Words<Meaning, count>& words, Meaning meaning) {
+std::string word_of(const WordsOfHeader<Meaning, count>& words, Meaning meaning) {
   for (const auto& [word, its] : words)
     if (its == meaning) return std::string(word);
   return {};
@@ -46,9 +46,9 @@ class FirstLine {
     const std::string_view banner = tokens_.word();
     if (lower_case(banner) != "%%matrixmarket")
       fail(fmt::format("it begins with {}, not with '%%MatrixMarket'", quoted(banner.substr(0, 40))));
-    constexpr Words<bool, 1> objects{{{"matrix", true}}};
+    constexpr WordsOfHeader<bool, 1> objects{{{"matrix", true}}};
     one_of(objects);
-    header.format = one_of(formats);
+    header.format = one_of(format_words);
     header.field = one_of(fields);
     header.symmetry = one_of(symmetries);
     if (!tokens_.at_end()) fail(fmt::format("{} is one word too many", tokens_.told()));
@@ -67,7 +67,7 @@ class FirstLine {
   }
 
   template <class Meaning, std::size_t count>
-  Meaning one_of(const Words<Meaning, count>& words) {
+  Meaning one_of(const WordsOfHeader<Meaning, count>& words) {
     std::string choice;
     for (std::size_t i = 0; i < count; ++i)
       choice += fmt::format("{}'{}'", i == 0 ? "" : i + 1 < count ? ", " : " or ", words[i].first);
@@ -134,7 +134,7 @@ void require_room(const TextLines& lines, const MatrixMarketHeader& header) {
 
 }  // namespace
 
-std::string to_string(Format format) { return word_of(formats, format); }
+std::string to_string(Format format) { return word_of(format_words, format); }
 std::string to_string(Field field) { return word_of(fields, field); }
 std::string to_string(Symmetry symmetry) { return word_of(symmetries, symmetry); }
 
