@@ -12,12 +12,12 @@ using enum RelaxMethod;
 const Words<RelaxMethod> relax_methods{{"jacobi", jacobi}, {"gauss-seidel", gauss_seidel},
                                        {"sor", sor},       {"ssor", ssor},
                                        {"mlssor", mlssor}, {"wavefront", wavefront}};
-const Words<RelaxModel> models{
+const Words<RelaxModel> relax_models{
     {"laplace", RelaxModel::laplace}, {"sine", RelaxModel::sine}, {"random", RelaxModel::random}};
 const Words<relaxation::Arrangement> layouts{{"natural", relaxation::Arrangement::natural},
                                              {"separated", relaxation::Arrangement::separated}};
 
-double parse_tolerance(const std::string& text) {
+double parse_scaled_tolerance(const std::string& text) {
   const double tolerance = parse_real(text);
   if (!(tolerance > 0 && tolerance < 1))
     throw Error(fmt::format(
@@ -56,7 +56,7 @@ int parse_threads(const std::string& text) {
 
 void add_problem(CLI::App& app, RelaxOptions& o) {
   OptionGroup problem(app, "Problem");
-  problem.choice("--model", o.model, models,
+  problem.choice("--model", o.model, relax_models,
                  "laplace (2D: f = 0; u is sin^2(pi y) on the side x = 0, y over its length, and zero on the "
                  "others), or problems whose solution is known: sine (u a whole sine wave along every axis), "
                  "random (u drawn from --seed, f its discrete Laplacian); default: sine");
@@ -81,7 +81,7 @@ void add_sweeping(OptionGroup& method, RelaxOptions& o) {
   method.add("--sweeps", o.sweeps, parse_count<>, "N",
              "at most so many sweeps; without --tolerance exactly so many, whatever the residual is then");
   method.add(
-      "--tolerance", o.tolerance, parse_tolerance, "T",
+      "--tolerance", o.tolerance, parse_scaled_tolerance, "T",
       fmt::format("end at the scaled residual ||f - A u|| / (||A|| ||u|| + ||f||) <= T; default, where "
                   "--sweeps is not given either: {:g} in f64, {:g} in f32",
                   default_tolerance(Precision::f64), default_tolerance(Precision::f32)));
@@ -97,8 +97,9 @@ void add_stripes(OptionGroup& method, RelaxOptions& o) {
       "--layout", o.layout, layouts,
       "of gauss-seidel, sor, ssor: nodes as they lie in the grid, or the red and the black ones of a "
       "row apart; default: separated");
-  method.flag("--blocking", o.blocking,
-              "exchange borders after the sweeps of a stripe instead of during them; default: so on cores of one rank");
+  method.flag(
+      "--blocking", o.blocking,
+      "exchange borders after the sweeps of a stripe instead of during them; default: so on cores of one rank");
   method.add(
       "--stripes", o.stripes, parse_count<>, "N",
       "pieces of the grid, rows each; default: one for each worker, more where --memory or --gpu-memory "
@@ -143,7 +144,7 @@ void add_method(CLI::App& app, RelaxOptions& o) {
 }  // namespace
 
 const char* name(RelaxMethod method) { return word_of(relax_methods, method); }
-const char* name(RelaxModel model) { return word_of(models, model); }
+const char* name(RelaxModel model) { return word_of(relax_models, model); }
 const char* name(relaxation::Arrangement layout) { return word_of(layouts, layout); }
 
 bool is_by_colours(RelaxMethod method) { return method == gauss_seidel || method == sor || method == ssor; }
