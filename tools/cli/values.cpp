@@ -139,6 +139,15 @@ double parse_real(const std::string& text) {
   return value;
 }
 
+double parse_fraction(const std::string& text, const char* as) {
+  const double value = parse_real(text);
+  if (!(value > 0 && value < 1))
+    throw Error(fmt::format("'{}' does not lie between 0 and 1, both excluded, {}", text, as));
+  return value;
+}
+
+double parse_tolerance(const std::string& text) { return parse_fraction(text, "as relative residuals do"); }
+
 template <class T>
 T parse_whole(const std::string& text, T least) {
   std::make_unsigned_t<T> value = 0;

@@ -25,6 +25,11 @@ std::vector<double> parse_lengths(const std::string& text, std::size_t least = 2
 /// A number that is finite. @throw Error
 double parse_real(const std::string& text);
 
+/// A number between 0 and 1, both excluded. @param as the end of the message: "as relative residuals do" @throw Error
+double parse_fraction(const std::string& text, const char* as);
+/// A relative residual to end at. @throw Error: as parse_fraction
+double parse_tolerance(const std::string& text);
+
 /// A whole number that is at least `least`: an int, an Index or an unsigned 64-bit number. @throw Error
 template <class T>
 T parse_whole(const std::string& text, T least = 0);

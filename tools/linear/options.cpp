@@ -24,14 +24,6 @@ const Words<std::optional<sparse::Format>> formats{{"auto", {}},
 const Words<sparse::DiagonalShift> shifts{{"auto", sparse::DiagonalShift::automatic},
                                           {"none", sparse::DiagonalShift::none}};
 
-double parse_tolerance(const std::string& text) {
-  const double tolerance = parse_real(text);
-  if (!(tolerance > 0 && tolerance < 1))
-    throw Error(
-        fmt::format("'{}' does not lie between 0 and 1, both excluded, as relative residuals do", text));
-  return tolerance;
-}
-
 void add_system(CLI::App& app, LinearOptions& o) {
   add_file(app, "A.mtx", o.matrix,
            "the matrix: Matrix Market, coordinates or array, or what scipy.sparse.save_npz writes of one in "

@@ -18,13 +18,7 @@ const Words<relaxation::Arrangement> layouts{{"natural", relaxation::Arrangement
                                              {"separated", relaxation::Arrangement::separated}};
 
 double parse_scaled_tolerance(const std::string& text) {
-  const double tolerance = parse_real(text);
-  if (!(tolerance > 0 && tolerance < 1))
-    throw Error(fmt::format(
-        "'{}' does not lie between 0 and 1, both excluded, as scaled residuals do; to sweep without "
-        "a tolerance give --sweeps alone",
-        text));
-  return tolerance;
+  return parse_fraction(text, "as scaled residuals do; to sweep without a tolerance give --sweeps alone");
 }
 
 double parse_omega(const std::string& text) {

@@ -53,10 +53,19 @@ std::vector<Candidate> chosen_workers(const std::vector<Candidate>& all, Workers
   return chosen;
 }
 
-std::pair<Index, Index> rows_of_rank(Index n, int rank, int ranks) {
+std::pair<Index, Index> rows_of_rank(Index n, int rank, const std::vector<double>& shares) {
   const Index grain = grain_rows(n), grains = units_of(n, grain);
-  const auto bound = [&](Index r) { return std::min(n, grains * r / ranks * grain); };
+  const double all = std::accumulate(shares.begin(), shares.end(), 0.0);
+  const auto bound = [&](int r) {
+    const double before = std::accumulate(shares.begin(), shares.begin() + r, 0.0);
+    constexpr double rounding = 1e-9;  // a whole number of grains stays one
+    return std::min(n, static_cast<Index>(static_cast<double>(grains) * before / all + rounding) * grain);
+  };
   return {bound(rank), bound(rank + 1)};
+}
+
+std::pair<Index, Index> rows_of_rank(Index n, int rank, int ranks) {
+  return rows_of_rank(n, rank, std::vector<double>(static_cast<std::size_t>(ranks), 1));
 }
 
 Partition divide(const Runtime& runtime, Index n, Index first, const std::vector<Index>& entries,

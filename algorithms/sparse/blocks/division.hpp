@@ -20,9 +20,10 @@ enum class Workers {
 /// Of the workers of all ranks those that take part.
 std::vector<Candidate> chosen_workers(const std::vector<Candidate>& all, Workers workers);
 
-/// The rows [first, end) of a rank that has as many rows as the others, as whole grains: for those that make or read
-/// them.
-/// @param rank of `ranks`
+/// The rows [first, end) of a rank, as whole grains: for those that make or read them.
+/// @param shares of the ranks; at least one of them is not 0
+std::pair<Index, Index> rows_of_rank(Index n, int rank, const std::vector<double>& shares);
+/// The same for a rank that has as many rows as the others. @param rank of `ranks`
 std::pair<Index, Index> rows_of_rank(Index n, int rank, int ranks);
 
 /// Cuts every rank's rows in blocks, one for each of its workers, in whole grains and with entries by the workers'

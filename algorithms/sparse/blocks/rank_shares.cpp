@@ -108,15 +108,4 @@ std::vector<double> shares_of_ranks(Index n, const std::vector<RankSpeed>& speed
   return shares;
 }
 
-std::pair<Index, Index> rows_of_rank(Index n, int rank, const std::vector<double>& shares) {
-  const Index grain = grain_rows(n), grains = units_of(n, grain);
-  const double all = std::accumulate(shares.begin(), shares.end(), 0.0);
-  const auto bound = [&](int r) {
-    const double before = std::accumulate(shares.begin(), shares.begin() + r, 0.0);
-    constexpr double rounding = 1e-9;  // a whole number of grains stays one
-    return std::min(n, static_cast<Index>(static_cast<double>(grains) * before / all + rounding) * grain);
-  };
-  return {bound(rank), bound(rank + 1)};
-}
-
 }  // namespace asterism::sparse

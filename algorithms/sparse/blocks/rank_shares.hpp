@@ -2,7 +2,6 @@
 /// How much of a matrix each rank has, by what its workers can do.
 #pragma once
 
-#include <utility>
 #include <vector>
 
 #include "division.hpp"
@@ -19,11 +18,8 @@ struct RankSpeed {
 /// of each other count as equal. With several ranks: collective; the same on every rank. @throw TaskFailure, Stall
 std::vector<RankSpeed> measure_rank_speeds(Runtime& runtime, Workers workers);
 
-/// How n rows are shared among ranks: weights, of which a rank may have 0. So many take part, the fastest first, that an
+/// How n rows are shared among ranks: weights for rows_of_rank, of which a rank may have 0. So many take part, the fastest first, that an
 /// iteration takes least: what two ranks tell each other in it can take longer than the rows of the one take the other.
 std::vector<double> shares_of_ranks(Index n, const std::vector<RankSpeed>& speeds);
-
-/// The rows [first, end) of a rank, as whole grains. @param shares at least one of them is not 0
-std::pair<Index, Index> rows_of_rank(Index n, int rank, const std::vector<double>& shares);
 
 }  // namespace asterism::sparse

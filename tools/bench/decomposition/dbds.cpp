@@ -164,12 +164,6 @@ Command add_bench_dbds(CLI::App& bench) {
     sparse::parse_matrix_model(text);
     return text;
   };
-  const auto parse_tolerance = [](const std::string& text) {
-    const double tolerance = parse_real(text);
-    if (!(tolerance > 0 && tolerance < 1))
-      throw Error(fmt::format("'{}' does not lie between 0 and 1", text));
-    return tolerance;
-  };
   problem.add("--model", o->model, parse_model, "NAME:SIZES",
               "a positive definite model of asterism linear; default: " + o->model);
   problem.add("--subdomains", o->subdomains, parse_counts, "P,...", "default: 2,4,8");

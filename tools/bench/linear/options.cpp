@@ -62,14 +62,6 @@ std::vector<std::optional<Format>> parse_formats(const std::string& text) {
   return found;
 }
 
-double parse_tolerance(const std::string& text) {
-  const double tolerance = parse_real(text);
-  if (!(tolerance > 0 && tolerance < 1))
-    throw Error(
-        fmt::format("'{}' does not lie between 0 and 1, both excluded, as relative residuals do", text));
-  return tolerance;
-}
-
 }  // namespace
 
 const char* format_name(std::optional<Format> format) { return word_of(formats, format); }
