@@ -112,8 +112,20 @@ ASTERISM_INLINED void run_pass_of(const SharedLines<T>& share, const Pass& pass,
   }
 }
 
+/// (L3)
+template <class T>
+ASTERISM_INLINED void rotate_lines(const SharedLines<T>& share, const Pass& pass,
+                                   const Complex<T>* rotations) {
+  share.for_each(pass.per_line, [&](Complex<T>* line, unsigned t) {
+    const unsigned group = pass.span.quotient(t),
+                   g = group - pass.groups.quotient(group) * pass.groups.divisor;
+    line[t] = line[t] * rotations[g];
+  });
+}
+
 template <class T>
 ASTERISM_INLINED void run_pass(const SharedLines<T>& share, const Pass& pass, const Complex<T>* tables) {
+  if (pass.kind == PassKind::rotating) return rotate_lines(share, pass, tables + pass.rotations);
   switch (pass.radix) {
     case 2:
       return run_pass_of<2>(share, pass, tables);

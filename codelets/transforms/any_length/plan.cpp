@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <complex>
 #include <numbers>
-#include <optional>
+#include <span>
 #include <utility>
 
 #include "radices.hpp"
@@ -53,8 +53,14 @@ struct Box {
   Index length;  ///< of the FFTs in it
   Index prime;
   std::vector<Direction> directions;
+  Index below = 1, above = 1;  ///< where it is one digit of (L3): the values of those after and before it
 
   [[nodiscard]] Index modulus() const { return prime != 0 ? prime : length; }
+  /// That of all the digits
+  [[nodiscard]] Index whole_modulus() const { return below * modulus() * above; }
+  /// Its digit of a j and of a k of (L3)
+  [[nodiscard]] Index digit_in(Index j) const { return j / below % modulus(); }
+  [[nodiscard]] Index digit_out(Index k) const { return k / above % modulus(); }
   [[nodiscard]] Index first() const { return prime != 0 ? 1 : 0; }  ///< x_0 of (L2) lies before
   [[nodiscard]] Index slots() const { return first() + length; }
   [[nodiscard]] bool padded() const { return prime != 0 && length > prime - 1; }
@@ -93,9 +99,12 @@ std::vector<Box> boxes(Index N) {
   const std::vector<Index> primes = large_primes(N);
   for (const Index p : primes) rest /= p;
   if (rest > 1) all.push_back({rest, 0, directions(rest)});
-  for (const Index p : primes) {
-    const Index length = rader_length(p);
-    all.push_back({length, p, directions(length)});
+  for (std::size_t i = 0; i < primes.size(); ++i) {
+    const Index p = primes[i], length = rader_length(p);
+    Box box{length, p, directions(length)};
+    for (std::size_t before = i; before > 0 && primes[before - 1] == p; --before) box.above *= p;
+    for (std::size_t after = i + 1; after < primes.size() && primes[after] == p; ++after) box.below *= p;
+    all.push_back(std::move(box));
   }
   return all;
 }
@@ -156,6 +165,42 @@ std::vector<Exact> multipliers(const Box& box) {
   return by_place;
 }
 
+Index count_numbers(std::span<const Box> all) {
+  Index numbers = 1;
+  for (const Box& box : all) numbers *= box.slots();
+  return numbers;
+}
+
+/// The rotations of (L3) behind the first of some digits, place after place; zeros where no number is.
+std::vector<Exact> digit_rotations(std::span<const Box> digits) {
+  const Box& first = digits.front();
+  const std::span<const Box> rest = digits.subspan(1);
+  const Index places_of_rest = count_numbers(rest);
+  std::vector<Index> place_of(static_cast<std::size_t>(first.below));  // of r
+  Index inner = places_of_rest;
+  for (const Box& box : rest) {
+    inner /= box.slots();
+    const Places of_box = places(box);
+    for (Index r = 0; r < first.below; ++r)
+      place_of[static_cast<std::size_t>(r)] += of_box.in[static_cast<std::size_t>(box.digit_in(r))] * inner;
+  }
+  std::vector<Exact> rotations(static_cast<std::size_t>(first.slots() * places_of_rest));
+  const Places of_first = places(first);
+  for (Index k_1 = 0; k_1 < first.prime; ++k_1)
+    for (Index r = 0; r < first.below; ++r)
+      rotations[static_cast<std::size_t>(of_first.out[static_cast<std::size_t>(k_1)] * places_of_rest +
+                                         place_of[static_cast<std::size_t>(r)])] =
+          root(r * k_1, first.prime * first.below);
+  return rotations;
+}
+
+/// The digits of (L3) from box i on: itself alone where it is the last one, or no digit.
+std::span<const Box> digits_from(const std::vector<Box>& all, std::size_t i) {
+  std::size_t count = 1;
+  for (Index below = all[i].below; below > 1; below /= all[i].prime) ++count;
+  return std::span(all).subspan(i, count);
+}
+
 /// Appends the passes of a box and their tables.
 /// @param inner numbers of all boxes behind this one, for one of its own
 template <class T>
@@ -183,6 +228,19 @@ class PassList {
       view_.pass[view_.passes] = view_.pass[pass];
       view_.pass[view_.passes++].kind = PassKind::backward;
     }
+  }
+
+  /// Behind the passes of the first of these digits.
+  void append_rotations(std::span<const Box> digits) {
+    const std::vector<Exact> by_place = digit_rotations(digits);
+    const Index groups = static_cast<Index>(by_place.size()), of_digits = box_.slots() * inner_;
+    Pass& pass = view_.pass[view_.passes++];
+    pass.kind = PassKind::rotating;
+    pass.per_line = Divisor(static_cast<unsigned>(numbers_));
+    pass.span = Divisor(static_cast<unsigned>(of_digits / groups));
+    pass.groups = Divisor(static_cast<unsigned>(groups));
+    pass.rotations = static_cast<unsigned>(tables_.size());
+    for (const Exact& rotation : by_place) tables_.push_back(rounded<T>(rotation));
   }
 
  private:
@@ -221,25 +279,17 @@ class PassList {
   std::vector<Complex<T>>& tables_;
 };
 
-Index count_numbers(const std::vector<Box>& all) {
-  Index numbers = 1;
-  for (const Box& box : all) numbers *= box.slots();
-  return numbers;
-}
-
 }  // namespace
 
 int fft_plan_numbers(Index N) {
   constexpr Index most = (227 << 10) / sizeof(Complex<float>);
   if (N < 2 || N > most) return 0;
-  const std::vector<Index> primes = large_primes(N);
-  if (std::ranges::adjacent_find(primes) != primes.end()) return 0;
   const std::vector<Box> all = boxes(N);
   int passes = 0;
   for (const Box& box : all) {
     int radices = 0;
     for (const Direction& direction : box.directions) radices += static_cast<int>(direction.radices.size());
-    passes += box.prime == 0 ? radices : 2 * radices - 1;
+    passes += (box.prime == 0 ? radices : 2 * radices - 1) + (box.below > 1 ? 1 : 0);
   }
   const Index numbers = count_numbers(all);
   return passes > most_passes || numbers > most ? 0 : static_cast<int>(numbers);
@@ -252,17 +302,21 @@ FftPlan<T>::FftPlan(Index N, Index rows) : view{}, in(static_cast<std::size_t>(N
   view.length = static_cast<int>(N);
   view.numbers = static_cast<int>(rows * numbers);
   Index inner = numbers;
-  for (const Box& box : all) {
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Box& box = all[i];
     inner /= box.slots();
     view.padded = view.padded || box.padded();
-    PassList<T>(box, inner, rows * numbers, view, tables).append();
+    PassList<T> passes(box, inner, rows * numbers, view, tables);
+    passes.append();
+    if (box.below > 1) passes.append_rotations(digits_from(all, i));
     const Places of_box = places(box);
-    const Index n = box.modulus(), inverse = inverse_modulo(N / n, n);
+    const Index n = box.whole_modulus(), inverse = inverse_modulo(N / n, n);
     for (Index j = 0; j < N; ++j) {
       const auto at = static_cast<std::size_t>(j);
-      in[at] =
-          static_cast<std::uint16_t>(in[at] + of_box.in[static_cast<std::size_t>(j * inverse % n)] * inner);
-      out[at] = static_cast<std::uint16_t>(out[at] + of_box.out[static_cast<std::size_t>(j % n)] * inner);
+      const auto in_box = static_cast<std::size_t>(box.digit_in(j * inverse % n)),
+                 out_box = static_cast<std::size_t>(box.digit_out(j % n));
+      in[at] = static_cast<std::uint16_t>(in[at] + of_box.in[in_box] * inner);
+      out[at] = static_cast<std::uint16_t>(out[at] + of_box.out[out_box] * inner);
     }
   }
 }

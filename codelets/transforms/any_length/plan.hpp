@@ -1,7 +1,7 @@
 /// \file
 /// How the FFT of a line of N complex numbers in shared memory is done, N with any prime factors.
 ///
-/// N is a product of lengths without common divisors: the primes above 17, one by one, and the rest, which falls
+/// N is a product of lengths without common divisors: the powers of the primes above 17, and the rest, which falls
 /// apart into factors that share no prime. j and k of
 ///
 ///     X_k = sum_j z_j exp(-2 pi i j k / N)                                                         (L1)
@@ -22,6 +22,13 @@
 /// from 2 p - 3 on. It is DFT, multiplication by the DFT of b, and inverse DFT: the passes, and the same
 /// passes in the reverse order, so that there is no order to keep here either; the last forward pass, the
 /// multiplication and the first backward pass are one. Frequency 0 of the product gets x_0 added, which adds it to all.
+///
+/// A power n = p^e of such a prime is e directions of p numbers, digit after digit [Cooley, Tukey 1965]: with
+/// j = (n/p) j_1 + r and k = k_1 + p k',
+///
+///     X_{k_1 + p k'} = sum_r exp(-2 pi i r k' / (n/p)) exp(-2 pi i r k_1 / n) sum_{j_1} z_j exp(-2 pi i j_1 k_1 / p), (L3)
+///
+/// a transform along j_1, a pass of rotations, and (L3) once more for the digits of r.
 #pragma once
 
 #include <cstdint>
@@ -46,18 +53,19 @@ struct Divisor {
 };
 
 /// What a pass does besides its butterflies: rotate behind them, rotate before them the other way round, or
-/// multiply by the DFT of (L2)'s b between a butterfly and its inverse.
-enum class PassKind { forward, convolving, backward };
+/// multiply by the DFT of (L2)'s b between a butterfly and its inverse. Or it only rotates, as (L3) wants it.
+enum class PassKind { forward, convolving, backward, rotating };
 
 /// One pass over a line. Butterfly t of a line, 0 <= t < per_line, is number v = t mod span of group w = t / span;
 /// it takes `radix` numbers, `span` apart, from `start + (w / groups) pitch + (w mod groups) radix span + v` on.
+/// Where it only rotates, number t of the line is one of group w, which has rotation w mod groups.
 struct Pass {
   PassKind kind;
   int radix;
   Divisor per_line, span, groups;
   unsigned start, pitch;
   Divisor step;          ///< v / step is the j of (F2)
-  unsigned rotations;    ///< of (F2), where they start in the tables, one for each j
+  unsigned rotations;    ///< of (F2), where they start in the tables, one for each j; or of (L3)
   unsigned stride;       ///< (F2)'s s: so many j; 1: no rotations
   unsigned multipliers;  ///< the DFT of b, at start + q groups + group
 };
@@ -82,8 +90,8 @@ struct FftView {
   const Complex<T>* tables;
 };
 
-/// The numbers of shared memory that a line of N numbers takes, or 0 where there is no plan for N: N < 2, N a
-/// multiple of the square of a prime above 17, or too much for any device's shared memory.
+/// The numbers of shared memory that a line of N numbers takes, or 0 where there is no plan for N: N < 2, or too much
+/// for any device's shared memory.
 int fft_plan_numbers(Index N);
 
 template <class T>
