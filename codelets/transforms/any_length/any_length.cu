@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "../grid_lines.cuh"
+#include "clusters.cuh"
 #include "device_plans.cuh"
 #include "kinds.cuh"
 #include "symmetric_kinds.cuh"
@@ -15,10 +16,6 @@ namespace asterism::transforms::cuda {
 namespace {
 
 using asterism::cuda::check;
-
-/// The most threads of a block: so few that each has registers for the largest butterflies.
-template <class T>
-constexpr int most_block_threads = sizeof(T) == 8 ? 512 : 640;
 
 /// Phase after phase, from `first` on.
 template <class Block, class T, class View>
@@ -34,24 +31,20 @@ __global__ void __launch_bounds__(most_block_threads<T>)
   }
 }
 
-/// How lines are done, and with how many numbers of shared memory a line, or two together; 0: not at all.
-struct Arrangement {
-  bool symmetric;
-  int numbers;
+/// How many numbers of shared memory a line, or two together, takes, by each way of doing it; 0: it is none.
+struct Numbers {
+  int symmetric, plain;
 };
 
-Arrangement arrangement(Transform kind, Index length) {
+Numbers numbers_of(Transform kind, Index length) {
   static std::mutex mutex;
-  static auto& known = *new std::map<std::pair<bool, Index>, Arrangement>;
+  static auto& known = *new std::map<std::pair<bool, Index>, Numbers>;
   if (length < 1) return {};
   const bool is_first = kind == Transform::dst1 || kind == Transform::dct1;
   const Index N = fft_length(kind, length);
   const std::scoped_lock lock(mutex);
   const auto [at, is_new] = known.try_emplace({is_first, N});
-  if (is_new) {
-    const int symmetric = is_first ? symmetric_numbers(N) : 0;
-    at->second = {symmetric > 0, symmetric > 0 ? symmetric : fft_plan_numbers(N)};
-  }
+  if (is_new) at->second = {is_first ? symmetric_numbers(N) : 0, fft_plan_numbers(N)};
   return at->second;
 }
 
@@ -88,10 +81,25 @@ BlockShape any_length_shape(Transform kind, int numbers, Index width) {
           static_cast<std::size_t>(block_bytes)};
 }
 
+/// How lines are done.
+struct Way {
+  BlockShape shape;
+  bool symmetric, in_clusters;
+};
+
+template <class T>
+Way way_of(Transform kind, Index length, Index width) {
+  const auto [symmetric, plain] = numbers_of(kind, length);
+  if (const BlockShape shape = any_length_shape<T>(kind, symmetric, width); shape.bytes > 0)
+    return {shape, true, false};
+  if (const BlockShape shape = any_length_shape<T>(kind, plain, width); shape.bytes > 0)
+    return {shape, false, false};
+  return {cluster_shape<T>(kind, plain, width), false, true};
+}
+
 template <class Block, class T, class View>
 void launch(Stream stream, const Lines<const T>& from, const Lines<T>& to, const BlockShape& shape,
             const View& plan, bool padded) {
-  if (from.count < 1 || from.width < 1) return;
   const auto [grid, blocks] = deal_lines(from, to, shape);
   const auto kernel = transform_lines_of_any_length<Block, T, View>;
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -106,24 +114,28 @@ void launch(Stream stream, const Lines<const T>& from, const Lines<T>& to, const
 
 template <class T>
 bool any_length_fits(Transform kind, Index length, Index width) {
-  return any_length_shape<T>(kind, arrangement(kind, length).numbers, width).bytes > 0;
+  return way_of<T>(kind, length, width).shape.bytes > 0;
 }
 
 template <class T>
 void any_length_transform(Stream stream, Transform kind, const Lines<const T>& from, const Lines<T>& to) {
-  const auto [symmetric, numbers] = arrangement(kind, from.length);
-  const BlockShape shape = any_length_shape<T>(kind, numbers, from.width);
-  if (shape.bytes == 0)
+  const Way way = way_of<T>(kind, from.length, from.width);
+  if (way.shape.bytes == 0)
     throw Error("lines of " + std::to_string(from.length) + " points, " + std::to_string(from.width) +
-                    " side by side, do not fit into a kernel's shared memory",
+                    " side by side, do not fit into the shared memory of a kernel's blocks",
                 Blame::task);
   check_strides<T>(from, to);
-  if (symmetric) {
+  if (way.symmetric) {
     const SymmetricView<T>& plan = device_plan<SymmetricDevicePlan<T>>(kind, from.length);
-    launch<BlockOfSymmetricLines<T>>(stream, from, to, shape, plan, plan.rows.padded);
+    if (from.count < 1 || from.width < 1) return;
+    launch<BlockOfSymmetricLines<T>>(stream, from, to, way.shape, plan, plan.rows.padded);
   } else {
     const AnyLength<T>& plan = device_plan<DevicePlan<T>>(kind, from.length);
-    launch<BlockOfAnyLength<T>>(stream, from, to, shape, plan, plan.fft.padded);
+    if (from.count < 1 || from.width < 1) return;
+    if (way.in_clusters)
+      transform_in_clusters(stream, kind, from, to, way.shape, plan);
+    else
+      launch<BlockOfAnyLength<T>>(stream, from, to, way.shape, plan, plan.fft.padded);
   }
 }
 

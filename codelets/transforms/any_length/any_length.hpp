@@ -10,9 +10,9 @@ namespace asterism::transforms::cuda {
 /// Whether `any_length_transform` does lines of this kind and length, `width` side by side, on the calling thread's
 /// current device: as long as shared memory holds the numbers of a line, or, of lines side by side, 16 bytes' worth of
 /// them. The FFT has N = n + 1 (dst1), n - 1 (dct1) or n complex numbers for a line (kinds I and IV) or for two (the
-/// others); kind I with an odd N does with little more than half where symmetric_plan.hpp's D is there. On an H200 N is
-/// at most 14,528 in float64 and 29,056 in float32, half of that where N has a prime p above 17 and p - 1 has another
-/// one. N must not be a multiple of the square of a prime above 17.
+/// others); kind I with an odd N does with little more than half where symmetric_plan.hpp's D is there. On an H200 a
+/// block has room for 14,528 numbers in float64 and 29,056 in float32, the eight of a cluster for 65,536; a prime p
+/// above 17 takes twice its numbers where p - 1 has another one.
 ///
 /// Measured on an H200 (copy 4.26 TB/s), dst1 in float64 and float32, Gcell/s: 1000 points along x 93 and 148,
 /// along y 82 and 127; 600 points (N prime) 46 and 67, 54 and 75; 5000 59 and 69, 8192 57 and 96, 10,000 41 and

@@ -41,12 +41,13 @@ AnyLength<T> any_length(Transform kind, Index n, const FftView<T>& fft, const Co
   return {kind, static_cast<int>(n), fft, fold_rotations, unfold_rotations, convolves};
 }
 
-/// What one thread of a block does in all phases: 0 ... phases() - 1.
-template <class T>
+/// What one thread of a block, or of several that share lines, does in all phases: 0 ... phases() - 1.
+/// @tparam Memory where the lines' numbers are, see passes.cuh
+template <class T, class Memory = Complex<T>*>
 class BlockOfAnyLength {
  public:
-  ASTERISM_HOST_DEVICE BlockOfAnyLength(const BlockLines<T>& lines, const AnyLength<T>& plan,
-                                        Complex<T>* shared, int thread, int threads)
+  ASTERISM_HOST_DEVICE BlockOfAnyLength(const BlockLines<T>& lines, const AnyLength<T>& plan, Memory shared,
+                                        int thread, int threads)
       : lines_(lines), plan_(plan), shared_(shared), thread_(thread), threads_(threads) {}
 
   /// Zeros, lines, passes, lines.
@@ -58,8 +59,8 @@ class BlockOfAnyLength {
     else if (phase == 1)
       for_kind([this](auto kind) { load<decltype(kind)::value>(); });
     else if (phase < plan_.fft.passes + 2)
-      run_pass<T>({shared_, shared_lines(), lines_.pitch, thread_, threads_}, plan_.fft.pass[phase - 2],
-                  plan_.fft.tables);
+      run_pass(SharedLines<Memory>{shared_, shared_lines(), lines_.pitch, thread_, threads_},
+               plan_.fft.pass[phase - 2], plan_.fft.tables);
     else
       for_kind([this](auto kind) { store<decltype(kind)::value>(); });
   }
@@ -121,7 +122,7 @@ class BlockOfAnyLength {
   [[nodiscard]] ASTERISM_HOST_DEVICE static Complex<T> rotation(const Complex<T>* rotations, Index p) {
     return rotations == nullptr ? Complex<T>{1, 0} : rotations[p];
   }
-  [[nodiscard]] ASTERISM_HOST_DEVICE Complex<T>* shared_line(int line) const {
+  [[nodiscard]] ASTERISM_HOST_DEVICE Memory shared_line(int line) const {
     return shared_ + line * lines_.pitch;
   }
   /// The place of element j of the FFT's sequence, or of frequency j; any for j = nowhere.
@@ -159,7 +160,7 @@ class BlockOfAnyLength {
     in_batches<lines_together(kind) == 1 ? 4 : 2>(
         batch_share<kind>(fold_pairs(kind, n)), [this](int line, int p) { return points<kind>(line, p); },
         [this, n](int line, int p, const Points& found) {
-          Complex<T>* const z = shared_line(line);
+          const Memory z = shared_line(line);
           const auto x = fold<kind>(n, p, found.x.first, found.x.second, found.rotation);
           if constexpr (fft_kind(kind) ==
                         FftKind::to_real) {  // the conjugate of X + i Y: the conjugate of its DFT is wanted
@@ -187,14 +188,14 @@ class BlockOfAnyLength {
   };
 
   /// For kind I: number k of the spectrum, read as real numbers.
-  [[nodiscard]] ASTERISM_HOST_DEVICE T real_number(const Complex<T>* z, Index k) const {
-    return reinterpret_cast<const T*>(z + place_out(k / 2))[k % 2];
+  [[nodiscard]] ASTERISM_HOST_DEVICE T real_number(const Memory& z, Index k) const {
+    return reinterpret_cast<const T*>(&z[place_out(k / 2)])[k % 2];
   }
 
   template <Transform kind>
   [[nodiscard]] ASTERISM_HOST_DEVICE Numbers numbers(int line, Index p) const {
     const Index n = plan_.length;
-    const Complex<T>* const z = shared_line(line);
+    const Memory z = shared_line(line);
     const PairPlaces from = unfold_from(kind, n, p);
     if constexpr (kind == Transform::dst1 || kind == Transform::dct1) {
       const T u = real_number(z, from.first), same = kind == Transform::dst1 ? -u : u;
@@ -243,7 +244,7 @@ class BlockOfAnyLength {
 
   BlockLines<T> lines_;
   const AnyLength<T>& plan_;
-  Complex<T>* shared_;
+  Memory shared_;
   int thread_, threads_;
 };
 

@@ -1,6 +1,6 @@
 /// \file
 /// The passes of a plan over lines in shared memory: what each thread of a block does between two barriers.
-/// They run on the host too.
+/// They run on the host too. `Memory` is a pointer to complex numbers, or works like one (cluster_numbers.cuh).
 #pragma once
 
 #include "butterflies.cuh"
@@ -49,13 +49,12 @@ ASTERISM_INLINED void multiply(Complex<T>* a, const Complex<T>* multipliers, uns
 }
 
 /// Butterfly t of a line's pass.
-template <PassKind kind, int R, class T>
-ASTERISM_INLINED void pass_butterfly(Complex<T>* line, const Pass& pass, const Complex<T>* tables,
-                                     unsigned t) {
+template <PassKind kind, int R, class Memory, class T>
+ASTERISM_INLINED void pass_butterfly(Memory line, const Pass& pass, const Complex<T>* tables, unsigned t) {
   const unsigned span = pass.span.divisor, group = pass.span.quotient(t), v = t - group * span,
                  outer = pass.groups.quotient(group), g = group - outer * pass.groups.divisor;
-  Complex<T>* const block = line + outer * pass.pitch;
-  Complex<T>* const first = block + pass.start + g * (static_cast<unsigned>(R) * span) + v;
+  const Memory block = line + outer * pass.pitch;
+  const Memory first = block + pass.start + g * (static_cast<unsigned>(R) * span) + v;
   const Complex<T>* const rotations = tables + pass.rotations + pass.step.quotient(v);
   Complex<T> a[R];
   ASTERISM_UNROLL
@@ -68,7 +67,7 @@ ASTERISM_INLINED void pass_butterfly(Complex<T>* line, const Pass& pass, const C
   if constexpr (kind == PassKind::forward)
     if (pass.stride > 1) rotate_by<R>(a, rotations, pass.stride);
   if constexpr (kind == PassKind::convolving) {
-    multiply<R>(a, tables + pass.multipliers + g, pass.groups.divisor, g == 0, block + v);
+    multiply<R>(a, tables + pass.multipliers + g, pass.groups.divisor, g == 0, &block[v]);
     conjugate<R>(a);
     butterfly<R>(a);
   }
@@ -77,10 +76,14 @@ ASTERISM_INLINED void pass_butterfly(Complex<T>* line, const Pass& pass, const C
   for (int m = 0; m < R; ++m) first[static_cast<unsigned>(m) * span] = a[m];
 }
 
-/// A thread's share of lines in shared memory, `pitch` apart.
+/// The most threads of a block: so few that each has registers for the largest butterflies.
 template <class T>
+constexpr int most_block_threads = sizeof(T) == 8 ? 512 : 640;
+
+/// A thread's share of lines in shared memory, `pitch` apart.
+template <class Memory>
 struct SharedLines {
-  Complex<T>* first;
+  Memory first;
   int count, pitch, thread, threads;
 
   /// Calls use(line, i) for i = 0 ... per_line - 1 of every line.
@@ -94,14 +97,16 @@ struct SharedLines {
   }
 };
 
-template <int R, PassKind kind, class T>
-ASTERISM_INLINED void run_pass_of(const SharedLines<T>& share, const Pass& pass, const Complex<T>* tables) {
+template <int R, PassKind kind, class Memory, class T>
+ASTERISM_INLINED void run_pass_of(const SharedLines<Memory>& share, const Pass& pass,
+                                  const Complex<T>* tables) {
   share.for_each(pass.per_line,
-                 [&](Complex<T>* line, unsigned t) { pass_butterfly<kind, R>(line, pass, tables, t); });
+                 [&](Memory line, unsigned t) { pass_butterfly<kind, R>(line, pass, tables, t); });
 }
 
-template <int R, class T>
-ASTERISM_INLINED void run_pass_of(const SharedLines<T>& share, const Pass& pass, const Complex<T>* tables) {
+template <int R, class Memory, class T>
+ASTERISM_INLINED void run_pass_of(const SharedLines<Memory>& share, const Pass& pass,
+                                  const Complex<T>* tables) {
   switch (pass.kind) {
     case PassKind::forward:
       return run_pass_of<R, PassKind::forward>(share, pass, tables);
@@ -113,18 +118,18 @@ ASTERISM_INLINED void run_pass_of(const SharedLines<T>& share, const Pass& pass,
 }
 
 /// (L3)
-template <class T>
-ASTERISM_INLINED void rotate_lines(const SharedLines<T>& share, const Pass& pass,
+template <class Memory, class T>
+ASTERISM_INLINED void rotate_lines(const SharedLines<Memory>& share, const Pass& pass,
                                    const Complex<T>* rotations) {
-  share.for_each(pass.per_line, [&](Complex<T>* line, unsigned t) {
+  share.for_each(pass.per_line, [&](Memory line, unsigned t) {
     const unsigned group = pass.span.quotient(t),
                    g = group - pass.groups.quotient(group) * pass.groups.divisor;
     line[t] = line[t] * rotations[g];
   });
 }
 
-template <class T>
-ASTERISM_INLINED void run_pass(const SharedLines<T>& share, const Pass& pass, const Complex<T>* tables) {
+template <class Memory, class T>
+ASTERISM_INLINED void run_pass(const SharedLines<Memory>& share, const Pass& pass, const Complex<T>* tables) {
   if (pass.kind == PassKind::rotating) return rotate_lines(share, pass, tables + pass.rotations);
   switch (pass.radix) {
     case 2:

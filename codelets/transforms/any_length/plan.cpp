@@ -282,7 +282,7 @@ class PassList {
 }  // namespace
 
 int fft_plan_numbers(Index N) {
-  constexpr Index most = (227 << 10) / sizeof(Complex<float>);
+  constexpr Index most = Index{1} << 16;  // places are numbers of 16 bits
   if (N < 2 || N > most) return 0;
   const std::vector<Box> all = boxes(N);
   int passes = 0;

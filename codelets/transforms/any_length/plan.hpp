@@ -90,8 +90,8 @@ struct FftView {
   const Complex<T>* tables;
 };
 
-/// The numbers of shared memory that a line of N numbers takes, or 0 where there is no plan for N: N < 2, or too much
-/// for any device's shared memory.
+/// The numbers of shared memory that a line of N numbers takes, or 0 where there is no plan for N: N < 2, or more
+/// than 2^16.
 int fft_plan_numbers(Index N);
 
 template <class T>

@@ -132,7 +132,7 @@ class BlockOfSymmetricLines {
 
   BlockLines<T> lines_;
   const SymmetricView<T>& plan_;
-  SharedLines<T> shared_;
+  SharedLines<Complex<T>*> shared_;
 };
 
 }  // namespace asterism::transforms::cuda

@@ -1,0 +1,98 @@
+#include "clusters.cuh"
+
+#include <algorithm>
+#include <bit>
+
+#include "cluster_numbers.cuh"
+
+namespace asterism::transforms::cuda {
+namespace {
+
+using asterism::cuda::check;
+
+/// Phase after phase, from `first` on.
+template <class T>
+__global__ void __launch_bounds__(most_block_threads<T>)
+    transform_lines_in_clusters(GridLines<T> grid, const __grid_constant__ AnyLength<T> plan, int first) {
+#if __CUDA_ARCH__ >= 900
+  extern __shared__ __align__(16) unsigned char memory[];
+  const auto cluster = cooperative_groups::this_cluster();
+  const int blocks = static_cast<int>(cluster.num_blocks()), threads = static_cast<int>(blockDim.x);
+  const ClusterNumbers<T> numbers(reinterpret_cast<Complex<T>*>(memory));
+  const BlockOfAnyLength<T, ClusterNumbers<T>> block(
+      grid.block(static_cast<int>(blockIdx.x) / blocks), plan, numbers,
+      static_cast<int>(cluster.block_rank()) * threads + static_cast<int>(threadIdx.x), blocks * threads);
+  const int phases = block.phases(plan);
+  cluster.sync();  // all blocks are there
+  for (int phase = first; phase < phases; ++phase) {
+    block.run(phase);
+    cluster.sync();
+  }
+#endif
+}
+
+/// Whether blocks of the current device, or, where there is none, of the target, can share their memories.
+bool has_clusters() {
+  int device = 0, clusters = 0;
+  if (cudaGetDevice(&device) != cudaSuccess ||
+      cudaDeviceGetAttribute(&clusters, cudaDevAttrClusterLaunch, device) != cudaSuccess) {
+    cudaGetLastError();  // no device: nothing that a later check should find
+    return true;
+  }
+  return clusters != 0;
+}
+
+}  // namespace
+
+template <class T>
+BlockShape cluster_shape(Transform kind, int numbers, Index width) {
+  constexpr int sector_bytes = 32, least_bytes_together = 16,
+                most_numbers = ClusterNumbers<T>::most_blocks * ClusterNumbers<T>::numbers_of_block;
+  constexpr std::size_t block_bytes = ClusterNumbers<T>::numbers_of_block * sizeof(Complex<T>);
+  const int together = lines_together(kind), pitch = numbers | 1;
+  const auto lines_for = [=](int bytes) {
+    return std::max<Index>(1, std::min<Index>(width, bytes / static_cast<Index>(sizeof(T))) / together);
+  };
+  if (numbers < 1 || most_shared_bytes() < block_bytes || !has_clusters()) return {};
+  for (const int bytes : {sector_bytes, least_bytes_together})
+    if (const Index lines = std::bit_ceil(static_cast<unsigned>(lines_for(bytes)));
+        lines * pitch <= most_numbers)
+      return {std::countr_zero(static_cast<unsigned>(lines * together)), most_block_threads<T> / 128 * 128,
+              pitch, block_bytes};
+  return {};
+}
+
+template <class T>
+void transform_in_clusters(Stream stream, Transform kind, const Lines<const T>& from, const Lines<T>& to,
+                           const BlockShape& shape, const AnyLength<T>& plan) {
+  const auto [grid, clusters] = deal_lines(from, to, shape);
+  const int lines = (1 << shape.log_lines) / lines_together(kind),
+            of_block = ClusterNumbers<T>::numbers_of_block;
+  const auto size = static_cast<unsigned>((lines * shape.pitch + of_block - 1) / of_block);
+  const auto kernel = transform_lines_in_clusters<T>;
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(shape.bytes)),
+        "shared memory of a transform");
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim.x = size;
+  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(clusters * size);
+  config.blockDim = dim3(static_cast<unsigned>(shape.threads));
+  config.dynamicSmemBytes = shape.bytes;
+  config.stream = asterism::cuda::native(stream);
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  check(cudaLaunchKernelEx(&config, kernel, grid, plan, plan.fft.padded ? 0 : 1),
+        "transform of lines in clusters of blocks");
+}
+
+template BlockShape cluster_shape<double>(Transform, int, Index);
+template void transform_in_clusters(Stream, Transform, const Lines<const double>&, const Lines<double>&,
+                                    const BlockShape&, const AnyLength<double>&);
+template BlockShape cluster_shape<float>(Transform, int, Index);
+template void transform_in_clusters(Stream, Transform, const Lines<const float>&, const Lines<float>&,
+                                    const BlockShape&, const AnyLength<float>&);
+
+}  // namespace asterism::transforms::cuda
