@@ -1,13 +1,11 @@
 #include <fmt/format.h>
 
-#include <limits>
-
-#include "../../algorithms/poisson/gemm_solver.hpp"
-#include "../../algorithms/poisson/solver.hpp"
-#include "../cli/commands.hpp"
-#include "../poisson/report.hpp"
-#include "../poisson/slabs.hpp"
-#include "figures.hpp"
+#include "../../../algorithms/poisson/gemm_solver.hpp"
+#include "../../../algorithms/poisson/solver.hpp"
+#include "../../cli/commands.hpp"
+#include "../../poisson/report.hpp"
+#include "fastest_solve.hpp"
+#include "lengths_table.hpp"
 
 namespace asterism::tools {
 namespace {
@@ -16,7 +14,7 @@ struct PoissonBenchOptions {
   CommonOptions common;
   PoissonProblemOptions problem;
   PoissonMethodOptions method;
-  bool resident = false;
+  bool resident = false, lengths_table = false;
   int repeats = 3;
 };
 
@@ -51,45 +49,6 @@ void add_link_bounds(Figures& figures, const Bandwidth& raw, double bytes, doubl
   figures.add("pipeline_share", "that pipeline's time over the solve's", pipeline / solve, "");
 }
 
-/// The fastest solve.
-struct Fastest {
-  poisson::Layout layout = {};
-  Index slabs = 0;
-  double allocate = 0;  ///< seconds, of the grid in main memory
-  double seconds = std::numeric_limits<double>::infinity();
-  Traffic traffic = {};
-  double scaled_residual = 0;
-};
-
-template <template <class> class Solver, class T>
-Fastest fastest_solve(Runtime& runtime, const PoissonBenchOptions& o, const StatedPoisson& stated) {
-  poisson::Settings settings = o.method.settings;
-  settings.fetch_result = !o.resident;
-  Solver<T> solver(runtime, stated.problem, settings);
-  warn_of_unused_mean(solver, settings);
-  Fastest fastest{.layout = solver.layout(), .slabs = solver.slab_count()};
-  std::optional<Slabs<T>> slabs;
-  fastest.allocate = seconds_of([&] { slabs.emplace(runtime, solver); });
-  const typename Solver<T>::Known known{grid::Model::random, o.common.seed};
-  const auto rhs = [&](Index slab, Tile<T>& f) { solver.fill(slab, f, known); };
-  for (int i = 0; i < o.repeats; ++i) {
-    if (o.resident)
-      slabs->each(rhs);
-    else
-      slabs->fill(rhs);
-    runtime.wait();
-    runtime.barrier();
-    const Report report = solver.solve(slabs->tiles());
-    if (report.seconds.at("solve") < fastest.seconds)
-      fastest.traffic = report.traffic, fastest.seconds = report.seconds.at("solve");
-  }
-  fastest.scaled_residual =
-      solver.check(slabs->tiles(), rhs, stated.model_is_exact ? std::optional(known) : std::nullopt)
-          .scaled_residual;
-  fastest.traffic = traffic_of_all_ranks(runtime, fastest.traffic);
-  return fastest;
-}
-
 /// Beside what link or memory allow.
 void add_figures(Figures& figures, const PoissonBenchOptions& o, const poisson::Problem& problem,
                  Precision precision, const Fastest& fastest, const Bandwidth& raw, int ranks) {
@@ -117,9 +76,10 @@ template <class T>
 int bench_poisson(Runtime& runtime, const PoissonBenchOptions& o, const StatedPoisson& stated) {
   require_room<T>(runtime, stated.problem);
   const Bandwidth raw = measure_ceilings(runtime);
+  const Repetition repetition{o.method.settings, o.resident, o.repeats, o.common.seed};
   const Fastest fastest = o.method.method == PoissonMethod::gemm
-                              ? fastest_solve<poisson::GemmSolver, T>(runtime, o, stated)
-                              : fastest_solve<poisson::Solver, T>(runtime, o, stated);
+                              ? fastest_solve<poisson::GemmSolver, T>(runtime, repetition, stated)
+                              : fastest_solve<poisson::Solver, T>(runtime, repetition, stated);
   Figures figures(runtime, o.common);
   figures.note(problem_section(o.problem, stated, precision_of<T>, o.common.seed).json());
   figures.note("method", name(o.method.method));
@@ -132,7 +92,22 @@ int bench_poisson(Runtime& runtime, const PoissonBenchOptions& o, const StatedPo
   return 0;
 }
 
+int bench_lengths(const PoissonBenchOptions& o) {
+  if (o.problem.grid.grid) throw Error("--lengths-table has grids of its own: leave out --grid");
+  if (o.method.method == PoissonMethod::gemm)
+    throw Error("--lengths-table is about the lengths of FFTs: leave out --method gemm");
+  return with_runtime(o.common.runtime, [&](Runtime& runtime) {
+    Figures figures(runtime, o.common);
+    add_ceilings(figures, measure_ceilings(runtime));
+    print_lengths_table(runtime, o.problem, {o.method.settings, true, o.repeats, o.common.seed},
+                        o.common.precision, figures);
+    figures.finish();
+    return 0;
+  });
+}
+
 int run(const CLI::App& app, const PoissonBenchOptions& o) {
+  if (o.lengths_table) return bench_lengths(o);
   const StatedPoisson stated = state_poisson(o.problem);
   warn_of_unused(app, o.problem, stated);
   return with_runtime_in_precision(
@@ -148,9 +123,13 @@ Command add_bench_poisson(CLI::App& bench) {
   add_poisson_problem(*app, options->problem);
   add_problem_options(*app, options->common);
   add_poisson_method(*app, options->method);
-  OptionGroup(*app, "Method")
-      .flag("--resident", options->resident,
-            "f and u stay in the workers' memory: time per solve without transfers");
+  OptionGroup method(*app, "Method");
+  method.flag("--resident", options->resident,
+              "f and u stay in the workers' memory: time per solve without transfers");
+  method.flag(
+      "--lengths-table", options->lengths_table,
+      "instead of one grid: a table of grids with FFTs of good and poor lengths, in two and three "
+      "dimensions, resident, in both precisions; on cores alone only those of at most 5000 x 5000 cells");
   add_bench_options(*app, options->common, options->repeats,
                     "solves, of which the fastest counts; default: 3");
   return {app, [app, options] { return run(*app, *options); }};

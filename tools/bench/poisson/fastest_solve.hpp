@@ -1,0 +1,63 @@
+/// \file
+/// The fastest of some Poisson solves.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+
+#include "../../../algorithms/poisson/slabbed_problem.hpp"
+#include "../../poisson/slabs.hpp"
+#include "../figures.hpp"
+
+namespace asterism::tools {
+
+/// How a problem is solved again and again.
+struct Repetition {
+  poisson::Settings settings;
+  bool resident;  ///< f and u stay in the workers' memory
+  int repeats;
+  std::uint64_t seed;
+};
+
+/// The fastest solve.
+struct Fastest {
+  poisson::Layout layout = {};
+  Index slabs = 0;
+  double allocate = 0;  ///< seconds, of the grid in main memory
+  double seconds = std::numeric_limits<double>::infinity();
+  Traffic traffic = {};
+  double scaled_residual = 0;
+};
+
+/// Of solves with the same random f. Called by all ranks.
+template <template <class> class Solver, class T>
+Fastest fastest_solve(Runtime& runtime, const Repetition& repetition, const StatedPoisson& stated) {
+  poisson::Settings settings = repetition.settings;
+  settings.fetch_result = !repetition.resident;
+  Solver<T> solver(runtime, stated.problem, settings);
+  warn_of_unused_mean(solver, settings);
+  Fastest fastest{.layout = solver.layout(), .slabs = solver.slab_count()};
+  std::optional<Slabs<T>> slabs;
+  fastest.allocate = seconds_of([&] { slabs.emplace(runtime, solver); });
+  const typename Solver<T>::Known known{grid::Model::random, repetition.seed};
+  const auto rhs = [&](Index slab, Tile<T>& f) { solver.fill(slab, f, known); };
+  for (int i = 0; i < repetition.repeats; ++i) {
+    if (repetition.resident)
+      slabs->each(rhs);
+    else
+      slabs->fill(rhs);
+    runtime.wait();
+    runtime.barrier();
+    const Report report = solver.solve(slabs->tiles());
+    if (report.seconds.at("solve") < fastest.seconds)
+      fastest.traffic = report.traffic, fastest.seconds = report.seconds.at("solve");
+  }
+  fastest.scaled_residual =
+      solver.check(slabs->tiles(), rhs, stated.model_is_exact ? std::optional(known) : std::nullopt)
+          .scaled_residual;
+  fastest.traffic = traffic_of_all_ranks(runtime, fastest.traffic);
+  return fastest;
+}
+
+}  // namespace asterism::tools
