@@ -128,15 +128,18 @@ TEST_CASE("ranks have rows by shares, and shares by what they can do") {
 
   using Speeds = std::vector<sparse::RankSpeed>;
   const auto shares = [](Index rows, const Speeds& speeds) { return sparse::shares_of_ranks(rows, speeds); };
-  CHECK(shares(1'000'000, Speeds(4, {1e9, false})) == std::vector<double>(4, 1e9));
-  CHECK(shares(10'000, Speeds(4, {1e9, false})) == std::vector<double>{1e9, 0, 0, 0});
-  const Speeds cores{{2e9, false}, {5e8, false}, {1e9, false}};
+  CHECK(shares(1'000'000, Speeds(4, {.rows = 1e9})) == std::vector<double>(4, 1e9));
+  CHECK(shares(10'000, Speeds(4, {.rows = 1e9})) == std::vector<double>{1e9, 0, 0, 0});
+  const Speeds cores{{.rows = 2e9}, {.rows = 5e8}, {.rows = 1e9}};
   CHECK(shares(1'000, cores) == std::vector<double>{2e9, 0, 0});
   CHECK(shares(300'000, cores) == std::vector<double>{2e9, 0, 1e9});
   CHECK(shares(100'000'000, cores) == std::vector<double>{2e9, 5e8, 1e9});
-  const Speeds gpu_and_cores{{5e9, false}, {1e11, true}};
+  const Speeds gpu_and_cores{{5e9, -1}, {1e11, 1}};
   CHECK(shares(4'000'000, gpu_and_cores) == std::vector<double>{0, 1e11});
   CHECK(shares(1'000'000'000, gpu_and_cores) == std::vector<double>{5e9, 1e11});
+  const Speeds three_share_two_gpus{{5e10, 0}, {5e10, 0}, {1e11, 2}};
+  CHECK(shares(1'000'000'000, three_share_two_gpus) == std::vector<double>{1e11, 0, 1e11});
+  CHECK(shares(1'000'000, three_share_two_gpus) == std::vector<double>{1e11, 0, 0});
 
   Runtime runtime;
   const Speeds speeds = sparse::measure_rank_speeds(runtime, sparse::Workers::fastest);
@@ -145,7 +148,8 @@ TEST_CASE("ranks have rows by shares, and shares by what they can do") {
   for (const sparse::RankSpeed& speed : speeds) mine.push_back(speed.rows);
   for (const std::vector<double>& of_rank : {gather_lists(runtime, mine)})
     for (std::size_t k = 0; k < of_rank.size(); ++k) CHECK(of_rank[k] == mine[k % mine.size()]);
-  if (shape_is("mpi_unlike3_gpu")) CHECK((speeds[0].has_gpu && speeds[0].rows > 10 * speeds[1].rows));
+  if (shape_is("mpi_unlike3_gpu"))
+    CHECK((speeds[0].gpus_of == 0 && speeds[1].gpus_of < 0 && speeds[0].rows > 10 * speeds[1].rows));
 }
 
 TEST_CASE("as many iterations as the textbook's loop takes" * doctest::skip(is_brief())) {

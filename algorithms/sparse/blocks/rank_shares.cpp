@@ -1,12 +1,15 @@
 #include "rank_shares.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <string>
 
 #include "../../../codelets/sparse/krylov/residual.hpp"
+#include "../../../runtime/collectives.hpp"
 #include "../../common/set.hpp"
 #include "../../common/speeds.hpp"
 
@@ -19,8 +22,8 @@ constexpr double alike = 1.35;
 /// An iteration of conjugate gradients takes about as long as so many of the products that speeds are measured with.
 constexpr double products_of_iteration = 3;
 
-/// Seconds that two ranks wait for each other in an iteration, and more ones by the depth of their tree: measured on one node, from rank to rank and from GPU to GPU by way
-/// of main memory. Networks take longer.
+/// Seconds that two ranks wait for each other in an iteration, and more ones by the depth of their tree: measured on one
+/// node, from rank to rank and from GPU to GPU by way of main memory. Networks take longer.
 constexpr double exchange_of_cores = 1e-4, exchange_of_gpus = 3e-4;
 
 /// Residuals of a grid's five-point equations on a worker, in float64.
@@ -60,6 +63,21 @@ class TrialProducts {
   Tile<double> v_, b_, r_, rr_;
 };
 
+/// The first rank with the same GPUs, of every rank; -1 for those without.
+std::vector<int> first_with_gpus(const Runtime& runtime) {
+  using Name = std::array<char, 1024>;
+  std::string gpus;  // as StarPU names them, by the bus
+  for (const Worker& worker : runtime.machine().workers)
+    if (worker.kind == WorkerKind::cuda) gpus += worker.name + '\n';
+  Name mine{};
+  if (!gpus.empty()) (runtime.machine().host + '\n' + gpus).copy(mine.data(), mine.size() - 1);
+  const std::vector<Name> names = gather(runtime, mine);
+  std::vector<int> first;
+  for (const Name& name : names)
+    first.push_back(name[0] == 0 ? -1 : static_cast<int>(std::ranges::find(names, name) - names.begin()));
+  return first;
+}
+
 }  // namespace
 
 std::vector<RankSpeed> measure_rank_speeds(Runtime& runtime, Workers workers) {
@@ -78,8 +96,9 @@ std::vector<RankSpeed> measure_rank_speeds(Runtime& runtime, Workers workers) {
   for (const Candidate& worker : chosen) {
     RankSpeed& speed = speeds[static_cast<std::size_t>(worker.rank)];
     speed.rows += worker.speed;
-    speed.has_gpu |= worker.where == Where::cuda;
   }
+  const std::vector<int> gpus_of = first_with_gpus(runtime);
+  for (std::size_t rank = 0; rank < speeds.size(); ++rank) speeds[rank].gpus_of = gpus_of[rank];
   const auto [least, most] = std::ranges::minmax(speeds, {}, &RankSpeed::rows);
   if (most.rows <= alike * least.rows)
     for (RankSpeed& speed : speeds) speed.rows = least.rows;
@@ -88,7 +107,12 @@ std::vector<RankSpeed> measure_rank_speeds(Runtime& runtime, Workers workers) {
 
 std::vector<double> shares_of_ranks(Index n, const std::vector<RankSpeed>& speeds) {
   std::vector<double> shares;
-  for (const RankSpeed& speed : speeds) shares.push_back(speed.rows);
+  for (const RankSpeed& speed : speeds) {
+    // Measured beside each other: alone each does what they do together.
+    const int first = speed.gpus_of, rank = static_cast<int>(shares.size());
+    shares.push_back(first < 0 || first == rank ? speed.rows : 0);
+    if (first >= 0 && first < rank) shares[static_cast<std::size_t>(first)] += speed.rows;
+  }
   std::vector<std::size_t> ranks(speeds.size());
   std::iota(ranks.begin(), ranks.end(), 0);
   std::ranges::stable_sort(ranks, std::greater{}, [&](std::size_t rank) { return shares[rank]; });
@@ -97,7 +121,7 @@ std::vector<double> shares_of_ranks(Index n, const std::vector<RankSpeed>& speed
   std::size_t taking_part = 0;
   for (std::size_t k = 0; k < ranks.size(); ++k) {
     together += shares[ranks[k]];
-    gpus |= speeds[ranks[k]].has_gpu;
+    gpus |= speeds[ranks[k]].gpus_of >= 0;
     const double exchange = (gpus ? exchange_of_gpus : exchange_of_cores) * std::log2(k + 1);
     const double seconds = products_of_iteration * static_cast<double>(n) / together + exchange;
     if (seconds >= least_seconds) continue;
