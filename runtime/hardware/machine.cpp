@@ -3,7 +3,6 @@
 #include <fftw3.h>
 #include <fmt/format.h>
 #include <hwloc.h>
-#include <mpi.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -169,10 +168,6 @@ std::string to_string(Reason reason) {
 std::vector<std::string> build_features() {
   int version[3] = {};
   starpu_get_version(&version[0], &version[1], &version[2]);
-  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> mpi{};
-  int length = 0;
-  MPI_Get_library_version(mpi.data(), &length);  // allowed before MPI_Init
-  const std::string mpi_version(mpi.data(), static_cast<std::size_t>(length));
   return {
       fmt::format("StarPU {}.{}.{}", version[0], version[1], version[2]),
 #ifdef STARPU_USE_FXT
@@ -180,7 +175,7 @@ std::vector<std::string> build_features() {
 #else
       "FxT traces: no",
 #endif
-      mpi_version.substr(0, mpi_version.find_first_of(",\n")),
+      ranks::mpi_library(),
 #ifdef ASTERISM_WITH_CUDA
       fmt::format("CUDA {}.{}", CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10),
       about_cublas(),

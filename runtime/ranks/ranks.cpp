@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <numeric>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "../run/ending.hpp"
 #include "../run/environment.hpp"
 #include "../runtime.hpp"
+#include "launch.hpp"
 
 #ifdef ASTERISM_WITH_CUDA
 #include <cuda_runtime_api.h>
@@ -25,26 +27,94 @@ namespace asterism {
 namespace ranks {
 namespace {
 
-/// MPI can be started once per process, so it lives as long as the process.
+bool mpi_has_ended() {
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  return finalized != 0;
+}
+
+/// Whether somebody, this program perhaps, has started MPI and nobody has ended it.
+bool mpi_runs() {
+  int initialized = 0;
+  MPI_Initialized(&initialized);
+  return initialized != 0 && !mpi_has_ended();
+}
+
+int size_of_running_mpi() {
+  int ranks = 1;
+  if (mpi_runs()) MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  return ranks;
+}
+
+/// MPI can be started once per process, so it lives as long as the process. What the program has started is the program's
+/// to end.
 struct Session {
   Session() {
     int provided = MPI_THREAD_SINGLE;
-    MPI_Initialized(&already_);
     // The main thread waits in MPI while a worker computes on its core: Open MPI is not to spin there.
     setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
-    if (already_ == 0) MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
+    if (!already) MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
   }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   ~Session() {
-    int finalized = 0;
-    MPI_Finalized(&finalized);
-    if (already_ == 0 && finalized == 0) MPI_Finalize();
+    if (!already && mpi_runs()) MPI_Finalize();
   }
 
- private:
-  int already_ = 0;
+  const bool already = mpi_runs();
 };
+
+const char* name_of_thread_level(int level) {
+  switch (level) {
+    case MPI_THREAD_SINGLE:
+      return "MPI_THREAD_SINGLE";
+    case MPI_THREAD_FUNNELED:
+      return "MPI_THREAD_FUNNELED";
+    default:
+      return "MPI_THREAD_SERIALIZED";
+  }
+}
+
+/// Threads of StarPU and of the watchdog, and those of the program, send and receive at the same time.
+std::optional<Failure> refuse_thread_level(const Session& session) {
+  int level = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&level);
+  if (level == MPI_THREAD_MULTIPLE) return std::nullopt;
+  const std::string name = mpi_library();
+  // An MPI_Init that is in a program already need not be changed.
+  const char* const open_mpi_can = name.starts_with("Open MPI") ? " (Open MPI does with OMPI_MPI_THREAD_LEVEL=3)" : "";
+  if (session.already)
+    return Failure{
+        "start",
+        fmt::format("this program has started MPI with {}, and several threads need it at once: start it by "
+                    "MPI_Init_thread with MPI_THREAD_MULTIPLE{}, or leave that to the Runtime",
+                    name_of_thread_level(level), open_mpi_can),
+        Blame::input};
+  return Failure{
+      "start",
+      fmt::format("MPI ({}) allows {} only, and several threads need it at once: take one that allows "
+                  "MPI_THREAD_MULTIPLE",
+                  name, name_of_thread_level(level)),
+      Blame::machine};
+}
+
+/// Each of them would solve the whole problem, and write the same files.
+std::optional<Failure> refuse_strangers() {
+  int ranks = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const std::optional<Launch>& by = launch();
+  if (ranks > 1 || !by) return std::nullopt;
+  if (by->processes ? *by->processes == 1 : by->process == 0) return std::nullopt;
+  const std::string how_many =
+      by->processes ? fmt::format("{} processes", *by->processes) : "several processes";
+  return Failure{
+      "start",
+      fmt::format(
+          "{} has started {} ({}), but MPI ({}) knows of one: they would not work together; start them by that "
+          "MPI's mpirun, or by srun --mpi=pmix where it can; ASTERISM_INDEPENDENT=1 lets each run by itself",
+          by->launcher, how_many, by->variable, mpi_library()),
+      Blame::input};
+}
 
 /// Where this rank is among those of its node.
 struct Place {
@@ -110,16 +180,30 @@ void broadcast_from(int root, std::string& text) {
 
 }  // namespace
 
-int launched_ranks() {
-  return std::max(1, first_number({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE",
-                                   "SLURM_STEP_NUM_TASKS"}, 1));
+std::string mpi_library() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  MPI_Get_library_version(text.data(), &length);  // allowed before MPI_Init
+  const std::string version(text.data(), static_cast<std::size_t>(length));
+  return version.substr(0, version.find_first_of(",\n"));
 }
 
-void connect(int& rank, int& ranks) {
+bool may_have_others() {
+  if (independent()) return false;
+  if (const std::optional<Launch>& by = launch(); by && by->may_have_others()) return true;
+  return size_of_running_mpi() > 1;  // started by the program, under a launcher that is not known here
+}
+
+std::optional<Failure> connect(int& rank, int& ranks) {
+  if (mpi_has_ended())
+    throw Error("MPI has been ended in this process, and cannot start again: call MPI_Finalize after the last Runtime",
+                Blame::input, ThrownBy::all_ranks);
   static const Session session;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   place_on_node();
+  const std::optional<Failure> level = refuse_thread_level(session);
+  return level ? level : refuse_strangers();
 }
 
 GpuShare share_of_gpus(int l, int L, int G, int wanted) {
@@ -230,14 +314,15 @@ bool submit(starpu_task* task, std::int64_t& received, int& status) {
 }  // namespace ranks
 
 int launched_rank() {
-  return first_number({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"}, 0);
+  if (const std::optional<ranks::Launch>& by = ranks::launch()) return by->process;
+  int rank = 0;
+  if (!ranks::independent() && ranks::mpi_runs()) MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank;
 }
 
 void end_all_ranks(int status) {
   remove_own_folders();
-  int initialized = 0;
-  if (ranks::launched_ranks() > 1) MPI_Initialized(&initialized);
-  if (initialized != 0) MPI_Abort(MPI_COMM_WORLD, status);
+  if (ranks::may_have_others() && ranks::mpi_runs()) MPI_Abort(MPI_COMM_WORLD, status);
   std::_Exit(status);
 }
 
