@@ -8,10 +8,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
 #include <limits>
 
 #include "../run/state.hpp"
+#include "control_groups.hpp"
+#include "cores.hpp"
 
 #ifdef ASTERISM_WITH_CUDA
 #include "../loaded/cublas.hpp"
@@ -35,15 +36,6 @@ std::size_t capacity_of(unsigned node) {
   const starpu_ssize_t limit = starpu_memory_get_total(node);
   if (limit > 0) return static_cast<std::size_t>(limit);
   return kind_of(node) == MemoryKind::main ? physical_memory() : std::numeric_limits<std::size_t>::max();
-}
-
-/// The memory limit of the control group that this process is in, as containers set it; no limit: the largest number.
-std::size_t container_limit() {
-  for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-    std::size_t limit = 0;
-    if (std::ifstream(path) >> limit) return limit;
-  }
-  return std::numeric_limits<std::size_t>::max();
 }
 
 #ifdef ASTERISM_WITH_CUDA
@@ -85,6 +77,8 @@ Machine Runtime::State::machine() const {
   std::array<char, 256> name{};
   gethostname(name.data(), name.size() - 1);
   m.host = name.data();
+  const CoresInUse use = cores_in_use();
+  m.cores = {cores_found().installed, use.count, use.reason};
   m.rank = rank;
   m.ranks = ranks;
   m.scheduler = options.scheduler;
@@ -201,7 +195,7 @@ std::string human_bytes(double bytes) {
 std::size_t physical_memory() {
   const std::size_t installed =
       static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  return std::min(installed, container_limit());
+  return std::min(installed, memory_limit());
 }
 
 }  // namespace asterism

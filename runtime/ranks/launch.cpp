@@ -15,7 +15,7 @@ struct Variables {
   const char *launcher, *size, *rank;
 };
 constexpr Variables known[] = {
-    {"mpirun of Open MPI", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
+    {open_mpi, "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
     {"mpirun of MVAPICH2", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK"},
     {"mpirun of MVAPICH", "MVP_COMM_WORLD_SIZE", "MVP_COMM_WORLD_RANK"},
     {"mpiexec of MPICH or Intel MPI", "PMI_SIZE", "PMI_RANK"},  // or whatever else speaks PMI

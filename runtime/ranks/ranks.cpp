@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <starpu.h>
 #include <starpu_mpi.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "../hardware/cores.hpp"
 #include "../run/ending.hpp"
 #include "../run/environment.hpp"
 #include "../runtime.hpp"
@@ -46,8 +47,8 @@ int size_of_running_mpi() {
   return ranks;
 }
 
-/// MPI can be started once per process, so it lives as long as the process. What the program has started is the program's
-/// to end.
+/// MPI can be started once per process, so it lives as long as the process. What the program has started is the
+/// program's to end.
 struct Session {
   Session() {
     int provided = MPI_THREAD_SINGLE;
@@ -120,36 +121,50 @@ std::optional<Failure> refuse_strangers() {
 struct Place {
   int rank = 0, ranks = 1;
 };
-Place place_on_node() {
-  static const Place place = [] {  // found once, by all ranks together: in connect
-    MPI_Comm node = MPI_COMM_NULL;
-    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-    Place p;
-    MPI_Comm_rank(node, &p.rank);
-    MPI_Comm_size(node, &p.ranks);
-    MPI_Comm_free(&node);
-    return p;
-  }();
-  return place;
+Place place_on_node;  // found by all ranks together: in connect
+
+/// Divides the cores of this node among its ranks. Collective.
+void divide_cores(MPI_Comm node) {
+  struct Told {
+    CoreSet allowed;
+    std::uint64_t device = 0, inode = 0;  // of the group that has the quota: the same in all its containers
+  };
+  const CoresFound& found = cores_found();
+  Told mine;
+  for (const Core& core : found.allowed)
+    if (core.number < CPU_SETSIZE) mine.allowed.set(static_cast<std::size_t>(core.number));
+  if (struct stat group{}; found.quota && stat(found.quota->folder.c_str(), &group) == 0) {
+    mine.device = group.st_dev;
+    mine.inode = group.st_ino;
+  }
+  std::vector<Told> all(static_cast<std::size_t>(place_on_node.ranks));
+  MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, node);
+  std::vector<CoreSet> allowed;
+  CoreSet together;
+  int quota_sharers = 0;
+  for (const Told& rank : all) {
+    allowed.push_back(rank.allowed);
+    together |= rank.allowed;
+    quota_sharers += rank.device == mine.device && rank.inode == mine.inode ? 1 : 0;
+  }
+  share_cores({share_of_cores(allowed, static_cast<std::size_t>(place_on_node.rank)), place_on_node.ranks,
+               static_cast<int>(together.count()), quota_sharers});
 }
 
-/// How many cores this rank may think its own, and whether it must share them with the other ranks of its node, because
-/// the launcher bound nobody to cores of their own.
-struct Cores {
-  int count;
-  bool shared;
-};
-Cores cores_of_this_rank() {
-  const int mine = cores_allowed(), all = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-  const int neighbours = place_on_node().ranks;
-  const bool shared = mine * neighbours > all;
-  return {shared ? std::max(1, all / neighbours) : mine, shared};
+/// Finds it, and divides the node's cores among its ranks. Collective.
+void find_place_on_node() {
+  MPI_Comm node = MPI_COMM_NULL;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  MPI_Comm_rank(node, &place_on_node.rank);
+  MPI_Comm_size(node, &place_on_node.ranks);
+  divide_cores(node);
+  MPI_Comm_free(&node);
 }
 
 #ifdef ASTERISM_WITH_CUDA
 /// Lets StarPU see this rank's share of the node's GPUs only. Left to itself every rank takes them all.
 void take_gpus(Environment& environment) {
-  const Place place = place_on_node();
+  const Place& place = place_on_node;
   const int wanted = first_number({"STARPU_NCUDA"}, -1);
   if (place.ranks == 1 || wanted == 0) return;
   for (const char* chosen : {"STARPU_WORKERS_CUDAID", "CUDA_VISIBLE_DEVICES"})
@@ -201,7 +216,7 @@ std::optional<Failure> connect(int& rank, int& ranks) {
   static const Session session;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  place_on_node();
+  if (ranks > 1) find_place_on_node();
   const std::optional<Failure> level = refuse_thread_level(session);
   return level ? level : refuse_strangers();
 }
@@ -216,18 +231,9 @@ int start(starpu_conf& conf, Environment& environment) {
 #ifdef ASTERISM_WITH_CUDA
   take_gpus(environment);
 #endif
-  const Cores cores = cores_of_this_rank();
-  if (conf.ncpus == -1) {
-    // StarPU would take all cores that it sees but one, which it keeps for its MPI thread: none are left where each rank
-    // has one core, and too many where the ranks share them. Few cores are better spent on computing.
-    if (cores.count <= 2)
-      conf.ncpus = cores.count;
-    else if (cores.shared)
-      conf.reserve_ncpus = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)) - cores.count;
-  }
+  const CoresInUse cores = cores_in_use();
   environment.suggest("STARPU_MPI_NOBIND", "1");
-  if (cores.shared) environment.suggest("STARPU_WORKERS_NOBIND", "1");  // all ranks would choose the same cores
-  if (cores.shared || conf.ncpus >= cores.count)  // StarPU's thread for MPI has no core of its own
+  if (!cores.own || conf.ncpus >= cores.count)  // StarPU's thread for MPI has no core of its own
     starpu_idle_hook_register([](void*) -> unsigned { return sched_yield() != 0; }, nullptr);
   return starpu_mpi_init_conf(nullptr, nullptr, 0, MPI_COMM_WORLD, &conf);
 }

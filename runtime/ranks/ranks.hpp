@@ -1,6 +1,6 @@
 /// \file
-/// MPI, as far as the runtime needs it. Private to runtime/. With one rank nothing here calls MPI, but to ask whether the
-/// program has started it.
+/// MPI, as far as the runtime needs it. Private to runtime/. With one rank nothing here calls MPI, but to ask whether
+/// the program has started it.
 #pragma once
 
 #include <functional>
@@ -31,13 +31,13 @@ namespace ranks {
 /// "Open MPI v4.1.4": the MPI that this program is linked to.
 std::string mpi_library();
 
-/// Whether other ranks may have been started with this one: where the environment (launch.hpp), or an MPI that the program
-/// has started itself, says so. Otherwise MPI is never started. Not where the user wants independent runs.
+/// Whether other ranks may have been started with this one: where the environment (launch.hpp), or an MPI that the
+/// program has started itself, says so. Otherwise MPI is never started. Not where the user wants independent runs.
 bool may_have_others();
 
 /// Starts MPI, once per process, unless the program has; what is started here ends with the process. Collective.
-/// @return why this rank cannot begin, so that all can be told: MPI allows fewer threads than are needed, or does not know
-/// of the processes that the launcher has started
+/// @return why this rank cannot begin, so that all can be told: MPI allows fewer threads than are needed, or does not
+/// know of the processes that the launcher has started
 /// @throw Error, on all ranks: the program has ended MPI
 [[nodiscard]] std::optional<Failure> connect(int& rank, int& ranks);
 

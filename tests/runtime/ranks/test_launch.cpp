@@ -1,4 +1,4 @@
-// Who has started a process, and what MPI it finds: launchers that MPI does not know, programs that start MPI themselves.
+// Who has started a process, and what MPI it finds: launchers that MPI does not know, programs that start MPI.
 
 #include <doctest/doctest.h>
 #include <mpi.h>
@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "../../support/child.hpp"
-#include "../../support/skip.hpp"
 #include "runtime/collectives.hpp"
 #include "runtime/ranks/ranks.hpp"
 #include "runtime/run.hpp"
@@ -57,8 +56,7 @@ TEST_CASE("launch: a child" * doctest::skip()) {
   std::exit(status);
 }
 
-TEST_CASE("launch: processes of a launcher that MPI does not know are no N runs beside each other" *
-          doctest::skip(!shape_is("cpu"))) {
+TEST_CASE("launch: processes of a launcher that MPI does not know are no N runs beside each other") {
   const std::string mpi = ranks::mpi_library();
   struct Case {
     Words variables;
@@ -87,15 +85,13 @@ TEST_CASE("launch: processes of a launcher that MPI does not know are no N runs 
     CAPTURE(c.variables.back());
     const Child child = run_in_child("launch: a child", c.variables);
     CHECK(child.status == static_cast<int>(Blame::input));
-    const std::size_t words = child.text.find("asterism: ");
-    CHECK_MESSAGE((words == std::string::npos ? "" : child.text.substr(words, child.text.find('\n', words) + 1 - words)) ==
-                      c.says,
-                  child.text);
+    const std::size_t first = child.text.find("asterism: ");
+    const std::size_t end = child.text.find('\n', first) + 1;
+    CHECK((first == std::string::npos ? "" : child.text.substr(first, end - first)) == c.says);
   }
 }
 
-TEST_CASE("launch: one process is one, whatever the batch system has told its script, and needs no MPI" *
-          doctest::skip(!shape_is("cpu"))) {
+TEST_CASE("launch: one process is one, whatever the batch system has told its script, and needs no MPI") {
   const std::vector<Words> alone{
       {"SLURM_NTASKS=4", "SLURM_NPROCS=4", "SLURM_PROCID=0", "SLURM_JOB_ID=7"},  // in the script of a job
       {"SLURM_STEP_NUM_TASKS=4", "SLURM_PROCID=0", "SLURM_STEP_ID=4294967290"},  // in the shell of salloc
@@ -127,13 +123,13 @@ const Words open_mpis{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"};
 
 }  // namespace
 
-TEST_CASE("launch: a launcher with PMIx, and no other variable" * doctest::skip(!shape_is("cpu"))) {
+TEST_CASE("launch: a launcher with PMIx, and no other variable") {
   const Child child = run_without("launch: a child", open_mpis);
   CHECK_MESSAGE(child.status == 0, child.text);
   CHECK_MESSAGE(child.text.find(counted(2)) != std::string::npos, child.text);
 }
 
-TEST_CASE("launch: mpirun, and runs that are to be independent" * doctest::skip(!shape_is("cpu"))) {
+TEST_CASE("launch: mpirun, and runs that are to be independent") {
   const Child child = run_without("launch: a child", {}, {"ASTERISM_INDEPENDENT=1"});
   CHECK_MESSAGE(child.status == 0, child.text);
   const std::size_t first = child.text.find(counted(1));
@@ -171,7 +167,7 @@ TEST_CASE("launch: a child that has ended MPI" * doctest::skip()) {
   std::exit(count_ranks());
 }
 
-TEST_CASE("launch: MPI for fewer threads than need it says so, and what to do" * doctest::skip(!shape_is("cpu"))) {
+TEST_CASE("launch: MPI for fewer threads than need it says so, and what to do") {
   const std::string hint =
       ranks::mpi_library().starts_with("Open MPI") ? " (Open MPI does with OMPI_MPI_THREAD_LEVEL=3)" : "";
   const std::string own = ": this program has started MPI with MPI_THREAD_SINGLE, and several threads need it at once: "
@@ -188,7 +184,7 @@ TEST_CASE("launch: MPI for fewer threads than need it says so, and what to do" *
                   "Runtime\n"}});
 }
 
-TEST_CASE("launch: an MPI that the program has started is used, and left to it" * doctest::skip(!shape_is("cpu"))) {
+TEST_CASE("launch: an MPI that the program has started is used, and left to it") {
   const Child told = run_without("launch: a child that starts MPI", {}, {"OMPI_MPI_THREAD_LEVEL=3"});
   CHECK_MESSAGE(told.status == 0, told.text);
   CHECK_MESSAGE(told.text.find(counted(2)) != std::string::npos, told.text);
