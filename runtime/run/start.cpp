@@ -81,8 +81,8 @@ void tell_of_idle_cores(const starpu_conf& conf) {
   if (!by || launched_rank() > 0 || conf.ncpus != -1 || 2 * use.by_ranks > visible || std::exchange(told, true)) return;
   const std::string remedy =
       by->launcher == ranks::open_mpi
-          ? fmt::format("--bind-to none lets them use all, --map-by slot:PE={0} {0} each", visible / use.ranks)
-          : "let it bind them to more, or to none";
+          ? fmt::format("more are used with --bind-to none, or with --map-by slot:PE={}", visible / use.ranks)
+          : "more are used where it binds them to more, or to none";
   fmt::print(stderr, "asterism: {} has bound {} to {} of the node's {} cores; {}\n", by->launcher,
              use.ranks == 1 ? "the process" : fmt::format("{} processes", use.ranks), use.by_ranks, visible, remedy);
 }

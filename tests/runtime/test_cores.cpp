@@ -221,7 +221,7 @@ TEST_CASE("cores: what a launcher or taskset leaves, and a hint where that is li
   const Child hinted = run_in_child("cores: a child", without_choices() + one_of_open_mpi + on_one_core);
   const std::string hint = "asterism: mpirun of Open MPI has bound the process to 1 of the node's ";
   CHECK_MESSAGE(hinted.text.find(hint) != std::string::npos, hinted.text);
-  CHECK_MESSAGE(hinted.text.find("--bind-to none lets them use all, --map-by slot:PE=") != std::string::npos, hinted.text);
+  CHECK_MESSAGE(hinted.text.find("more are used with --bind-to none, or with --map-by slot:PE=") != std::string::npos, hinted.text);
   const Child chosen =
       run_in_child("cores: a child", without_choices() + one_of_open_mpi + Words{"STARPU_NCPU=1"} + on_one_core);
   CHECK_MESSAGE(chosen.text.find("asterism: ") == std::string::npos, chosen.text);
