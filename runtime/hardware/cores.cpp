@@ -84,7 +84,7 @@ CoresInUse cores_in_use() {
   const auto because = [&](const std::string& reason) { use.reason += (use.reason.empty() ? "" : "; ") + reason; };
   if (found.visible < found.installed) because(fmt::format("the cpuset has {}", found.visible));
   if (allowed < found.visible)
-    because(fmt::format("taskset or the launcher has bound this process to {}", allowed));
+    because(fmt::format("taskset or a launcher has bound this process to {}", allowed));
   if (now.share.count < allowed) because(fmt::format("{} ranks share {}", now.ranks, allowed));
   if (found.quota) {
     const int quota = std::max(1, static_cast<int>(found.quota->cores / now.quota_sharers + 1e-9));

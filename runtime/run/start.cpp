@@ -81,10 +81,10 @@ void tell_of_idle_cores(const starpu_conf& conf) {
   if (!by || launched_rank() > 0 || conf.ncpus != -1 || 2 * use.by_ranks > visible || std::exchange(told, true)) return;
   const std::string remedy =
       by->launcher == ranks::open_mpi
-          ? fmt::format("more are used with --bind-to none, or with --map-by slot:PE={}", visible / use.ranks)
-          : "more are used where it binds them to more, or to none";
-  fmt::print(stderr, "asterism: {} has bound {} to {} of the node's {} cores; {}\n", by->launcher,
-             use.ranks == 1 ? "the process" : fmt::format("{} processes", use.ranks), use.by_ranks, visible, remedy);
+          ? fmt::format("mpirun uses more with --bind-to none, or with --map-by slot:PE={}", visible / use.ranks)
+          : fmt::format("more are used where {} binds to more, or not at all", by->launcher);
+  fmt::print(stderr, "asterism: processes of this node: {}, bound to {} of its {} cores; {}\n", use.ranks, use.by_ranks,
+             visible, remedy);
 }
 
 /// GPUs that StarPU may find.
