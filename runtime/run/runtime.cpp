@@ -4,6 +4,7 @@
 
 #include <exception>
 
+#include "../hardware/cores.hpp"
 #include "../kept/trace.hpp"
 #include "ending.hpp"
 #include "environment.hpp"
@@ -30,7 +31,7 @@ std::optional<Failure> meet_before_start(const std::optional<Failure>& mine, int
 /// @param tasks tasks() are still to end
 template <class Tasks>
 void look_for_a_while(Tasks tasks) {
-  static const auto cores = static_cast<std::size_t>(usable_cores());
+  static const auto cores = cores_found().allowed.size();
   const auto now = [] { return std::chrono::steady_clock::now(); };
   const auto end = now() + std::chrono::microseconds(40);
   for (std::size_t left = tasks(); left > 0 && left < cores && now() < end; left = tasks())
