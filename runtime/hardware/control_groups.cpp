@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <limits>
 #include <sstream>
@@ -43,13 +44,16 @@ std::string own_group(const fs::path& root, const std::string& controller) {
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
     if (second == std::string::npos) continue;
     const std::string controllers = line.substr(first + 1, second - first - 1);
-    if (controller.empty() ? controllers.empty() : lists(controllers, controller)) return line.substr(second + 1);
+    if (controller.empty() ? controllers.empty() : lists(controllers, controller))
+      return line.substr(second + 1);
   }
   return "/";
 }
 
 /// A group outside of what this process's namespace shows of the hierarchy is named by a way out of it.
-bool lists_parent(const fs::path& group) { return std::find(group.begin(), group.end(), "..") != group.end(); }
+bool lists_parent(const fs::path& group) {
+  return std::find(group.begin(), group.end(), "..") != group.end();
+}
 
 /// The folders of that group and of those that it is in, as far as they can be seen.
 std::vector<fs::path> groups(const fs::path& root, const std::string& controller) {
@@ -98,8 +102,8 @@ std::optional<CpuQuota> cpu_quota(const fs::path& root) {
     consider(number_in(both, 0), number_in(both, 1), folder);
   }
   for (const fs::path& folder : groups(root, "cpu"))
-    consider(number_in(words_of(folder / "cpu.cfs_quota_us"), 0), number_in(words_of(folder / "cpu.cfs_period_us"), 0),
-             folder);
+    consider(number_in(words_of(folder / "cpu.cfs_quota_us"), 0),
+             number_in(words_of(folder / "cpu.cfs_period_us"), 0), folder);
   return smallest;
 }
 

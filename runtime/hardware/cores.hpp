@@ -24,7 +24,8 @@ struct CoresFound {
   std::vector<Core> allowed;  ///< by `logical`: taskset, launchers and cpusets leave so many
   int visible = 1;            ///< those that a cpuset leaves, or all of the machine
   int installed = 1;          ///< of the machine
-  bool in_a_row = true;       ///< no other core is between the allowed ones; otherwise StarPU takes all visible ones
+  bool in_a_row =
+      true;  ///< no other core is between the allowed ones; otherwise StarPU takes all visible ones
   std::optional<CpuQuota> quota;
 };
 const CoresFound& cores_found();
