@@ -13,10 +13,13 @@
 namespace asterism {
 
 /// StarPU, started and ended. One per process at a time; tiles that outlive it are of no more use. Under `mpirun` every
-/// rank makes one, and every rank submits the same tasks in the same order; with one rank no MPI call is made.
+/// rank makes one, and every rank submits the same tasks in the same order; with one rank MPI is never started. A program
+/// may start MPI itself, before its first Runtime and with MPI_THREAD_MULTIPLE; then it ends it, too. With
+/// ASTERISM_INDEPENDENT=1 in its environment every process is a run of its own, whoever has started it with others.
 class Runtime {
  public:
-  /// @throw Error: another Runtime lives; no worker left; fewer GPUs than asked for; unknown scheduler; a spill or
+  /// @throw Error: a launcher's processes of which MPI knows nothing; an MPI that allows too few threads, or has been
+  /// ended; another Runtime lives; no worker left; fewer GPUs than asked for; unknown scheduler; a spill or
   /// trace folder that cannot be written.
   explicit Runtime(const Options& options = {});
   Runtime(const Runtime&) = delete;
@@ -82,7 +85,8 @@ class Runtime {
   std::unique_ptr<State> state_;
 };
 
-/// The rank of this process as the launcher (`mpirun`, `srun`) told it, without any MPI call; 0 where there is none.
+/// The rank of this process as the launcher (`mpirun`, `srun`) told it, without any MPI call, or, of a launcher that is
+/// not known, as an MPI that the program has started knows it; 0 where there is none.
 int launched_rank();
 
 /// For a rank that cannot even make its Runtime, before it has made any: lets the others, which make theirs, throw the

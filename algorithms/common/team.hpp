@@ -9,14 +9,13 @@
 #include <thread>
 #include <vector>
 
+#include "../../runtime/hardware/machine.hpp"
 #include "../../runtime/ports.hpp"
 
 namespace asterism {
 
-/// As many threads as there are cores where none are asked for (0).
-inline int team_size(int threads) {
-  return threads > 0 ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
+/// As many threads as there are cores to use where none are asked for (0).
+inline int team_size(int threads) { return threads > 0 ? threads : usable_cores(); }
 
 /// Calls work(thread) in so many threads, one of them the caller's.
 /// @throw what the first of them threw that did, when all have ended

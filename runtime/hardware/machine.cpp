@@ -3,16 +3,16 @@
 #include <fftw3.h>
 #include <fmt/format.h>
 #include <hwloc.h>
-#include <mpi.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
 #include <limits>
 
 #include "../run/state.hpp"
+#include "control_groups.hpp"
+#include "cores.hpp"
 
 #ifdef ASTERISM_WITH_CUDA
 #include "../loaded/cublas.hpp"
@@ -36,15 +36,6 @@ std::size_t capacity_of(unsigned node) {
   const starpu_ssize_t limit = starpu_memory_get_total(node);
   if (limit > 0) return static_cast<std::size_t>(limit);
   return kind_of(node) == MemoryKind::main ? physical_memory() : std::numeric_limits<std::size_t>::max();
-}
-
-/// The memory limit of the control group that this process is in, as containers set it; no limit: the largest number.
-std::size_t container_limit() {
-  for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-    std::size_t limit = 0;
-    if (std::ifstream(path) >> limit) return limit;
-  }
-  return std::numeric_limits<std::size_t>::max();
 }
 
 #ifdef ASTERISM_WITH_CUDA
@@ -86,6 +77,8 @@ Machine Runtime::State::machine() const {
   std::array<char, 256> name{};
   gethostname(name.data(), name.size() - 1);
   m.host = name.data();
+  const CoresInUse use = cores_in_use();
+  m.cores = {cores_found().installed, use.count, use.reason};
   m.rank = rank;
   m.ranks = ranks;
   m.scheduler = options.scheduler;
@@ -169,10 +162,6 @@ std::string to_string(Reason reason) {
 std::vector<std::string> build_features() {
   int version[3] = {};
   starpu_get_version(&version[0], &version[1], &version[2]);
-  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> mpi{};
-  int length = 0;
-  MPI_Get_library_version(mpi.data(), &length);  // allowed before MPI_Init
-  const std::string mpi_version(mpi.data(), static_cast<std::size_t>(length));
   return {
       fmt::format("StarPU {}.{}.{}", version[0], version[1], version[2]),
 #ifdef STARPU_USE_FXT
@@ -180,7 +169,7 @@ std::vector<std::string> build_features() {
 #else
       "FxT traces: no",
 #endif
-      mpi_version.substr(0, mpi_version.find_first_of(",\n")),
+      ranks::mpi_library(),
 #ifdef ASTERISM_WITH_CUDA
       fmt::format("CUDA {}.{}", CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10),
       about_cublas(),
@@ -206,7 +195,7 @@ std::string human_bytes(double bytes) {
 std::size_t physical_memory() {
   const std::size_t installed =
       static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  return std::min(installed, container_limit());
+  return std::min(installed, memory_limit());
 }
 
 }  // namespace asterism

@@ -12,13 +12,14 @@ namespace asterism {
 /// Which part of the machine a Runtime uses. Fields left alone follow StarPU's environment variables, then its
 /// defaults (all cores, all GPUs).
 ///
-/// Several ranks on one node divide it. Each takes its part of the cores, unless the launcher has bound it to cores of
-/// its own; and its part of the GPUs: rank l of the L on a node with G >= L GPUs takes those from l G / L up to but
-/// not (l + 1) G / L; where G < L, it shares GPU l G / L, and its memory, with other ranks. Where `gpus` is larger
-/// than that part, a rank takes those that follow too. CUDA_VISIBLE_DEVICES and STARPU_WORKERS_CUDAID override the
-/// division of the GPUs: then every rank takes all that they name.
+/// A process keeps as many threads busy as it may use cores: those of its affinity (taskset, launchers), of its cpuset, of
+/// its control group's quota. Several ranks on one node divide it. Each takes, and is bound to, its part of the cores,
+/// unless the launcher has bound it to some of its own; and its part of the GPUs: rank l of the L on a node with G >= L of
+/// them takes those from l G / L up to but not (l + 1) G / L; where G < L, it shares GPU l G / L, and its memory, with
+/// other ranks. Where `gpus` is larger than that part, a rank takes those that follow too. CUDA_VISIBLE_DEVICES and
+/// STARPU_WORKERS_CUDAID override the division of the GPUs: then every rank takes all that they name.
 struct Options {
-  int cpus = -1;               ///< CPU workers; -1: as many as there are cores left over by the GPU workers
+  int cpus = -1;               ///< CPU workers; -1: as many as there are usable cores left over by the GPU workers
   int gpus = -1;               ///< GPUs (of each rank); -1: all of its part of the node
   std::size_t cpu_memory = 0;  ///< bytes of main memory that tiles owned by the runtime may take; 0: no limit
   std::size_t gpu_memory = 0;  ///< bytes of each GPU's memory that may be used; 0: nearly all
@@ -65,8 +66,16 @@ struct Link {
   double latency;           ///< seconds
 };
 
+/// Cores of a node, and how many of them this rank uses.
+struct CoreCounts {
+  int installed;       ///< in the machine
+  int usable;          ///< by this process: see Options
+  std::string reason;  ///< why not all; empty: they are
+};
+
 struct Machine {
   std::string host;
+  CoreCounts cores;
   std::vector<Worker> workers;
   std::vector<Memory> memories;
   std::vector<Link> links;
@@ -87,7 +96,10 @@ std::vector<std::string> build_features();
 /// "1.5 GiB": a number of bytes for people.
 std::string human_bytes(double bytes);
 
-/// Physical memory of this machine (or of its container) in bytes.
+/// CoreCounts::usable: as many threads this process should keep busy.
+int usable_cores();
+
+/// Physical memory of this machine (or of its control group) in bytes.
 std::size_t physical_memory();
 
 }  // namespace asterism

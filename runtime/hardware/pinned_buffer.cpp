@@ -16,10 +16,10 @@
 namespace asterism {
 namespace {
 
-/// Writes one byte into every page, with all cores: the kernel zeroes pages on first touch, which is most of the cost.
+/// Writes one byte into every page, with all cores that there are to use: the kernel zeroes pages on first touch, which is most of the cost.
 void touch(char* data, std::size_t bytes) {
   const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  const std::size_t threads = std::max(1U, std::thread::hardware_concurrency());
+  const auto threads = static_cast<std::size_t>(usable_cores());
   const std::size_t share = (bytes / threads / page + 1) * page;
   std::vector<std::jthread> team;
   for (std::size_t begin = 0; begin < bytes; begin += share)

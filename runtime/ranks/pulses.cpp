@@ -58,11 +58,6 @@ void take_pulse(int from) {
 }  // namespace
 
 void start_pulses() {
-  int level = MPI_THREAD_SINGLE;
-  MPI_Query_thread(&level);
-  int enough = level == MPI_THREAD_MULTIPLE ? 1 : 0;
-  MPI_Allreduce(MPI_IN_PLACE, &enough, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-  if (enough == 0) return;
   pulses = std::make_unique<Pulses>();
   MPI_Comm_dup(MPI_COMM_WORLD, &pulses->comm);
   MPI_Comm_rank(pulses->comm, &pulses->rank);

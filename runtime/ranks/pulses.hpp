@@ -11,7 +11,7 @@ namespace asterism::ranks {
 
 /// Pulses: messages without content by which the watchdogs tell each other that their rank makes progress. They have a
 /// communicator of their own and never wait for anybody, so that neither StarPU's messages nor a rank that does not
-/// listen can be in their way. Without MPI_THREAD_MULTIPLE there are none. Starting and ending are collective.
+/// listen can be in their way. With one rank there are none. Starting and ending are collective.
 void start_pulses();
 /// To all other ranks, but those that have not taken the one before.
 void send_pulse();

@@ -5,17 +5,20 @@
 #include <sched.h>
 #include <starpu.h>
 #include <starpu_mpi.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <numeric>
 #include <utility>
 #include <vector>
 
+#include "../hardware/cores.hpp"
 #include "../run/ending.hpp"
 #include "../run/environment.hpp"
 #include "../runtime.hpp"
+#include "launch.hpp"
 
 #ifdef ASTERISM_WITH_CUDA
 #include <cuda_runtime_api.h>
@@ -25,61 +28,143 @@ namespace asterism {
 namespace ranks {
 namespace {
 
-/// MPI can be started once per process, so it lives as long as the process.
+bool mpi_has_ended() {
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  return finalized != 0;
+}
+
+/// Whether somebody, this program perhaps, has started MPI and nobody has ended it.
+bool mpi_runs() {
+  int initialized = 0;
+  MPI_Initialized(&initialized);
+  return initialized != 0 && !mpi_has_ended();
+}
+
+int size_of_running_mpi() {
+  int ranks = 1;
+  if (mpi_runs()) MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  return ranks;
+}
+
+/// MPI can be started once per process, so it lives as long as the process. What the program has started is the
+/// program's to end.
 struct Session {
   Session() {
     int provided = MPI_THREAD_SINGLE;
-    MPI_Initialized(&already_);
     // The main thread waits in MPI while a worker computes on its core: Open MPI is not to spin there.
     setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
-    if (already_ == 0) MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
+    if (!already) MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
   }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   ~Session() {
-    int finalized = 0;
-    MPI_Finalized(&finalized);
-    if (already_ == 0 && finalized == 0) MPI_Finalize();
+    if (!already && mpi_runs()) MPI_Finalize();
   }
 
- private:
-  int already_ = 0;
+  const bool already = mpi_runs();
 };
+
+const char* name_of_thread_level(int level) {
+  switch (level) {
+    case MPI_THREAD_SINGLE:
+      return "MPI_THREAD_SINGLE";
+    case MPI_THREAD_FUNNELED:
+      return "MPI_THREAD_FUNNELED";
+    default:
+      return "MPI_THREAD_SERIALIZED";
+  }
+}
+
+/// Threads of StarPU and of the watchdog, and those of the program, send and receive at the same time.
+std::optional<Failure> refuse_thread_level(const Session& session) {
+  int level = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&level);
+  if (level == MPI_THREAD_MULTIPLE) return std::nullopt;
+  const std::string name = mpi_library();
+  // An MPI_Init that is in a program already need not be changed.
+  const char* const open_mpi_can = name.starts_with("Open MPI") ? " (Open MPI does with OMPI_MPI_THREAD_LEVEL=3)" : "";
+  if (session.already)
+    return Failure{
+        "start",
+        fmt::format("this program has started MPI with {}, and several threads need it at once: start it by "
+                    "MPI_Init_thread with MPI_THREAD_MULTIPLE{}, or leave that to the Runtime",
+                    name_of_thread_level(level), open_mpi_can),
+        Blame::input};
+  return Failure{
+      "start",
+      fmt::format("MPI ({}) allows {} only, and several threads need it at once: take one that allows "
+                  "MPI_THREAD_MULTIPLE",
+                  name, name_of_thread_level(level)),
+      Blame::machine};
+}
+
+/// Each of them would solve the whole problem, and write the same files.
+std::optional<Failure> refuse_strangers() {
+  int ranks = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const std::optional<Launch>& by = launch();
+  if (ranks > 1 || !by) return std::nullopt;
+  if (by->processes ? *by->processes == 1 : by->process == 0) return std::nullopt;
+  const std::string how_many =
+      by->processes ? fmt::format("{} processes", *by->processes) : "several processes";
+  return Failure{
+      "start",
+      fmt::format(
+          "{} has started {} ({}), but MPI ({}) knows of one: they would not work together; start them by that "
+          "MPI's mpirun, or by srun --mpi=pmix where it can; ASTERISM_INDEPENDENT=1 lets each run by itself",
+          by->launcher, how_many, by->variable, mpi_library()),
+      Blame::input};
+}
 
 /// Where this rank is among those of its node.
 struct Place {
   int rank = 0, ranks = 1;
 };
-Place place_on_node() {
-  static const Place place = [] {  // found once, by all ranks together: in connect
-    MPI_Comm node = MPI_COMM_NULL;
-    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-    Place p;
-    MPI_Comm_rank(node, &p.rank);
-    MPI_Comm_size(node, &p.ranks);
-    MPI_Comm_free(&node);
-    return p;
-  }();
-  return place;
+Place place_on_node;  // found by all ranks together: in connect
+
+/// Divides the cores of this node among its ranks. Collective.
+void divide_cores(MPI_Comm node) {
+  struct Told {
+    CoreSet allowed;
+    std::uint64_t device = 0, inode = 0;  // of the group that has the quota: the same in all its containers
+  };
+  const CoresFound& found = cores_found();
+  Told mine;
+  for (const Core& core : found.allowed)
+    if (core.number < CPU_SETSIZE) mine.allowed.set(static_cast<std::size_t>(core.number));
+  if (struct stat group{}; found.quota && stat(found.quota->folder.c_str(), &group) == 0) {
+    mine.device = group.st_dev;
+    mine.inode = group.st_ino;
+  }
+  std::vector<Told> all(static_cast<std::size_t>(place_on_node.ranks));
+  MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, node);
+  std::vector<CoreSet> allowed;
+  CoreSet together;
+  int quota_sharers = 0;
+  for (const Told& rank : all) {
+    allowed.push_back(rank.allowed);
+    together |= rank.allowed;
+    quota_sharers += rank.device == mine.device && rank.inode == mine.inode ? 1 : 0;
+  }
+  share_cores({share_of_cores(allowed, static_cast<std::size_t>(place_on_node.rank)), place_on_node.ranks,
+               static_cast<int>(together.count()), quota_sharers});
 }
 
-/// How many cores this rank may think its own, and whether it must share them with the other ranks of its node, because
-/// the launcher bound nobody to cores of their own.
-struct Cores {
-  int count;
-  bool shared;
-};
-Cores cores_of_this_rank() {
-  const int mine = cores_allowed(), all = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-  const int neighbours = place_on_node().ranks;
-  const bool shared = mine * neighbours > all;
-  return {shared ? std::max(1, all / neighbours) : mine, shared};
+/// Finds it, and divides the node's cores among its ranks. Collective.
+void find_place_on_node() {
+  MPI_Comm node = MPI_COMM_NULL;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  MPI_Comm_rank(node, &place_on_node.rank);
+  MPI_Comm_size(node, &place_on_node.ranks);
+  divide_cores(node);
+  MPI_Comm_free(&node);
 }
 
 #ifdef ASTERISM_WITH_CUDA
 /// Lets StarPU see this rank's share of the node's GPUs only. Left to itself every rank takes them all.
 void take_gpus(Environment& environment) {
-  const Place place = place_on_node();
+  const Place& place = place_on_node;
   const int wanted = first_number({"STARPU_NCUDA"}, -1);
   if (place.ranks == 1 || wanted == 0) return;
   for (const char* chosen : {"STARPU_WORKERS_CUDAID", "CUDA_VISIBLE_DEVICES"})
@@ -110,16 +195,30 @@ void broadcast_from(int root, std::string& text) {
 
 }  // namespace
 
-int launched_ranks() {
-  return std::max(1, first_number({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE",
-                                   "SLURM_STEP_NUM_TASKS"}, 1));
+std::string mpi_library() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  MPI_Get_library_version(text.data(), &length);  // allowed before MPI_Init
+  const std::string version(text.data(), static_cast<std::size_t>(length));
+  return version.substr(0, version.find_first_of(",\n"));
 }
 
-void connect(int& rank, int& ranks) {
+bool may_have_others() {
+  if (independent()) return false;
+  if (const std::optional<Launch>& by = launch(); by && by->may_have_others()) return true;
+  return size_of_running_mpi() > 1;  // started by the program, under a launcher that is not known here
+}
+
+std::optional<Failure> connect(int& rank, int& ranks) {
+  if (mpi_has_ended())
+    throw Error("MPI has been ended in this process, and cannot start again: call MPI_Finalize after the last Runtime",
+                Blame::input, ThrownBy::all_ranks);
   static const Session session;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  place_on_node();
+  if (ranks > 1) find_place_on_node();
+  const std::optional<Failure> level = refuse_thread_level(session);
+  return level ? level : refuse_strangers();
 }
 
 GpuShare share_of_gpus(int l, int L, int G, int wanted) {
@@ -132,18 +231,9 @@ int start(starpu_conf& conf, Environment& environment) {
 #ifdef ASTERISM_WITH_CUDA
   take_gpus(environment);
 #endif
-  const Cores cores = cores_of_this_rank();
-  if (conf.ncpus == -1) {
-    // StarPU would take all cores that it sees but one, which it keeps for its MPI thread: none are left where each rank
-    // has one core, and too many where the ranks share them. Few cores are better spent on computing.
-    if (cores.count <= 2)
-      conf.ncpus = cores.count;
-    else if (cores.shared)
-      conf.reserve_ncpus = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)) - cores.count;
-  }
+  const CoresInUse cores = cores_in_use();
   environment.suggest("STARPU_MPI_NOBIND", "1");
-  if (cores.shared) environment.suggest("STARPU_WORKERS_NOBIND", "1");  // all ranks would choose the same cores
-  if (cores.shared || conf.ncpus >= cores.count)  // StarPU's thread for MPI has no core of its own
+  if (!cores.own || conf.ncpus >= cores.count)  // StarPU's thread for MPI has no core of its own
     starpu_idle_hook_register([](void*) -> unsigned { return sched_yield() != 0; }, nullptr);
   return starpu_mpi_init_conf(nullptr, nullptr, 0, MPI_COMM_WORLD, &conf);
 }
@@ -230,14 +320,15 @@ bool submit(starpu_task* task, std::int64_t& received, int& status) {
 }  // namespace ranks
 
 int launched_rank() {
-  return first_number({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"}, 0);
+  if (const std::optional<ranks::Launch>& by = ranks::launch()) return by->process;
+  int rank = 0;
+  if (!ranks::independent() && ranks::mpi_runs()) MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank;
 }
 
 void end_all_ranks(int status) {
   remove_own_folders();
-  int initialized = 0;
-  if (ranks::launched_ranks() > 1) MPI_Initialized(&initialized);
-  if (initialized != 0) MPI_Abort(MPI_COMM_WORLD, status);
+  if (ranks::may_have_others() && ranks::mpi_runs()) MPI_Abort(MPI_COMM_WORLD, status);
   std::_Exit(status);
 }
 

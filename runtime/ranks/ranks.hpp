@@ -1,5 +1,6 @@
 /// \file
-/// MPI, as far as the runtime needs it. Private to runtime/. With one rank nothing here calls MPI.
+/// MPI, as far as the runtime needs it. Private to runtime/. With one rank nothing here calls MPI, but to ask whether
+/// the program has started it.
 #pragma once
 
 #include <functional>
@@ -27,11 +28,18 @@ struct Failure {
 
 namespace ranks {
 
-/// How many ranks the launcher started, without any MPI call; 1 where there is none.
-int launched_ranks();
+/// "Open MPI v4.1.4": the MPI that this program is linked to.
+std::string mpi_library();
 
-/// Initialises MPI: once per process; it ends with the process. Collective.
-void connect(int& rank, int& ranks);
+/// Whether other ranks may have been started with this one: where the environment (launch.hpp), or an MPI that the
+/// program has started itself, says so. Otherwise MPI is never started. Not where the user wants independent runs.
+bool may_have_others();
+
+/// Starts MPI, once per process, unless the program has; what is started here ends with the process. Collective.
+/// @return why this rank cannot begin, so that all can be told: MPI allows fewer threads than are needed, or does not
+/// know of the processes that the launcher has started
+/// @throw Error, on all ranks: the program has ended MPI
+[[nodiscard]] std::optional<Failure> connect(int& rank, int& ranks);
 
 /// The GPUs first, first + 1, ..., first + count - 1 of a node; beyond its last one they go on with its number 0.
 struct GpuShare {

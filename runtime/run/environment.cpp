@@ -1,8 +1,6 @@
 #include "environment.hpp"
 
 #include <fmt/format.h>
-#include <sched.h>
-#include <unistd.h>
 
 #include <charconv>
 #include <sstream>
@@ -67,13 +65,6 @@ void require(const char* names, const char* what, bool (*fits)(std::string_view)
 }
 
 }  // namespace
-
-int cores_allowed() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  const bool known = sched_getaffinity(0, sizeof allowed, &allowed) == 0;
-  return known ? CPU_COUNT(&allowed) : static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-}
 
 int first_number(std::initializer_list<const char*> variables, int otherwise) {
   for (const char* variable : variables)

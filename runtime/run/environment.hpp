@@ -43,9 +43,6 @@ class Environment {
 /// The number in the first of these environment variables that is set.
 int first_number(std::initializer_list<const char*> variables, int otherwise);
 
-/// How many cores this process may run on.
-int cores_allowed();
-
 /// How many GPUs this process can see.
 int gpus_installed();
 

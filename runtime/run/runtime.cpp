@@ -4,6 +4,7 @@
 
 #include <exception>
 
+#include "../hardware/cores.hpp"
 #include "../kept/trace.hpp"
 #include "ending.hpp"
 #include "environment.hpp"
@@ -19,9 +20,10 @@ std::atomic<bool> trace_is_lost = false;
 bool met_before_start = false;
 
 /// Lets no rank start where one cannot. Collective.
-std::optional<Failure> meet_before_start(const std::optional<Failure>& mine) {
+std::optional<Failure> meet_before_start(const std::optional<Failure>& mine, int& rank, int& ranks) {
   met_before_start = true;
-  return ranks::agree_on_failure(mine);
+  const std::optional<Failure> refusal = ranks::connect(rank, ranks);
+  return ranks::agree_on_failure(mine ? mine : refusal);
 }
 
 /// Short tasks have ended before this thread could fall asleep, and to be woken takes longer than they do: where it has a
@@ -29,7 +31,7 @@ std::optional<Failure> meet_before_start(const std::optional<Failure>& mine) {
 /// @param tasks tasks() are still to end
 template <class Tasks>
 void look_for_a_while(Tasks tasks) {
-  static const auto cores = static_cast<std::size_t>(cores_allowed());
+  static const auto cores = cores_found().allowed.size();
   const auto now = [] { return std::chrono::steady_clock::now(); };
   const auto end = now() + std::chrono::microseconds(40);
   for (std::size_t left = tasks(); left > 0 && left < cores && now() < end; left = tasks())
@@ -63,10 +65,9 @@ Runtime::Runtime(const Options& options) : state_(std::make_unique<State>()) {
   State& s = *state_;
   s.options = options;
   trace_is_lost = false;
-  if (ranks::launched_ranks() > 1) {
-    ranks::connect(s.rank, s.ranks);
-    if (const std::optional<Failure> refusal = meet_before_start({})) throw error_on_all_ranks(*refusal);
-  }
+  if (ranks::may_have_others())
+    if (const std::optional<Failure> refusal = meet_before_start({}, s.rank, s.ranks))
+      throw error_on_all_ranks(*refusal);
   std::optional<Failure> failure;
   bool running = false;
   try {
@@ -208,10 +209,9 @@ TaskFailure task_failure(const Failure& failure, ThrownBy ranks) {
 }
 
 Error agreed(const Error& error) {
-  if (ranks::launched_ranks() == 1 || met_before_start) return error;
+  if (!ranks::may_have_others() || met_before_start) return error;
   int rank = 0, ranks = 1;
-  ranks::connect(rank, ranks);
-  return error_on_all_ranks(*meet_before_start(Failure{"start", error.what(), error.blame()}));
+  return error_on_all_ranks(*meet_before_start(Failure{"start", error.what(), error.blame()}, rank, ranks));
 }
 
 void Runtime::State::give_up(const std::string& reason) {

@@ -7,10 +7,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
+#include "../hardware/cores.hpp"
 #include "../kept/kept_files.hpp"
 #include "../kept/spill_disk.hpp"
 #include "../kept/trace.hpp"
+#include "../ranks/launch.hpp"
 #include "environment.hpp"
 
 namespace asterism {
@@ -39,12 +42,49 @@ int cpus_within_reason(const Options& options) {
   for (const char* variable : {"STARPU_NCPU", "STARPU_NCPUS"})
     if (const char* const value = std::getenv(variable); asked < 0 && value != nullptr)
       asked = std::atoi(value);
-  const int cores = cores_allowed();
+  const int cores = static_cast<int>(cores_found().allowed.size());
   if (asked <= 2 * cores) return options.cpus;
   if (launched_rank() == 0)
     fmt::print(stderr, "asterism: {} CPU workers are asked for: as many start as there are cores, {}\n",
                asked, cores);
   return cores;
+}
+
+/// Lets StarPU start no more CPU workers than there are cores to use, and those on these.
+void take_cores(starpu_conf& conf, Environment& environment, int ranks) {
+  const CoresFound& found = cores_found();
+  const CoresInUse use = cores_in_use();
+  const int seen = found.in_a_row ? static_cast<int>(found.allowed.size()) : found.visible;  // by StarPU
+  if (conf.ncpus == -1) {
+    if (ranks > 1 && use.count <= 2)  // StarPU would keep one for its MPI thread: few are better spent on computing
+      conf.ncpus = use.count;
+    else if (use.count < seen)
+      conf.reserve_ncpus = std::max(conf.reserve_ncpus, 0) + seen - use.count;
+  }
+  if (!use.own || (use.own->count < seen && conf.ncpus > use.count)) {
+    environment.suggest("STARPU_WORKERS_NOBIND", "1");  // bound ones would be on the same cores as others
+  } else if (use.own->count < seen && std::getenv("STARPU_WORKERS_COREID") == nullptr) {
+    std::vector<int> cores;
+    for (int k = 0; k < use.own->count; ++k)
+      cores.push_back(found.allowed[static_cast<std::size_t>(use.own->first + k)].logical);
+    environment.suggest("STARPU_WORKERS_CPUID", fmt::format("{}", fmt::join(cores, " ")));
+  }
+}
+
+/// Open MPI binds each of few ranks to a single core where it is not told otherwise, other launchers where they are told
+/// so: a user who wonders how slow the program is may not know.
+void tell_of_idle_cores(const starpu_conf& conf) {
+  const std::optional<ranks::Launch>& by = ranks::launch();
+  const CoresInUse use = cores_in_use();
+  const int visible = cores_found().visible;
+  static bool told = false;
+  if (!by || launched_rank() > 0 || conf.ncpus != -1 || 2 * use.by_ranks > visible || std::exchange(told, true)) return;
+  const std::string remedy =
+      by->launcher == ranks::open_mpi
+          ? fmt::format("mpirun uses more with --bind-to none, or with --map-by slot:PE={}", visible / use.ranks)
+          : fmt::format("more are used where {} binds to more, or not at all", by->launcher);
+  fmt::print(stderr, "asterism: processes of this node: {}, bound to {} of its {} cores; {}\n", use.ranks, use.by_ranks,
+             visible, remedy);
 }
 
 /// GPUs that StarPU may find.
@@ -134,6 +174,8 @@ void start_starpu(Runtime::State& state, bool& running) {
   Environment environment;
   state.scheduler_reason = choose_scheduler(options);
   starpu_conf conf = configuration(options, environment);
+  tell_of_idle_cores(conf);
+  take_cores(conf, environment, state.ranks);
   state.models.emplace(environment);
   if (const int status = state.ranks > 1 ? ranks::start(conf, environment) : starpu_init(&conf); status != 0)
     throw Error(fmt::format("StarPU found no worker to run on ({}): check --cpus, --gpus and `asterism info`",

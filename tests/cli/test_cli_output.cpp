@@ -139,18 +139,34 @@ TEST_CASE("the program does not start with libraries that take longer to load th
 
 TEST_CASE("info shows the machine") {
   const json j = report_of(on_all_cores({"info", "--json"}));
-  CHECK(keys(j) == sorted({"host", "features", "workers", "memories", "links", "scheduler", "scheduler_reason",
+  CHECK(keys(j) == sorted({"host", "features", "cores", "workers", "memories", "links", "scheduler", "scheduler_reason",
                            "schedulers"}));
+  CHECK(j["cores"]["usable"] >= 1);
+  CHECK(j["cores"]["usable"] <= j["cores"]["installed"]);
+  CHECK((j["cores"]["usable"] < j["cores"]["installed"]) == !j["cores"]["reason"].get<std::string>().empty());
   CHECK(!j["workers"].empty());
   CHECK(j["workers"][0]["kind"] == "cpu");
   CHECK(j["memories"][0]["bytes"] > 0);
   CHECK(std::count(j["schedulers"].begin(), j["schedulers"].end(), j["scheduler"]) == 1);
   const Result text = run(one_process({"info", "--cpus", "1"}));
   CHECK(text.status == 0);
-  has(text.out, {"StarPU 1.", "workers\n  CPU 0", "memories\n", "schedulers", "dmdas"});
+  has(text.out, {"StarPU 1.", "cores\n  ", " to use, of ", "workers\n  CPU 0", "memories\n", "schedulers", "dmdas"});
   CHECK(j["scheduler"] == "prio");  // of cores alone
   has(text.out, {"(in use: prio, there are no GPUs)"});
   has(run(one_process({"info", "--cpus", "1", "--scheduler", "lws"})).out, {"(in use: lws, asked for)"});
+}
+
+TEST_CASE("processes that a launcher has started, and of which MPI does not know, solve nothing") {
+  const Words of_four{"env", "PMI_SIZE=4"};
+  for (const char* process : {"0", "1"}) {
+    const Result refused = run(of_four + Words{std::string("PMI_RANK=") + process} +
+                               one_process({"poisson", "--grid", "9x9", "-o", "four.npy"}));
+    CHECK(refused.status == 2);
+    CHECK(refused.out.empty());
+    CHECK((refused.err.find("has started 4 processes (PMI_SIZE), but MPI (") != std::string::npos) ==
+          (*process == '0'));  // one tells
+    CHECK_FALSE(std::filesystem::exists("four.npy"));
+  }
 }
 
 TEST_CASE("bench defaults: each solver as it comes beside a search over its options") {

@@ -11,6 +11,9 @@ namespace {
 void print_text(const Machine& machine) {
   fmt::print("asterism {} on {}\n\nbuilt with\n", ASTERISM_VERSION, machine.host);
   for (const std::string& feature : build_features()) fmt::print("  {}\n", feature);
+  const CoreCounts& cores = machine.cores;
+  fmt::print("\ncores\n  {} to use, of {}{}\n", cores.usable, cores.installed,
+             cores.reason.empty() ? "" : ": " + cores.reason);
   fmt::print("\nworkers\n");
   for (const Worker& worker : machine.workers)
     fmt::print("  {:<40} works in {}\n", worker.name, machine.memories[worker.node].name);
@@ -35,6 +38,9 @@ void print_json(const Machine& machine) {
   nlohmann::ordered_json j;
   j["host"] = machine.host;
   j["features"] = build_features();
+  j["cores"] = {{"installed", machine.cores.installed},
+                {"usable", machine.cores.usable},
+                {"reason", machine.cores.reason}};
   j["workers"] = nlohmann::json::array();
   for (const Worker& worker : machine.workers)
     j["workers"].push_back({{"name", worker.name},
