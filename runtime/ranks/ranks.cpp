@@ -91,10 +91,12 @@ void take_gpus(Environment& environment) {
   for (int i = 0; i < share.count; ++i) numbers += fmt::format(" {}", (share.first + i) % gpus);
   environment.set("STARPU_WORKERS_CUDAID", numbers);
   environment.suggest("STARPU_NCUDA", std::to_string(share.count));  // more would go round the list again
-  if (cudaDeviceProp device{}; gpus < place.ranks && cudaGetDeviceProperties(&device, share.first) == cudaSuccess) {
+  if (cudaDeviceProp device{};
+      gpus < place.ranks && cudaGetDeviceProperties(&device, share.first) == cudaSuccess) {
     // StarPU takes nine tenths of a GPU's memory, and does not know of the other ranks that do the same.
     const auto sharers = static_cast<std::size_t>((place.ranks + gpus - 1) / gpus);
-    environment.suggest("STARPU_LIMIT_CUDA_MEM", std::to_string(device.totalGlobalMem / 10 * 9 / sharers >> 20));
+    environment.suggest("STARPU_LIMIT_CUDA_MEM",
+                        std::to_string(device.totalGlobalMem / 10 * 9 / sharers >> 20));
   }
 }
 #endif
@@ -111,8 +113,9 @@ void broadcast_from(int root, std::string& text) {
 }  // namespace
 
 int launched_ranks() {
-  return std::max(1, first_number({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE",
-                                   "SLURM_STEP_NUM_TASKS"}, 1));
+  return std::max(
+      1,
+      first_number({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"}, 1));
 }
 
 void connect(int& rank, int& ranks) {
@@ -142,8 +145,9 @@ int start(starpu_conf& conf, Environment& environment) {
       conf.reserve_ncpus = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)) - cores.count;
   }
   environment.suggest("STARPU_MPI_NOBIND", "1");
-  if (cores.shared) environment.suggest("STARPU_WORKERS_NOBIND", "1");  // all ranks would choose the same cores
-  if (cores.shared || conf.ncpus >= cores.count)  // StarPU's thread for MPI has no core of its own
+  if (cores.shared)
+    environment.suggest("STARPU_WORKERS_NOBIND", "1");  // all ranks would choose the same cores
+  if (cores.shared || conf.ncpus >= cores.count)        // StarPU's thread for MPI has no core of its own
     starpu_idle_hook_register([](void*) -> unsigned { return sched_yield() != 0; }, nullptr);
   return starpu_mpi_init_conf(nullptr, nullptr, 0, MPI_COMM_WORLD, &conf);
 }
@@ -182,7 +186,8 @@ void broadcast(void* value, std::size_t bytes) {
   MPI_Bcast(value, static_cast<int>(bytes), MPI_BYTE, 0, MPI_COMM_WORLD);
 }
 
-void gather(const void* mine, Index count, std::size_t element_bytes, const std::function<void*(Index)>& resize) {
+void gather(const void* mine, Index count, std::size_t element_bytes,
+            const std::function<void*(Index)>& resize) {
   int ranks = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   std::vector<int> counts(static_cast<std::size_t>(ranks)), firsts(counts.size());
@@ -192,39 +197,66 @@ void gather(const void* mine, Index count, std::size_t element_bytes, const std:
   MPI_Datatype element{};  // whole elements: MPI counts in int
   MPI_Type_contiguous(static_cast<int>(element_bytes), MPI_BYTE, &element);
   MPI_Type_commit(&element);
-  MPI_Allgatherv(mine, ours, element, resize(firsts.back() + counts.back()), counts.data(), firsts.data(), element,
-                 MPI_COMM_WORLD);
+  MPI_Allgatherv(mine, ours, element, resize(firsts.back() + counts.back()), counts.data(), firsts.data(),
+                 element, MPI_COMM_WORLD);
   MPI_Type_free(&element);
 }
 
-void send_to_all(_starpu_data_state* handle) { starpu_mpi_get_data_on_all_nodes_detached(MPI_COMM_WORLD, handle); }
+void send_to_all(_starpu_data_state* handle) {
+  starpu_mpi_get_data_on_all_nodes_detached(MPI_COMM_WORLD, handle);
+}
 
 void register_tile(_starpu_data_state* handle, std::int64_t tag, int owner) {
   starpu_mpi_data_register_comm(handle, tag, owner, MPI_COMM_WORLD);
 }
 
-bool submit(starpu_task* task, std::int64_t& received, int& status) {
+bool was_sent(_starpu_data_state* handle, int to) { return starpu_mpi_cached_send(handle, to) != 0; }
+
+void send_again(_starpu_data_state* handle) {
+  starpu_mpi_cached_send_clear(handle);
+  starpu_mpi_cached_receive_clear(handle);
+}
+
+int submit(starpu_task* task, int executor, std::int64_t& received) {
   const unsigned count = STARPU_TASK_GET_NBUFFERS(task);
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  std::int64_t incoming = 0;
-  for (unsigned i = 0; i < count; ++i) {
+  const bool ours = rank == executor;
+  int status = 0;
+  const auto send = [&](starpu_data_handle_t handle, int to) {
+    status = starpu_mpi_isend_detached_prio(handle, to, starpu_mpi_data_get_tag(handle), task->priority,
+                                            MPI_COMM_WORLD, nullptr, nullptr);
+  };
+  const auto receive = [&](starpu_data_handle_t handle, int from) {
+    status = starpu_mpi_irecv_detached_prio(handle, from, starpu_mpi_data_get_tag(handle), task->priority,
+                                            MPI_COMM_WORLD, nullptr, nullptr);
+    received += static_cast<std::int64_t>(starpu_data_get_size(handle));
+  };
+  for (unsigned i = 0; i < count && status == 0; ++i) {
     const starpu_data_handle_t handle = STARPU_TASK_GET_HANDLE(task, i);
-    if ((STARPU_TASK_GET_MODE(task, i) & STARPU_R) != 0 && starpu_mpi_data_get_rank(handle) != rank &&
-        starpu_mpi_cached_receive(handle) == 0)
-      incoming += static_cast<std::int64_t>(starpu_data_get_size(handle));
+    const int owner = starpu_mpi_data_get_rank(handle);
+    if ((STARPU_TASK_GET_MODE(task, i) & STARPU_R) == 0 || owner == executor) continue;
+    if (ours && starpu_mpi_cached_receive_set(handle) == 0) receive(handle, owner);
+    if (owner == rank && starpu_mpi_cached_send_set(handle, executor) == 0) send(handle, executor);
   }
-  std::vector<starpu_data_descr> descriptions(count);
-  starpu_mpi_task_exchange_params parameters{};
-  status = starpu_mpi_task_exchange_data_before_execution(MPI_COMM_WORLD, task, descriptions.data(), &parameters);
-  if (status != 0) return false;
-  if (parameters.do_execute != 0) {
-    status = starpu_task_submit(task);
-    received += incoming;
+  if (ours && status == 0) status = starpu_task_submit(task);
+  for (unsigned i = 0; i < count && status == 0; ++i) {
+    const starpu_data_handle_t handle = STARPU_TASK_GET_HANDLE(task, i);
+    const int owner = starpu_mpi_data_get_rank(handle);
+    if ((STARPU_TASK_GET_MODE(task, i) & STARPU_W) == 0) continue;
+    // What other ranks have of it is old now; who has written it, has it.
+    starpu_mpi_cached_send_clear(handle);
+    if (owner == executor || !ours) starpu_mpi_cached_receive_clear(handle);
+    if (owner == executor) continue;
+    if (ours) {
+      send(handle, owner);
+      starpu_mpi_cached_receive_set(handle);
+    } else if (owner == rank) {
+      receive(handle, executor);
+      starpu_mpi_cached_send_set(handle, executor);
+    }
   }
-  if (status == 0)
-    starpu_mpi_task_exchange_data_after_execution(MPI_COMM_WORLD, descriptions.data(), count, parameters);
-  return parameters.do_execute != 0;
+  return status;
 }
 
 }  // namespace ranks

@@ -64,10 +64,16 @@ void send_to_all(_starpu_data_state* handle);
 
 void register_tile(_starpu_data_state* handle, std::int64_t tag, int owner);
 
-/// Submits `task`, which has no tile twice, on the rank that owns its written tiles, with the messages before and after it.
+/// Whether another rank has this rank's tile as it was when the last task wrote it.
+bool was_sent(_starpu_data_state* handle, int to);
+/// Forgets who has got it: it travels again. On every rank.
+void send_again(_starpu_data_state* handle);
+
+/// Submits `task`, which has no tile twice, where this is the rank that runs it, with the messages before and after it:
+/// what it reads comes from its owners, and what it writes goes to them. On every rank.
 /// @param received grows by the bytes that this rank receives for it
-/// @return whether the task was submitted here; otherwise the caller still owns it.
-bool submit(starpu_task* task, std::int64_t& received, int& status);
+/// @return StarPU's status
+int submit(starpu_task* task, int executor, std::int64_t& received);
 
 }  // namespace ranks
 }  // namespace asterism

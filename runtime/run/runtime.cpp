@@ -129,7 +129,7 @@ void Runtime::wait() {
   {
     std::unique_lock lock(s.mutex);
     s.wait_until(
-        lock, [&] { return s.tasks.in_flight() == 0 && s.looks == 0 && !s.to_stop; }, 1);
+        lock, [&] { return s.tasks.in_flight() == 0 && s.awaited == 0 && !s.to_stop; }, 1);
   }
   SubmittedTasks::drop(s.tasks.take_ended());
   {

@@ -66,9 +66,7 @@ std::string TaskRecord::name() const { return full_name(codelet->name, label ? *
 
 void TaskRecord::lose(const Failure& why) {
   failure = std::make_shared<const Failure>(why);
-  for (const Buffer& buffer : buffers.all)
-    // A task that never began has left what it was to change as it was: good, if its input was.
-    if (writes(buffer.access) && (buffer.access == Access::write || !why.cancelled)) buffer.tile->lost = &why;
+  for (const Buffer& buffer : buffers.all) buffer.tile->note_end(buffer.access, &why);
 }
 
 }  // namespace asterism::detail
