@@ -1,7 +1,5 @@
 #include "pulses.hpp"
 
-#include <mpi.h>
-
 #include <algorithm>
 #include <chrono>
 #include <list>
@@ -9,6 +7,8 @@
 #include <memory>
 #include <utility>
 #include <vector>
+
+#include "communicator.hpp"
 
 namespace asterism::ranks {
 namespace {
@@ -61,10 +61,10 @@ void start_pulses() {
   int level = MPI_THREAD_SINGLE;
   MPI_Query_thread(&level);
   int enough = level == MPI_THREAD_MULTIPLE ? 1 : 0;
-  MPI_Allreduce(MPI_IN_PLACE, &enough, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  MPI_Allreduce(MPI_IN_PLACE, &enough, 1, MPI_INT, MPI_MIN, communicator());
   if (enough == 0) return;
   pulses = std::make_unique<Pulses>();
-  MPI_Comm_dup(MPI_COMM_WORLD, &pulses->comm);
+  MPI_Comm_dup(communicator(), &pulses->comm);
   MPI_Comm_rank(pulses->comm, &pulses->rank);
   MPI_Comm_size(pulses->comm, &pulses->ranks);
   const auto count = static_cast<std::size_t>(pulses->ranks);

@@ -30,8 +30,14 @@ namespace ranks {
 /// How many ranks the launcher started, without any MPI call; 1 where there is none.
 int launched_ranks();
 
-/// Initialises MPI: once per process; it ends with the process. Collective.
-void connect(int& rank, int& ranks);
+/// Initialises MPI, where that was not done: once per process; it ends with the process. Collective, of the ranks that work
+/// together: all that were launched, or those of the communicator that was chosen.
+/// @param chosen MPI_Comm_c2f() of it @throw Error: it is none
+void connect(const std::optional<int>& chosen, int& rank, int& ranks);
+/// When StarPU has ended; also without connect(). Collective.
+void disconnect();
+/// The number that others know this rank by, also after disconnect().
+int known_rank();
 
 /// The GPUs first, first + 1, ..., first + count - 1 of a node; beyond its last one they go on with its number 0.
 struct GpuShare {
@@ -42,10 +48,13 @@ struct GpuShare {
 /// @param wanted how many the user wants for each rank, or -1: as many as are in its share
 GpuShare share_of_gpus(int l, int L, int G, int wanted);
 
-/// Starts StarPU with its MPI layer, on this rank's share of the cores and GPUs of its node. @return StarPU's status.
+/// Starts StarPU on this rank's share of the cores and GPUs of its node, with several ranks with its MPI layer. @return
+/// StarPU's status.
 int start(starpu_conf& conf, Environment& environment);
-/// Ends StarPU's MPI layer and StarPU.
+/// Ends StarPU, and its MPI layer.
 void stop();
+/// Whether StarPU can trace: where ranks work together it waits for all that were launched.
+bool can_trace();
 void barrier();
 /// Waits for tasks and messages of this rank, then for all ranks.
 void wait_for_all();

@@ -63,9 +63,12 @@ Runtime::Runtime(const Options& options) : state_(std::make_unique<State>()) {
   State& s = *state_;
   s.options = options;
   trace_is_lost = false;
-  if (ranks::launched_ranks() > 1) {
-    ranks::connect(s.rank, s.ranks);
-    if (const std::optional<Failure> refusal = meet_before_start({})) throw error_on_all_ranks(*refusal);
+  if (ranks::launched_ranks() > 1 || options.communicator) {
+    ranks::connect(options.communicator, s.rank, s.ranks);
+    if (const std::optional<Failure> refusal = meet_before_start({})) {
+      ranks::disconnect();
+      throw error_on_all_ranks(*refusal);
+    }
   }
   std::optional<Failure> failure;
   bool running = false;
@@ -80,6 +83,7 @@ Runtime::Runtime(const Options& options) : state_(std::make_unique<State>()) {
     failure = ranks::agree_on_failure(failure);  // nobody waits for a rank that could not start
   if (failure) {
     if (running) end_starpu(s);
+    ranks::disconnect();
     throw error_on_all_ranks(*failure);
   }
   current = &s;
@@ -115,6 +119,7 @@ Runtime::~Runtime() {
   if (state_->ranks > 1) ranks::end_pulses();
   const trace::Summary summary = trace::summarise(*state_);
   end_starpu(*state_);
+  ranks::disconnect();
   try {
     trace::write(state_->options.trace, summary);
   } catch (const std::exception& error) {
@@ -210,8 +215,10 @@ TaskFailure task_failure(const Failure& failure, ThrownBy ranks) {
 Error agreed(const Error& error) {
   if (ranks::launched_ranks() == 1 || met_before_start) return error;
   int rank = 0, ranks = 1;
-  ranks::connect(rank, ranks);
-  return error_on_all_ranks(*meet_before_start(Failure{"start", error.what(), error.blame()}));
+  ranks::connect(std::nullopt, rank, ranks);
+  const std::optional<Failure> first = meet_before_start(Failure{"start", error.what(), error.blame()});
+  ranks::disconnect();
+  return error_on_all_ranks(*first);
 }
 
 void Runtime::State::give_up(const std::string& reason) {
