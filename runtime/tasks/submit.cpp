@@ -125,7 +125,6 @@ TaskRecord* enter(Runtime::State& runtime, TaskRecord& record) {
 int give_to_starpu(starpu_task* task, TaskRecord& record, Runtime::State& runtime) {
   record.given.give();
   runtime.costs.give();
-  runtime.tasks.count_submitted();
   return runtime.ranks == 1 ? starpu_task_submit(task) : submit_on_rank(runtime, task, runtime.rank);
 }
 
