@@ -44,9 +44,11 @@ Task set(const Tile<T>& tile, const std::type_identity_t<T>& value, const Hints&
   return all(value, tile, hints);
 }
 
-/// Writes value(row, column) to a tile from the host, where this rank owns it; waits for its tasks so far.
+/// Writes value(row, column) to a tile from the host, where this rank owns it; waits for its tasks so far. With several
+/// ranks: on all of them.
 template <class T, class Value>
 void set(const Runtime& runtime, const Tile<T>& tile, Value value) {
+  tile.tell_changed();
   if (tile.owner() != runtime.rank()) return;
   const HostView<T> view(tile, HostView<T>::Access::write);
   for (Index i = 0; i < view.rows(); ++i)

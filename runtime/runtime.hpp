@@ -20,7 +20,7 @@ class Runtime {
  public:
   /// @throw Error: a launcher's processes of which MPI knows nothing; an MPI that allows too few threads, or has been
   /// ended; another Runtime lives; no worker left; fewer GPUs than asked for; unknown scheduler; a spill or
-  /// trace folder that cannot be written.
+  /// trace folder that cannot be written; a communicator that is none.
   explicit Runtime(const Options& options = {});
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
@@ -89,8 +89,8 @@ class Runtime {
 /// not known, as an MPI that the program has started knows it; 0 where there is none.
 int launched_rank();
 
-/// For a rank that cannot even make its Runtime, before it has made any: lets the others, which make theirs, throw the
-/// same. @return what all ranks throw; with one rank, or after a Runtime: `error`
+/// For a rank that cannot even make its Runtime, before it has made any: lets the others, which make theirs of all ranks,
+/// throw the same. @return what all ranks throw; with one rank, or after a Runtime: `error`
 Error agreed(const Error& error);
 
 /// Ends this process, and every other rank, at once and without clean-up: after a Stall, or when one rank of several

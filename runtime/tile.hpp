@@ -60,6 +60,10 @@ class TileBase {
   /// is written back or out for it. A task or the host has to write the tile before it is read again.
   void forget() const;
 
+  /// Tells, on every rank, that its owner has changed the tile through a HostView: tasks of other ranks that had it before
+  /// get it anew. No matter with one rank, nor where a task writes the tile before they read it.
+  void tell_changed() const;
+
   /// Writes every change made on a GPU back to main memory at once, overlapping with the tasks that follow, instead of
   /// when the GPU's memory is full. Together with wont_use this streams at the speed of the link.
   void write_through() const;
@@ -82,6 +86,8 @@ struct HeldTile {
 };
 /// Blocks until the tile is the caller's. @throw as HostView's constructor
 HeldTile acquire(const TileBase& tile, HostAccess access);
+/// Before the caller changes its content: whoever has it elsewhere has another one then.
+void note_change(const HeldTile& held);
 void release(const HeldTile& held) noexcept;
 }  // namespace detail
 
@@ -211,7 +217,8 @@ class Tiles {
 };
 
 /// Access to a tile from the calling thread, in main memory, after all tasks submitted so far that conflict with it.
-/// On the owner's rank only. The tile may be moved meanwhile, but not end.
+/// On the owner's rank only. The tile may be moved meanwhile, but not end. Where ranks other than the owner's have read a
+/// tile before it is changed so, and are to read it again, all have to be told: see Tile::tell_changed.
 template <class T>
 class HostView {
  public:
@@ -224,7 +231,9 @@ class HostView {
   /// @throw Stall when the tile does not become available.
   /// @throw Error: the tile is empty, or its Runtime has ended; another rank owns it; it is read before it was written.
   HostView(const Tile<T>& tile, Access access)
-      : held_(detail::acquire(tile, access)), data_(static_cast<T*>(held_.data)), ld_(held_.ld) {}
+      : held_(detail::acquire(tile, access)), data_(static_cast<T*>(held_.data)), ld_(held_.ld) {
+    if (access != Access::read) detail::note_change(held_);
+  }
   HostView(const HostView&) = delete;
   HostView& operator=(const HostView&) = delete;
   ~HostView() { detail::release(held_); }

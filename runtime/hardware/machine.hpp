@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,10 @@ struct Options {
   /// Without progress on any rank for so long the watchdog gives a diagnosis; 0: never. A running kernel is progress,
   /// and so is whatever the program itself does, but not its waiting for tiles, tasks or other ranks.
   double stall_seconds = 120;
+  /// The ranks that work together: `MPI_Comm_c2f(comm)` of an MPI_Comm; none: all that were launched. All ranks that are in
+  /// it make a Runtime with it; others make one with their own communicator, or none. Rank numbers are those in it. The
+  /// program has initialised MPI then, with MPI_THREAD_MULTIPLE, and ends it after the last Runtime.
+  std::optional<int> communicator = {};
   std::size_t window = 2000;  ///< tasks submitted and not finished at a time; submission waits beyond
 };
 

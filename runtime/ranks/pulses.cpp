@@ -1,7 +1,5 @@
 #include "pulses.hpp"
 
-#include <mpi.h>
-
 #include <algorithm>
 #include <chrono>
 #include <list>
@@ -9,6 +7,8 @@
 #include <memory>
 #include <utility>
 #include <vector>
+
+#include "communicator.hpp"
 
 namespace asterism::ranks {
 namespace {
@@ -59,7 +59,7 @@ void take_pulse(int from) {
 
 void start_pulses() {
   pulses = std::make_unique<Pulses>();
-  MPI_Comm_dup(MPI_COMM_WORLD, &pulses->comm);
+  MPI_Comm_dup(communicator(), &pulses->comm);
   MPI_Comm_rank(pulses->comm, &pulses->rank);
   MPI_Comm_size(pulses->comm, &pulses->ranks);
   const auto count = static_cast<std::size_t>(pulses->ranks);

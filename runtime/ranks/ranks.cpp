@@ -1,7 +1,6 @@
 #include "ranks.hpp"
 
 #include <fmt/format.h>
-#include <mpi.h>
 #include <sched.h>
 #include <starpu.h>
 #include <starpu_mpi.h>
@@ -18,6 +17,7 @@
 #include "../run/ending.hpp"
 #include "../run/environment.hpp"
 #include "../runtime.hpp"
+#include "communicator.hpp"
 #include "launch.hpp"
 
 #ifdef ASTERISM_WITH_CUDA
@@ -83,7 +83,8 @@ std::optional<Failure> refuse_thread_level(const Session& session) {
   if (level == MPI_THREAD_MULTIPLE) return std::nullopt;
   const std::string name = mpi_library();
   // An MPI_Init that is in a program already need not be changed.
-  const char* const open_mpi_can = name.starts_with("Open MPI") ? " (Open MPI does with OMPI_MPI_THREAD_LEVEL=3)" : "";
+  const char* const open_mpi_can =
+      name.starts_with("Open MPI") ? " (Open MPI does with OMPI_MPI_THREAD_LEVEL=3)" : "";
   if (session.already)
     return Failure{
         "start",
@@ -117,19 +118,30 @@ std::optional<Failure> refuse_strangers() {
       Blame::input};
 }
 
-/// Where this rank is among those of its node.
+/// Where this rank is among all that are on its node.
 struct Place {
   int rank = 0, ranks = 1;
 };
-Place place_on_node;  // found by all ranks together: in connect
+
+/// What connect() has found.
+struct Connection {
+  MPI_Comm comm = MPI_COMM_NULL;
+  int rank = 0, ranks = 1;
+  bool all = true;  // launched ranks are in it
+  Place place;
+};
+Connection connection;
+int last_rank = -1;  // in the last communicator
 
 /// Divides the cores of this node among its ranks. Collective.
+/// @param node the ranks of the connection that are on this node
 void divide_cores(MPI_Comm node) {
   struct Told {
     CoreSet allowed;
     std::uint64_t device = 0, inode = 0;  // of the group that has the quota: the same in all its containers
   };
   const CoresFound& found = cores_found();
+  const Place& place = connection.place;
   Told mine;
   for (const Core& core : found.allowed)
     if (core.number < CPU_SETSIZE) mine.allowed.set(static_cast<std::size_t>(core.number));
@@ -137,8 +149,17 @@ void divide_cores(MPI_Comm node) {
     mine.device = group.st_dev;
     mine.inode = group.st_ino;
   }
-  std::vector<Told> all(static_cast<std::size_t>(place_on_node.ranks));
+  Place here;
+  MPI_Comm_rank(node, &here.rank);
+  MPI_Comm_size(node, &here.ranks);
+  std::vector<Told> all(static_cast<std::size_t>(here.ranks));
   MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, node);
+  if (here.ranks < place.ranks) {
+    // Ranks of other communicators, which do not tell: they are like this one, unless that has cores of its own.
+    const bool has_own = static_cast<int>(mine.allowed.count()) * place.ranks <= found.visible;
+    all.assign(has_own ? 1 : static_cast<std::size_t>(place.ranks), mine);
+    here = has_own ? Place{} : place;
+  }
   std::vector<CoreSet> allowed;
   CoreSet together;
   int quota_sharers = 0;
@@ -147,24 +168,50 @@ void divide_cores(MPI_Comm node) {
     together |= rank.allowed;
     quota_sharers += rank.device == mine.device && rank.inode == mine.inode ? 1 : 0;
   }
-  share_cores({share_of_cores(allowed, static_cast<std::size_t>(place_on_node.rank)), place_on_node.ranks,
+  share_cores({share_of_cores(allowed, static_cast<std::size_t>(here.rank)), here.ranks,
                static_cast<int>(together.count()), quota_sharers});
 }
 
 /// Finds it, and divides the node's cores among its ranks. Collective.
 void find_place_on_node() {
+  Connection& c = connection;
   MPI_Comm node = MPI_COMM_NULL;
-  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-  MPI_Comm_rank(node, &place_on_node.rank);
-  MPI_Comm_size(node, &place_on_node.ranks);
+  MPI_Comm_split_type(c.comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  MPI_Comm_rank(node, &c.place.rank);
+  MPI_Comm_size(node, &c.place.ranks);
+  const int neighbours =
+      first_number({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_LOCAL_SIZE"}, 0);
+  if (!c.all && neighbours > c.place.ranks)  // others are on the node, too
+    c.place = {
+        first_number({"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK"}, 0),
+        neighbours};
   divide_cores(node);
   MPI_Comm_free(&node);
+}
+
+/// What the program has chosen. @throw Error
+MPI_Comm chosen_communicator(int handle) {
+  int initialized = 0, between_groups = 0;
+  MPI_Initialized(&initialized);
+  if (initialized == 0)
+    throw Error(
+        "a communicator is given, but MPI was not initialised: call MPI_Init_thread, with MPI_THREAD_MULTIPLE, "
+        "before the first Runtime");
+  MPI_Comm const comm = MPI_Comm_f2c(handle);
+  if (comm == MPI_COMM_NULL)
+    throw Error(fmt::format(
+        "communicator {} is none, or MPI_COMM_NULL: give MPI_Comm_c2f() of one that this rank is in",
+        handle));
+  MPI_Comm_test_inter(comm, &between_groups);
+  if (between_groups != 0)
+    throw Error("the communicator is one between two groups of ranks: give one of a single group");
+  return comm;
 }
 
 #ifdef ASTERISM_WITH_CUDA
 /// Lets StarPU see this rank's share of the node's GPUs only. Left to itself every rank takes them all.
 void take_gpus(Environment& environment) {
-  const Place& place = place_on_node;
+  const Place& place = connection.place;
   const int wanted = first_number({"STARPU_NCUDA"}, -1);
   if (place.ranks == 1 || wanted == 0) return;
   for (const char* chosen : {"STARPU_WORKERS_CUDAID", "CUDA_VISIBLE_DEVICES"})
@@ -176,21 +223,22 @@ void take_gpus(Environment& environment) {
   for (int i = 0; i < share.count; ++i) numbers += fmt::format(" {}", (share.first + i) % gpus);
   environment.set("STARPU_WORKERS_CUDAID", numbers);
   environment.suggest("STARPU_NCUDA", std::to_string(share.count));  // more would go round the list again
-  if (cudaDeviceProp device{}; gpus < place.ranks && cudaGetDeviceProperties(&device, share.first) == cudaSuccess) {
+  if (cudaDeviceProp device{};
+      gpus < place.ranks && cudaGetDeviceProperties(&device, share.first) == cudaSuccess) {
     // StarPU takes nine tenths of a GPU's memory, and does not know of the other ranks that do the same.
     const auto sharers = static_cast<std::size_t>((place.ranks + gpus - 1) / gpus);
-    environment.suggest("STARPU_LIMIT_CUDA_MEM", std::to_string(device.totalGlobalMem / 10 * 9 / sharers >> 20));
+    environment.suggest("STARPU_LIMIT_CUDA_MEM",
+                        std::to_string(device.totalGlobalMem / 10 * 9 / sharers >> 20));
   }
 }
 #endif
 
 void broadcast_from(int root, std::string& text) {
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  const int rank = connection.rank;
   int length = static_cast<int>(text.size());
-  MPI_Bcast(&length, 1, MPI_INT, root, MPI_COMM_WORLD);
+  MPI_Bcast(&length, 1, MPI_INT, root, connection.comm);
   if (rank != root) text.resize(static_cast<std::size_t>(length));
-  MPI_Bcast(text.data(), length, MPI_CHAR, root, MPI_COMM_WORLD);
+  MPI_Bcast(text.data(), length, MPI_CHAR, root, connection.comm);
 }
 
 }  // namespace
@@ -209,17 +257,35 @@ bool may_have_others() {
   return size_of_running_mpi() > 1;  // started by the program, under a launcher that is not known here
 }
 
-std::optional<Failure> connect(int& rank, int& ranks) {
+MPI_Comm communicator() { return connection.comm; }
+
+std::optional<Failure> connect(const std::optional<int>& chosen, int& rank, int& ranks) {
   if (mpi_has_ended())
-    throw Error("MPI has been ended in this process, and cannot start again: call MPI_Finalize after the last Runtime",
-                Blame::input, ThrownBy::all_ranks);
+    throw Error(
+        "MPI has been ended in this process, and cannot start again: call MPI_Finalize after the last Runtime",
+        Blame::input, ThrownBy::all_ranks);
+  MPI_Comm const from = chosen ? chosen_communicator(*chosen) : MPI_COMM_WORLD;
   static const Session session;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  if (ranks > 1) find_place_on_node();
+  Connection& c = connection;
+  MPI_Comm_dup(from, &c.comm);
+  MPI_Comm_rank(c.comm, &c.rank);
+  MPI_Comm_size(c.comm, &c.ranks);
+  int all = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &all);
+  c.all = c.ranks == all;
+  if (all > 1) find_place_on_node();
+  last_rank = rank = c.rank;
+  ranks = c.ranks;
   const std::optional<Failure> level = refuse_thread_level(session);
   return level ? level : refuse_strangers();
 }
+
+void disconnect() {
+  if (connection.comm != MPI_COMM_NULL) MPI_Comm_free(&connection.comm);
+  connection = {};
+}
+
+int known_rank() { return last_rank >= 0 ? last_rank : launched_rank(); }
 
 GpuShare share_of_gpus(int l, int L, int G, int wanted) {
   const int first = l * G / L, end = (l + 1) * G / L;
@@ -228,6 +294,7 @@ GpuShare share_of_gpus(int l, int L, int G, int wanted) {
 }
 
 int start(starpu_conf& conf, Environment& environment) {
+  if (connection.comm == MPI_COMM_NULL) return starpu_init(&conf);
 #ifdef ASTERISM_WITH_CUDA
   take_gpus(environment);
 #endif
@@ -235,33 +302,39 @@ int start(starpu_conf& conf, Environment& environment) {
   environment.suggest("STARPU_MPI_NOBIND", "1");
   if (!cores.own || conf.ncpus >= cores.count)  // StarPU's thread for MPI has no core of its own
     starpu_idle_hook_register([](void*) -> unsigned { return sched_yield() != 0; }, nullptr);
-  return starpu_mpi_init_conf(nullptr, nullptr, 0, MPI_COMM_WORLD, &conf);
+  if (connection.ranks == 1) return starpu_init(&conf);
+  return starpu_mpi_init_conf(nullptr, nullptr, 0, connection.comm, &conf);
 }
 
-void stop() { starpu_mpi_shutdown(); }
+void stop() {
+  if (connection.ranks > 1)
+    starpu_mpi_shutdown_comm(connection.comm);
+  else
+    starpu_shutdown();
+}
 
-void barrier() { MPI_Barrier(MPI_COMM_WORLD); }
+bool can_trace() { return connection.all || connection.ranks == 1; }
+
+void barrier() { MPI_Barrier(connection.comm); }
 
 void wait_for_all() {
-  starpu_mpi_wait_for_all(MPI_COMM_WORLD);
-  starpu_mpi_barrier(MPI_COMM_WORLD);
+  starpu_mpi_wait_for_all(connection.comm);
+  starpu_mpi_barrier(connection.comm);
 }
 
 std::optional<Failure> agree_on_failure(const std::optional<Failure>& mine) {
-  int rank = 0, ranks = 1;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const int rank = connection.rank, ranks = connection.ranks;
   int failing = mine ? rank : ranks;
-  MPI_Allreduce(MPI_IN_PLACE, &failing, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  MPI_Allreduce(MPI_IN_PLACE, &failing, 1, MPI_INT, MPI_MIN, connection.comm);
   if (failing == ranks) return std::nullopt;
   Failure failure = rank == failing ? *mine : Failure{{}, {}, Blame::task};
   broadcast_from(failing, failure.task);
   broadcast_from(failing, failure.reason);
   int blame = static_cast<int>(failure.blame);
-  MPI_Bcast(&blame, 1, MPI_INT, failing, MPI_COMM_WORLD);
+  MPI_Bcast(&blame, 1, MPI_INT, failing, connection.comm);
   failure.blame = static_cast<Blame>(blame);
   int alike = mine && mine->task == failure.task && mine->reason == failure.reason ? 1 : 0;
-  MPI_Allreduce(MPI_IN_PLACE, &alike, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  MPI_Allreduce(MPI_IN_PLACE, &alike, 1, MPI_INT, MPI_MIN, connection.comm);
   failure.rank = alike == 1 ? -1 : failing;
   return failure;
 }
@@ -269,52 +342,78 @@ std::optional<Failure> agree_on_failure(const std::optional<Failure>& mine) {
 void broadcast(std::string& text) { broadcast_from(0, text); }
 
 void broadcast(void* value, std::size_t bytes) {
-  MPI_Bcast(value, static_cast<int>(bytes), MPI_BYTE, 0, MPI_COMM_WORLD);
+  MPI_Bcast(value, static_cast<int>(bytes), MPI_BYTE, 0, connection.comm);
 }
 
-void gather(const void* mine, Index count, std::size_t element_bytes, const std::function<void*(Index)>& resize) {
-  int ranks = 1;
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+void gather(const void* mine, Index count, std::size_t element_bytes,
+            const std::function<void*(Index)>& resize) {
+  const int ranks = connection.ranks;
   std::vector<int> counts(static_cast<std::size_t>(ranks)), firsts(counts.size());
   const int ours = static_cast<int>(count);
-  MPI_Allgather(&ours, 1, MPI_INT, counts.data(), 1, MPI_INT, MPI_COMM_WORLD);
+  MPI_Allgather(&ours, 1, MPI_INT, counts.data(), 1, MPI_INT, connection.comm);
   std::exclusive_scan(counts.begin(), counts.end(), firsts.begin(), 0);
   MPI_Datatype element{};  // whole elements: MPI counts in int
   MPI_Type_contiguous(static_cast<int>(element_bytes), MPI_BYTE, &element);
   MPI_Type_commit(&element);
-  MPI_Allgatherv(mine, ours, element, resize(firsts.back() + counts.back()), counts.data(), firsts.data(), element,
-                 MPI_COMM_WORLD);
+  MPI_Allgatherv(mine, ours, element, resize(firsts.back() + counts.back()), counts.data(), firsts.data(),
+                 element, connection.comm);
   MPI_Type_free(&element);
 }
 
-void send_to_all(_starpu_data_state* handle) { starpu_mpi_get_data_on_all_nodes_detached(MPI_COMM_WORLD, handle); }
-
-void register_tile(_starpu_data_state* handle, std::int64_t tag, int owner) {
-  starpu_mpi_data_register_comm(handle, tag, owner, MPI_COMM_WORLD);
+void send_to_all(_starpu_data_state* handle) {
+  starpu_mpi_get_data_on_all_nodes_detached(connection.comm, handle);
 }
 
-bool submit(starpu_task* task, std::int64_t& received, int& status) {
+void register_tile(_starpu_data_state* handle, std::int64_t tag, int owner) {
+  starpu_mpi_data_register_comm(handle, tag, owner, connection.comm);
+}
+
+bool was_sent(_starpu_data_state* handle, int to) { return starpu_mpi_cached_send(handle, to) != 0; }
+
+void send_again(_starpu_data_state* handle) {
+  starpu_mpi_cached_send_clear(handle);
+  starpu_mpi_cached_receive_clear(handle);
+}
+
+int submit(starpu_task* task, int executor, std::int64_t& received) {
   const unsigned count = STARPU_TASK_GET_NBUFFERS(task);
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  std::int64_t incoming = 0;
-  for (unsigned i = 0; i < count; ++i) {
+  const int rank = connection.rank;
+  const bool ours = rank == executor;
+  int status = 0;
+  const auto send = [&](starpu_data_handle_t handle, int to) {
+    status = starpu_mpi_isend_detached_prio(handle, to, starpu_mpi_data_get_tag(handle), task->priority,
+                                            connection.comm, nullptr, nullptr);
+  };
+  const auto receive = [&](starpu_data_handle_t handle, int from) {
+    status = starpu_mpi_irecv_detached_prio(handle, from, starpu_mpi_data_get_tag(handle), task->priority,
+                                            connection.comm, nullptr, nullptr);
+    received += static_cast<std::int64_t>(starpu_data_get_size(handle));
+  };
+  for (unsigned i = 0; i < count && status == 0; ++i) {
     const starpu_data_handle_t handle = STARPU_TASK_GET_HANDLE(task, i);
-    if ((STARPU_TASK_GET_MODE(task, i) & STARPU_R) != 0 && starpu_mpi_data_get_rank(handle) != rank &&
-        starpu_mpi_cached_receive(handle) == 0)
-      incoming += static_cast<std::int64_t>(starpu_data_get_size(handle));
+    const int owner = starpu_mpi_data_get_rank(handle);
+    if ((STARPU_TASK_GET_MODE(task, i) & STARPU_R) == 0 || owner == executor) continue;
+    if (ours && starpu_mpi_cached_receive_set(handle) == 0) receive(handle, owner);
+    if (owner == rank && starpu_mpi_cached_send_set(handle, executor) == 0) send(handle, executor);
   }
-  std::vector<starpu_data_descr> descriptions(count);
-  starpu_mpi_task_exchange_params parameters{};
-  status = starpu_mpi_task_exchange_data_before_execution(MPI_COMM_WORLD, task, descriptions.data(), &parameters);
-  if (status != 0) return false;
-  if (parameters.do_execute != 0) {
-    status = starpu_task_submit(task);
-    received += incoming;
+  if (ours && status == 0) status = starpu_task_submit(task);
+  for (unsigned i = 0; i < count && status == 0; ++i) {
+    const starpu_data_handle_t handle = STARPU_TASK_GET_HANDLE(task, i);
+    const int owner = starpu_mpi_data_get_rank(handle);
+    if ((STARPU_TASK_GET_MODE(task, i) & STARPU_W) == 0) continue;
+    // What other ranks have of it is old now; who has written it, has it.
+    starpu_mpi_cached_send_clear(handle);
+    if (owner == executor || !ours) starpu_mpi_cached_receive_clear(handle);
+    if (owner == executor) continue;
+    if (ours) {
+      send(handle, owner);
+      starpu_mpi_cached_receive_set(handle);
+    } else if (owner == rank) {
+      receive(handle, executor);
+      starpu_mpi_cached_send_set(handle, executor);
+    }
   }
-  if (status == 0)
-    starpu_mpi_task_exchange_data_after_execution(MPI_COMM_WORLD, descriptions.data(), count, parameters);
-  return parameters.do_execute != 0;
+  return status;
 }
 
 }  // namespace ranks
@@ -328,6 +427,7 @@ int launched_rank() {
 
 void end_all_ranks(int status) {
   remove_own_folders();
+  if (ranks::communicator() != MPI_COMM_NULL) MPI_Abort(ranks::communicator(), status);
   if (ranks::may_have_others() && ranks::mpi_runs()) MPI_Abort(MPI_COMM_WORLD, status);
   std::_Exit(status);
 }

@@ -22,7 +22,8 @@ class Environment;
 struct Failure {
   std::string task, reason;
   Blame blame;
-  int rank = -1;  ///< the other rank whose failure it is; -1: this one's, or, where ranks have agreed, that of all
+  int rank =
+      -1;  ///< the other rank whose failure it is; -1: this one's, or, where ranks have agreed, that of all
   bool cancelled = false;
 };
 
@@ -35,11 +36,17 @@ std::string mpi_library();
 /// program has started itself, says so. Otherwise MPI is never started. Not where the user wants independent runs.
 bool may_have_others();
 
-/// Starts MPI, once per process, unless the program has; what is started here ends with the process. Collective.
+/// Starts MPI, once per process, unless the program has; what is started here ends with the process. Collective, of the
+/// ranks that work together: all that were launched, or those of the communicator that was chosen.
+/// @param chosen MPI_Comm_c2f() of it
 /// @return why this rank cannot begin, so that all can be told: MPI allows fewer threads than are needed, or does not
 /// know of the processes that the launcher has started
-/// @throw Error, on all ranks: the program has ended MPI
-[[nodiscard]] std::optional<Failure> connect(int& rank, int& ranks);
+/// @throw Error, on all ranks: the program has ended MPI; on this one: the communicator is none
+[[nodiscard]] std::optional<Failure> connect(const std::optional<int>& chosen, int& rank, int& ranks);
+/// When StarPU has ended; also without connect(). Collective.
+void disconnect();
+/// The number that others know this rank by, also after disconnect().
+int known_rank();
 
 /// The GPUs first, first + 1, ..., first + count - 1 of a node; beyond its last one they go on with its number 0.
 struct GpuShare {
@@ -50,10 +57,13 @@ struct GpuShare {
 /// @param wanted how many the user wants for each rank, or -1: as many as are in its share
 GpuShare share_of_gpus(int l, int L, int G, int wanted);
 
-/// Starts StarPU with its MPI layer, on this rank's share of the cores and GPUs of its node. @return StarPU's status.
+/// Starts StarPU on this rank's share of the cores and GPUs of its node, with several ranks with its MPI layer. @return
+/// StarPU's status.
 int start(starpu_conf& conf, Environment& environment);
-/// Ends StarPU's MPI layer and StarPU.
+/// Ends StarPU, and its MPI layer.
 void stop();
+/// Whether StarPU can trace: where ranks work together it waits for all that were launched.
+bool can_trace();
 void barrier();
 /// Waits for tasks and messages of this rank, then for all ranks.
 void wait_for_all();
@@ -65,17 +75,24 @@ std::optional<Failure> agree_on_failure(const std::optional<Failure>& mine);
 void broadcast(std::string& text);
 void broadcast(void* value, std::size_t bytes);
 /// The elements of all ranks in their order. @param resize resize(n): memory for n elements
-void gather(const void* mine, Index count, std::size_t element_bytes, const std::function<void*(Index)>& resize);
+void gather(const void* mine, Index count, std::size_t element_bytes,
+            const std::function<void*(Index)>& resize);
 
 /// Brings a tile's content as of now to all ranks, once it is there. Collective, but waits for nobody.
 void send_to_all(_starpu_data_state* handle);
 
 void register_tile(_starpu_data_state* handle, std::int64_t tag, int owner);
 
-/// Submits `task`, which has no tile twice, on the rank that owns its written tiles, with the messages before and after it.
+/// Whether another rank has this rank's tile as it was when the last task wrote it.
+bool was_sent(_starpu_data_state* handle, int to);
+/// Forgets who has got it: it travels again. On every rank.
+void send_again(_starpu_data_state* handle);
+
+/// Submits `task`, which has no tile twice, where this is the rank that runs it, with the messages before and after it:
+/// what it reads comes from its owners, and what it writes goes to them. On every rank.
 /// @param received grows by the bytes that this rank receives for it
-/// @return whether the task was submitted here; otherwise the caller still owns it.
-bool submit(starpu_task* task, std::int64_t& received, int& status);
+/// @return StarPU's status
+int submit(starpu_task* task, int executor, std::int64_t& received);
 
 }  // namespace ranks
 }  // namespace asterism

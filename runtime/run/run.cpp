@@ -25,9 +25,9 @@ void throw_as_error() {
 
 int tell(const Error& error) {
   const bool on_all_ranks = error.thrown_by() == ThrownBy::all_ranks;
-  if (!on_all_ranks || launched_rank() == 0)
-    fmt::print(stderr, "asterism{}: {}\n",
-               !on_all_ranks && launched_rank() > 0 ? fmt::format(" (rank {})", launched_rank()) : "",
+  const int rank = ranks::known_rank();
+  if (!on_all_ranks || rank == 0)
+    fmt::print(stderr, "asterism{}: {}\n", !on_all_ranks && rank > 0 ? fmt::format(" (rank {})", rank) : "",
                error.what());
   return static_cast<int>(error.blame());
 }

@@ -20,9 +20,10 @@ std::atomic<bool> trace_is_lost = false;
 bool met_before_start = false;
 
 /// Lets no rank start where one cannot. Collective.
-std::optional<Failure> meet_before_start(const std::optional<Failure>& mine, int& rank, int& ranks) {
+std::optional<Failure> meet_before_start(const std::optional<Failure>& mine,
+                                         const std::optional<int>& communicator, int& rank, int& ranks) {
   met_before_start = true;
-  const std::optional<Failure> refusal = ranks::connect(rank, ranks);
+  const std::optional<Failure> refusal = ranks::connect(communicator, rank, ranks);
   return ranks::agree_on_failure(mine ? mine : refusal);
 }
 
@@ -65,9 +66,11 @@ Runtime::Runtime(const Options& options) : state_(std::make_unique<State>()) {
   State& s = *state_;
   s.options = options;
   trace_is_lost = false;
-  if (ranks::may_have_others())
-    if (const std::optional<Failure> refusal = meet_before_start({}, s.rank, s.ranks))
+  if (ranks::may_have_others() || options.communicator)
+    if (const std::optional<Failure> refusal = meet_before_start({}, options.communicator, s.rank, s.ranks)) {
+      ranks::disconnect();
       throw error_on_all_ranks(*refusal);
+    }
   std::optional<Failure> failure;
   bool running = false;
   try {
@@ -81,6 +84,7 @@ Runtime::Runtime(const Options& options) : state_(std::make_unique<State>()) {
     failure = ranks::agree_on_failure(failure);  // nobody waits for a rank that could not start
   if (failure) {
     if (running) end_starpu(s);
+    ranks::disconnect();
     throw error_on_all_ranks(*failure);
   }
   current = &s;
@@ -116,6 +120,7 @@ Runtime::~Runtime() {
   if (state_->ranks > 1) ranks::end_pulses();
   const trace::Summary summary = trace::summarise(*state_);
   end_starpu(*state_);
+  ranks::disconnect();
   try {
     trace::write(state_->options.trace, summary);
   } catch (const std::exception& error) {
@@ -130,7 +135,7 @@ void Runtime::wait() {
   {
     std::unique_lock lock(s.mutex);
     s.wait_until(
-        lock, [&] { return s.tasks.in_flight() == 0 && s.looks == 0 && !s.to_stop; }, 1);
+        lock, [&] { return s.tasks.in_flight() == 0 && s.awaited == 0 && !s.to_stop; }, 1);
   }
   SubmittedTasks::drop(s.tasks.take_ended());
   {
@@ -211,7 +216,10 @@ TaskFailure task_failure(const Failure& failure, ThrownBy ranks) {
 Error agreed(const Error& error) {
   if (!ranks::may_have_others() || met_before_start) return error;
   int rank = 0, ranks = 1;
-  return error_on_all_ranks(*meet_before_start(Failure{"start", error.what(), error.blame()}, rank, ranks));
+  const std::optional<Failure> first =
+      meet_before_start(Failure{"start", error.what(), error.blame()}, std::nullopt, rank, ranks);
+  ranks::disconnect();
+  return error_on_all_ranks(*first);
 }
 
 void Runtime::State::give_up(const std::string& reason) {

@@ -170,6 +170,10 @@ void require_gpus(int asked) {
 void start_starpu(Runtime::State& state, bool& running) {
   Options& options = state.options;
   if (!options.spill.empty()) require_folder(options.spill);
+  if (!options.trace.empty() && !ranks::can_trace())
+    throw Error(
+        "a trace needs all ranks that were launched, or one: leave Options::trace empty, or "
+        "Options::communicator");
   if (!options.trace.empty()) trace::require_room(options.trace);
   Environment environment;
   state.scheduler_reason = choose_scheduler(options);
@@ -177,7 +181,7 @@ void start_starpu(Runtime::State& state, bool& running) {
   tell_of_idle_cores(conf);
   take_cores(conf, environment, state.ranks);
   state.models.emplace(environment);
-  if (const int status = state.ranks > 1 ? ranks::start(conf, environment) : starpu_init(&conf); status != 0)
+  if (const int status = ranks::start(conf, environment); status != 0)
     throw Error(fmt::format("StarPU found no worker to run on ({}): check --cpus, --gpus and `asterism info`",
                             std::strerror(-status)),
                 Blame::machine);
@@ -193,10 +197,7 @@ void start_starpu(Runtime::State& state, bool& running) {
 
 void end_starpu(Runtime::State& state) {
   state.rest.reset();
-  if (state.ranks > 1)
-    ranks::stop();
-  else
-    starpu_shutdown();
+  ranks::stop();
 }
 
 }  // namespace asterism

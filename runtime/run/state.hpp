@@ -85,7 +85,7 @@ struct Runtime::State {
   std::atomic<int> holds = 0;      // stops that all ranks do not know of yet
   std::optional<Failure> to_stop;  // that of this rank, until all know
   bool stop_said = false;          // whether the others were told to hold
-  std::atomic<int> looks = 0;      // snapshots that are not ready
+  std::atomic<int> awaited = 0;    // snapshots that are not ready, tiles that come from tasks of other ranks
 
   std::atomic<int> waiting = 0;  // threads blocked in wait_until
   std::atomic<std::uint64_t> wake_below =

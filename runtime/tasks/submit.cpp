@@ -32,6 +32,7 @@ void note_written(const Buffers& buffers) {
   for (const auto& [tile, access] : buffers.all) {
     if (!writes(access)) continue;
     tile->written = true;
+    tile->note_told();
     tile->written_in = tile->runtime->period;
     // What wait() has thrown; else the task will do nothing, or has not failed yet.
     if (const Failure* const lost = tile->lost; lost != nullptr && lost != tile->runtime->failure)
@@ -78,11 +79,12 @@ OwnTask task_on(CodeletCore::State& core, const ShortList<Buffer, 3>& tiles, con
   return task;
 }
 
-/// Sends what another rank's task reads of this rank's tiles.
-void send_to_executor(starpu_task* task) {
+/// With several ranks: gives a task to StarPU on the rank that runs it, with its messages. @return StarPU's status
+int submit_on_rank(Runtime::State& runtime, starpu_task* task, int executor) {
   std::int64_t received = 0;
-  int status = 0;
-  ranks::submit(task, received, status);
+  const int status = ranks::submit(task, executor, received);
+  runtime.bytes_from_ranks += received;
+  return status;
 }
 
 void ended(void* argument) {
@@ -123,13 +125,11 @@ TaskRecord* enter(Runtime::State& runtime, TaskRecord& record) {
 int give_to_starpu(starpu_task* task, TaskRecord& record, Runtime::State& runtime) {
   record.given.give();
   runtime.costs.give();
-  runtime.tasks.count_submitted();
-  if (runtime.ranks == 1) return starpu_task_submit(task);
-  std::int64_t received = 0;
-  int status = 0;
-  ranks::submit(task, received, status);
-  runtime.bytes_from_ranks += received;
-  return status;
+  return runtime.ranks == 1 ? starpu_task_submit(task) : submit_on_rank(runtime, task, runtime.rank);
+}
+
+[[noreturn]] void refuse(const CodeletCore::State& core, int status) {
+  throw Error(fmt::format("StarPU refuses task {}: {}", core.name, std::strerror(-status)), Blame::machine);
 }
 
 }  // namespace
@@ -137,7 +137,7 @@ int give_to_starpu(starpu_task* task, TaskRecord& record, Runtime::State& runtim
 Task CodeletCore::submit(const KernelArgs& args, const TaskTiles& tiles, const Hints& hints) const {
   State& core = *state_;
   require_usable(core, tiles, hints);
-  const int executor = executing_rank(core, tiles);
+  const int executor = executing_rank(core, tiles, hints);
   Runtime::State& runtime = *detail::state(*tiles.entries.begin()).runtime;
   require_content(core, tiles, hints);
   if (runtime.ranks > 1) require_sendable(core, tiles, executor);
@@ -145,7 +145,11 @@ Task CodeletCore::submit(const KernelArgs& args, const TaskTiles& tiles, const H
     Buffers buffers;
     list_buffers(core, tiles, hints, buffers);
     note_written(buffers);
-    send_to_executor(task_on(core, buffers.all, hints).get());
+    if (const int status = submit_on_rank(runtime, task_on(core, buffers.all, hints).get(), executor);
+        status != 0)
+      refuse(core, status);
+    for (const Buffer& buffer : buffers.all)
+      if (writes(buffer.access) && buffer.tile->owner == runtime.rank) buffer.tile->await(buffer.access);
     return {};
   }
 
@@ -180,8 +184,7 @@ Task CodeletCore::submit(const KernelArgs& args, const TaskTiles& tiles, const H
   TaskRecord& submitted = *record.release();  // the Runtime's from now on
   if (status != 0) runtime.task_ended(submitted);
   SubmittedTasks::drop(dropped);
-  if (status != 0)
-    throw Error(fmt::format("StarPU refuses task {}: {}", core.name, std::strerror(-status)), Blame::machine);
+  if (status != 0) refuse(core, status);
   static_cast<void>(task.release());  // StarPU's from now on
   return handle;
 }

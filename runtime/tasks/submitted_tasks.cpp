@@ -18,15 +18,18 @@ void SubmittedTasks::add(detail::TaskRecord& record) {
   record.older = newest_;
   (newest_ != nullptr ? newest_->newer : oldest_) = &record;
   newest_ = &record;
+  submitted_.store(submitted_.load(std::memory_order_relaxed) + 1);  // in the lock alone
 }
 
 void SubmittedTasks::end(detail::TaskRecord& record) {
   if (!record.streams) --beside_streams_;
-  record.ended = true;
   TasksOfWorker& mine = of_this_worker();
-  record.next_ended = mine.ended_tasks;
-  while (!mine.ended_tasks.compare_exchange_weak(record.next_ended, &record)) continue;
-  ++mine.ended;
+  record.ended.store(true, std::memory_order_release);
+  record.next_ended = mine.ended_tasks.load(std::memory_order_relaxed);
+  while (!mine.ended_tasks.compare_exchange_weak(record.next_ended, &record, std::memory_order_acq_rel))
+    continue;
+  count(mine, &TasksOfWorker::ended);
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // before it is seen whether somebody waits for this
 }
 
 detail::TaskRecord* SubmittedTasks::take_ended() {

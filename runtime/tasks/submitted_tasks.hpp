@@ -42,13 +42,12 @@ class SubmittedTasks {
   /// Whether, as far as the submitting threads have counted, `window` tasks are in flight.
   [[nodiscard]] bool fill(std::uint64_t window);
 
-  /// A task is about to be submitted, and known from now on to those who look for the oldest.
+  /// A task is submitted: StarPU is given it next.
   void add(detail::TaskRecord& record);
-  /// StarPU is given the task now.
-  void count_submitted() { ++submitted_; }
   /// This worker begins a task.
-  void begin() { ++of_this_worker().begun; }
-  /// A task has ended: its record belongs to whoever submits or waits from here on.
+  void begin() { count(of_this_worker(), &TasksOfWorker::begun); }
+  /// A task has ended: its record belongs to whoever submits or waits from here on. What this thread reads next, it reads
+  /// after others could see that.
   void end(detail::TaskRecord& record);
 
   /// Takes what is kept of tasks that have ended, to be given to drop() without any lock.
@@ -67,6 +66,13 @@ class SubmittedTasks {
 
  private:
   [[nodiscard]] TasksOfWorker& of_this_worker();
+  /// One more of a thread. A worker's numbers only it changes: that takes no locked operation.
+  void count(TasksOfWorker& mine, std::atomic<std::uint64_t> TasksOfWorker::*number) const {
+    if (&mine == &of_workers_.back())
+      ++(mine.*number);
+    else
+      (mine.*number).store((mine.*number).load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  }
   [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> TasksOfWorker::*count) const;
 
   mutable std::mutex list_;

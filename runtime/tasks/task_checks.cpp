@@ -33,7 +33,8 @@ std::string describe(const ShortList<Buffer, 3>& buffers) {
   };
   std::string text;
   for (auto first = buffers.begin(), next = first; first != buffers.end(); first = next) {
-    next = std::find_if(first, buffers.end(), [&](const Buffer& other) { return shape(other) != shape(*first); });
+    next = std::find_if(first, buffers.end(),
+                        [&](const Buffer& other) { return shape(other) != shape(*first); });
     text += text.empty() ? "" : ", ";
     if (next - first > 1) text += fmt::format("{} times ", next - first);
     text += shape(*first);
@@ -65,9 +66,8 @@ std::uint32_t possible_workers(const CodeletCore::State& core, const Buffers& bu
     Workplaces::Kind room;
   };
   const Workplaces& places = buffers.all.begin()->tile->runtime->workplaces;
-  const Kind kinds[] = {
-      {Where::cpu, "CPU", MemoryKind::main, "main", core.cpu.size(), places.cpu},
-      {Where::cuda, "CUDA", MemoryKind::gpu, "GPU", core.cuda.size(), places.cuda}};
+  const Kind kinds[] = {{Where::cpu, "CPU", MemoryKind::main, "main", core.cpu.size(), places.cpu},
+                        {Where::cuda, "CUDA", MemoryKind::gpu, "GPU", core.cuda.size(), places.cuda}};
   Blame blame = Blame::machine;
   std::string verdict = "can run nowhere:", reasons, cures;
   const auto rule_out = [&](const std::string& reason, const std::string& cure) {
@@ -76,8 +76,8 @@ std::uint32_t possible_workers(const CodeletCore::State& core, const Buffers& bu
   };
   for (const Kind& kind : kinds) {
     if (kind.kernels > STARPU_MAXIMPLEMENTATIONS)
-      throw Error(fmt::format("codelet {} has {} {} kernels: StarPU takes {} at most", core.name, kind.kernels,
-                              kind.name, STARPU_MAXIMPLEMENTATIONS));
+      throw Error(fmt::format("codelet {} has {} {} kernels: StarPU takes {} at most", core.name,
+                              kind.kernels, kind.name, STARPU_MAXIMPLEMENTATIONS));
     const bool asked = hints.where == kind.where;
     if (hints.where != Where::anywhere && !asked) continue;
     if (asked) verdict = fmt::format("asks for {} workers, but", kind.name);
@@ -96,7 +96,8 @@ std::uint32_t possible_workers(const CodeletCore::State& core, const Buffers& bu
                "use smaller tiles, or allow more memory");
     }
   }
-  throw Error(fmt::format("task {} {} {}: {}", full_name(core.name, hints.label), verdict, reasons,
+  const std::string on_rank = hints.rank == -1 ? "" : fmt::format(" on rank {}", hints.rank);
+  throw Error(fmt::format("task {}{} {} {}: {}", full_name(core.name, hints.label), on_rank, verdict, reasons,
                           cures.empty() ? "give it a kernel that can run here" : cures),
               blame);
 }
@@ -107,23 +108,26 @@ unsigned chosen_worker(const CodeletCore::State& core, const Hints& hints) {
   if (hints.where == Where::anywhere)
     throw Error(fmt::format("task {} asks for worker {} of no kind: say CPU or CUDA", task(), hints.worker));
   const bool cpu = hints.where == Where::cpu;
-  const int worker =
-      hints.worker < 0 ? -1 : starpu_worker_get_by_type(cpu ? STARPU_CPU_WORKER : STARPU_CUDA_WORKER, hints.worker);
+  const int worker = hints.worker < 0 ? -1
+                                      : starpu_worker_get_by_type(
+                                            cpu ? STARPU_CPU_WORKER : STARPU_CUDA_WORKER, hints.worker);
   if (worker < 0)
-    throw Error(fmt::format("task {} asks for {} worker {}: there are {}, counted from 0", task(), cpu ? "CPU" : "CUDA",
-                            hints.worker, cpu ? starpu_cpu_worker_get_count() : starpu_cuda_worker_get_count()),
+    throw Error(fmt::format("task {} asks for {} worker {}: there are {}, counted from 0", task(),
+                            cpu ? "CPU" : "CUDA", hints.worker,
+                            cpu ? starpu_cpu_worker_get_count() : starpu_cuda_worker_get_count()),
                 Blame::machine);
   return static_cast<unsigned>(worker);
 }
 
 }  // namespace
 
-void list_buffers(const CodeletCore::State& core, const TaskTiles& tiles, const Hints& hints, Buffers& buffers) {
+void list_buffers(const CodeletCore::State& core, const TaskTiles& tiles, const Hints& hints,
+                  Buffers& buffers) {
   std::vector<std::size_t>& of_port = buffers.of_port;
   for (const TaskTiles::Entry& entry : tiles.entries) {
     TileState* const tile = &state(entry);
-    Buffer* const same =
-        std::find_if(buffers.all.begin(), buffers.all.end(), [&](const Buffer& b) { return b.tile.get() == tile; });
+    Buffer* const same = std::find_if(buffers.all.begin(), buffers.all.end(),
+                                      [&](const Buffer& b) { return b.tile.get() == tile; });
     const auto number = static_cast<std::size_t>(same - buffers.all.begin());
     if (same == buffers.all.end()) {
       if (!of_port.empty()) of_port.push_back(number);
@@ -134,8 +138,9 @@ void list_buffers(const CodeletCore::State& core, const TaskTiles& tiles, const 
       for (std::size_t i = 0; i < buffers.all.size(); ++i) of_port.push_back(i);
     of_port.push_back(number);
     if ((same->access == Access::scratch) != (entry.access == Access::scratch))
-      throw Error(fmt::format("task {}: {} is the tile of another port, and one of them is scratch: give each its own",
-                              full_name(core.name, hints.label), place(entry)));
+      throw Error(fmt::format(
+          "task {}: {} is the tile of another port, and one of them is scratch: give each its own",
+          full_name(core.name, hints.label), place(entry)));
     if (same->access != entry.access) same->access = Access::read_write;
   }
 }
@@ -145,24 +150,32 @@ void require_usable(const CodeletCore::State& core, const TaskTiles& tiles, cons
     throw Error(fmt::format("task {} has {} tiles: there may be {}; give them to several tasks",
                             full_name(core.name, hints.label), tiles.entries.size(), most_tiles));
   for (const TaskTiles::Entry& entry : tiles.entries) {
-    const char* const flaw = entry.tile == nullptr ? "nullptr: leave it out of the list" : flaw_of(entry.tile->state());
+    const char* const flaw =
+        entry.tile == nullptr ? "nullptr: leave it out of the list" : flaw_of(entry.tile->state());
     if (flaw != nullptr)
       throw Error(fmt::format("task {}: {} is {}", full_name(core.name, hints.label), place(entry), flaw));
   }
 }
 
-int executing_rank(const CodeletCore::State& core, const TaskTiles& tiles) {
-  int executor = -1;
+int executing_rank(const CodeletCore::State& core, const TaskTiles& tiles, const Hints& hints) {
+  int owner = -1;
   for (const TaskTiles::Entry& entry : tiles.entries) {
     if (!writes(entry.access)) continue;
-    const int owner = state(entry).owner;
-    if (executor >= 0 && executor != owner)
-      throw Error(fmt::format("task {} writes tiles of rank {} and of rank {}: it can run on one rank only", core.name,
-                              executor, owner));
-    executor = owner;
+    const int another = state(entry).owner;
+    if (owner >= 0 && owner != another && hints.rank == -1)
+      throw Error(fmt::format(
+          "task {} writes tiles of rank {} and of rank {}: it can run on one rank only; choose it "
+          "with Hints::rank",
+          core.name, owner, another));
+    owner = another;
   }
-  if (executor < 0) throw Error(fmt::format("task {} writes no tile: it would have no effect", core.name));
-  return executor;
+  if (owner < 0) throw Error(fmt::format("task {} writes no tile: it would have no effect", core.name));
+  if (hints.rank == -1) return owner;
+  if (const int ranks = state(*tiles.entries.begin()).runtime->ranks; hints.rank < 0 || hints.rank >= ranks)
+    throw Error(fmt::format("task {} asks for rank {}: there {}", full_name(core.name, hints.label),
+                            hints.rank,
+                            ranks == 1 ? "is rank 0 only" : fmt::format("are ranks 0 to {}", ranks - 1)));
+  return hints.rank;
 }
 
 void require_content(const CodeletCore::State& core, const TaskTiles& tiles, const Hints& hints) {
@@ -171,14 +184,17 @@ void require_content(const CodeletCore::State& core, const TaskTiles& tiles, con
     if (!reads(entry.access) || tile.owner != tile.runtime->rank) continue;
     if (!tile.written)
       throw Error(fmt::format("task {} reads a {} x {} tile ({}) before anything was written to it",
-                              full_name(core.name, hints.label), tile.shape.rows, tile.shape.cols, place(entry)));
+                              full_name(core.name, hints.label), tile.shape.rows, tile.shape.cols,
+                              place(entry)));
     // Until wait() has thrown a failure the tasks after it do nothing, and nobody is told elsewhere.
-    if (const Failure* const lost = tile.lost; lost != nullptr && lost != tile.mended && lost != tile.runtime->failure)
-      throw Error(fmt::format("task {} reads a {} x {} tile ({}) whose content is lost, because task {} failed: {}; "
-                              "write the tile anew before it is read",
-                              full_name(core.name, hints.label), tile.shape.rows, tile.shape.cols, place(entry),
-                              lost->task, lost->reason),
-                  Blame::task);
+    if (const Failure* const lost = tile.lost;
+        lost != nullptr && lost != tile.mended && lost != tile.runtime->failure)
+      throw Error(
+          fmt::format("task {} reads a {} x {} tile ({}) whose content is lost, because task {} failed: {}; "
+                      "write the tile anew before it is read",
+                      full_name(core.name, hints.label), tile.shape.rows, tile.shape.cols, place(entry),
+                      lost->task, lost->reason),
+          Blame::task);
   }
 }
 
@@ -187,13 +203,20 @@ void require_sendable(const CodeletCore::State& core, const TaskTiles& tiles, in
   for (const TaskTiles::Entry& entry : tiles.entries) {
     const TileState& tile = state(entry);
     const TileShape& shape = tile.shape;
-    if (!reads(entry.access) || tile.owner == executor) continue;
-    if (static_cast<std::size_t>(shape.rows) > most || static_cast<std::size_t>(shape.ld) > most / shape.element_bytes)
+    if (entry.access == Access::scratch || tile.owner == executor) continue;
+    if (reads(entry.access) && tile.is_outdated_on(executor))
+      throw Error(fmt::format(
+          "task {} on rank {} reads a tile of rank {} ({}) that a HostView has changed since it was "
+          "sent there: call its tell_changed() on all ranks after such a change, or let a task "
+          "write it",
+          core.name, executor, tile.owner, place(entry)));
+    if (static_cast<std::size_t>(shape.rows) > most ||
+        static_cast<std::size_t>(shape.ld) > most / shape.element_bytes)
       throw Error(
-          fmt::format("task {} on rank {} reads a tile of rank {} ({}) with {} rows, {} bytes apart: "
+          fmt::format("task {} on rank {} {} a tile of rank {} ({}) with {} rows, {} bytes apart: "
                       "neither may pass {} between ranks; use smaller tiles",
-                      core.name, executor, tile.owner, place(entry), shape.rows,
-                      static_cast<std::size_t>(shape.ld) * shape.element_bytes, most));
+                      core.name, executor, reads(entry.access) ? "reads" : "writes", tile.owner, place(entry),
+                      shape.rows, static_cast<std::size_t>(shape.ld) * shape.element_bytes, most));
   }
 }
 

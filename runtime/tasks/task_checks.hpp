@@ -21,13 +21,14 @@ void list_buffers(const CodeletCore::State& core, const TaskTiles& tiles, const 
 /// That there is a tile for every port, of a Runtime that lives. @throw Error
 void require_usable(const CodeletCore::State& core, const TaskTiles& tiles, const Hints& hints);
 
-/// The rank that runs the task: the one that owns what it writes. @throw Error
-int executing_rank(const CodeletCore::State& core, const TaskTiles& tiles);
+/// The rank that runs the task: the one that the submitter has chosen, or that owns what it writes. @throw Error
+int executing_rank(const CodeletCore::State& core, const TaskTiles& tiles, const Hints& hints);
 
 /// That those tiles of this rank which the task reads have something to be read. @throw Error, TaskFailure
 void require_content(const CodeletCore::State& core, const TaskTiles& tiles, const Hints& hints);
 
-/// That what a task reads can be sent to the rank that runs it: MPI counts the bytes of a row, and rows, in an int.
+/// That what a task reads can be sent to the rank that runs it, and what it writes to its owner: MPI counts the bytes of a
+/// row, and rows, in an int. And that no tile of this rank which is there already is another one now.
 /// @throw Error
 void require_sendable(const CodeletCore::State& core, const TaskTiles& tiles, int executor);
 

@@ -26,8 +26,8 @@ struct Buffer {
 
 /// A task's tiles, each once: whatever its ports do with it, a tile is locked once and comes once.
 struct Buffers {
-  ShortList<Buffer, 3> all;           // in the order in which they first appear: it is part of the footprint
-  std::vector<std::size_t> of_port;   // which of them, for each entry; empty: each has its own
+  ShortList<Buffer, 3> all;          // in the order in which they first appear: it is part of the footprint
+  std::vector<std::size_t> of_port;  // which of them, for each entry; empty: each has its own
 };
 
 /// A copy of a kernel's arguments.
@@ -71,12 +71,13 @@ struct alignas(64) TaskRecord {
   Runtime::State* runtime = nullptr;
   starpu_task* task = nullptr;
   TaskRecord* next_ended = nullptr;  // in TasksOfWorker::ended_tasks
-  std::atomic<int> holders = 2;      // the Runtime, until it has seen that the task ended, and handles: one at first
+  std::atomic<int> holders =
+      2;  // the Runtime, until it has seen that the task ended, and handles: one at first
   std::atomic<bool> ended = false;
   TaskEnd end = TaskEnd::with_callback;
   bool streams = true;
-  bool writes_out = false;  // whether it has a port of Access::write
-  HandedOver given;         // to StarPU
+  bool writes_out = false;                         // whether it has a port of Access::write
+  HandedOver given;                                // to StarPU
   bool repeats_tiles = false, has_counts = false;  // whether buffers.of_port, and counts, have anything
   KeptArgs args;                                   // where they are is in the first line, too
 
@@ -90,7 +91,8 @@ struct alignas(64) TaskRecord {
   /// The task did not do what it should have: notes that in the tiles that it was to write.
   void lose(const Failure& why);
   void drop() noexcept {
-    if (--holders == 0) delete this;
+    // The last one needs no locked operation.
+    if (holders.load(std::memory_order_acquire) == 1 || --holders == 0) delete this;
   }
   /// Ends what it holds for the kernel, when the task has ended.
   void clear() noexcept;

@@ -124,7 +124,7 @@ void SnapshotState::settle() {
   }
   for (const auto& callback : now) call(callback);
   const std::lock_guard lock(runtime->mutex);
-  --runtime->looks;
+  --runtime->awaited;
   runtime->changed.notify_all();
 }
 
@@ -159,7 +159,7 @@ SnapshotBase::SnapshotBase(const TileBase& of) : state_(std::make_shared<Snapsho
     s.parcel->begin(runtime, {1, bytes, bytes, 1}, ours ? s.bytes->data() : nullptr, tile.owner);
     if (runtime.left_behind_count() > 64) runtime.end_left_behind();
   }
-  ++runtime.looks;
+  ++runtime.awaited;
   s.ask();
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "../run/state.hpp"
@@ -40,7 +41,8 @@ TileState& usable(const TileBase& tile) {
 }  // namespace
 
 const char* flaw_of(const TileState* tile) {
-  if (tile == nullptr) return "an empty tile (default-constructed, or moved from): assign one of a Runtime to it first";
+  if (tile == nullptr)
+    return "an empty tile (default-constructed, or moved from): assign one of a Runtime to it first";
   if (tile->runtime == nullptr) return "a tile of a Runtime that has ended: make it anew";
   return nullptr;
 }
@@ -50,7 +52,8 @@ TileBase::TileBase(Runtime& runtime, const TileShape& shape, void* borrowed, int
   state_->begin(runtime.state(), shape, borrowed, owner);
 }
 
-void TileState::begin(Runtime::State& its_runtime, const TileShape& its_shape, void* memory_of_caller, int its_owner) {
+void TileState::begin(Runtime::State& its_runtime, const TileShape& its_shape, void* memory_of_caller,
+                      int its_owner) {
   runtime = &its_runtime;
   shape = its_shape;
   owner = its_owner;
@@ -58,8 +61,8 @@ void TileState::begin(Runtime::State& its_runtime, const TileShape& its_shape, v
   if (shape.rows < 1 || shape.cols < 1)
     throw Error(fmt::format("tile is {} x {}: every extent must be at least 1", shape.rows, shape.cols));
   if (shape.rows > most || shape.ld > most)
-    throw Error(fmt::format("tile is {} x {} (rows {} apart): no extent may pass {}", shape.rows, shape.cols, shape.ld,
-                            most));
+    throw Error(fmt::format("tile is {} x {} (rows {} apart): no extent may pass {}", shape.rows, shape.cols,
+                            shape.ld, most));
   if (shape.rows > most / shape.cols)
     throw Error(fmt::format("tile is {} x {}: it may have {} elements at most; use smaller tiles", shape.rows,
                             shape.cols, most));
@@ -73,18 +76,18 @@ void TileState::begin(Runtime::State& its_runtime, const TileShape& its_shape, v
   if (shape.gpu >= 0 && owner == runtime->rank) {
     const int worker = starpu_worker_get_by_type(STARPU_CUDA_WORKER, shape.gpu);
     if (worker < 0)
-      throw Error(fmt::format("tile for GPU {}: there are {}, counted from 0", shape.gpu, starpu_cuda_worker_get_count()));
+      throw Error(fmt::format("tile for GPU {}: there are {}, counted from 0", shape.gpu,
+                              starpu_cuda_worker_get_count()));
     kept_node = starpu_worker_get_memory_node(static_cast<unsigned>(worker));
     kept = starpu_malloc_on_node(kept_node, bytes());
   }
   int home = -1;
   if (borrowed) home = STARPU_MAIN_RAM;
   if (kept != 0) home = static_cast<int>(kept_node);
-  starpu_matrix_data_register(&handle, home,
-                              borrowed ? reinterpret_cast<std::uintptr_t>(memory_of_caller) : kept,
-                              static_cast<std::uint32_t>(borrowed ? shape.ld : shape.cols),
-                              static_cast<std::uint32_t>(shape.cols), static_cast<std::uint32_t>(shape.rows),
-                              shape.element_bytes);
+  starpu_matrix_data_register(
+      &handle, home, borrowed ? reinterpret_cast<std::uintptr_t>(memory_of_caller) : kept,
+      static_cast<std::uint32_t>(borrowed ? shape.ld : shape.cols), static_cast<std::uint32_t>(shape.cols),
+      static_cast<std::uint32_t>(shape.rows), shape.element_bytes);
   if (runtime->ranks > 1) ranks::register_tile(handle, runtime->next_tag++, owner);
   const std::lock_guard lock(runtime->mutex);
   runtime->tiles.insert(this);
@@ -110,7 +113,8 @@ void TileState::let_go() noexcept {
 }
 
 void TileState::end() noexcept {
-  if (runtime == nullptr || runtime->stalled) return;  // after a stall StarPU's threads may still look at the handle
+  if (runtime == nullptr || runtime->stalled)
+    return;  // after a stall StarPU's threads may still look at the handle
   // The caller may free borrowed memory right after, and transfers of any tile that are still on their way when StarPU
   // ends make it abort: wait for its tasks. While an exception passes they may be waiting for other ranks that wait
   // for this one: the watchdog is told.
@@ -139,8 +143,59 @@ void TileState::end() noexcept {
 }
 
 void TileState::end_with_runtime() noexcept {
-  for (; host_views > 0 && !runtime->stalled; --host_views) starpu_data_release_on_node(handle, STARPU_MAIN_RAM);
+  for (; host_views > 0 && !runtime->stalled; --host_views)
+    starpu_data_release_on_node(handle, STARPU_MAIN_RAM);
   end();
+}
+
+void TileState::note_host_change() {
+  const std::lock_guard lock(runtime->mutex);
+  for (int other = 0; other < runtime->ranks; ++other)
+    if (other != runtime->rank && ranks::was_sent(handle, other)) outdated.push_back(other);
+  is_outdated = !outdated.empty();
+}
+
+void TileState::note_told() {
+  if (!is_outdated) return;
+  const std::lock_guard lock(runtime->mutex);
+  outdated.clear();
+  is_outdated = false;
+}
+
+bool TileState::is_outdated_on(int rank) const {
+  if (!is_outdated) return false;
+  const std::lock_guard lock(runtime->mutex);
+  return std::find(outdated.begin(), outdated.end(), rank) != outdated.end();
+}
+
+void TileState::note_end(Access access, const Failure* why) {
+  // A task that never began has left what it was to change as it was: good, if its input was.
+  const bool changes = why == nullptr ? access == Access::write
+                                      : writes(access) && (access == Access::write || !why->cancelled);
+  if (changes) lost = why;
+}
+
+void TileState::await(Access access) {
+  struct Awaited {
+    std::shared_ptr<TileState> tile;
+    Access access;
+  };
+  ++runtime->awaited;
+  starpu_data_acquire_on_node_cb(
+      handle, STARPU_ACQUIRE_NO_NODE, STARPU_RW,
+      [](void* argument) {
+        const std::unique_ptr<Awaited> ours(static_cast<Awaited*>(argument));
+        TileState& tile = *ours->tile;
+        Runtime::State& its_runtime = *tile.runtime;
+        // Where the task did not do what it should have, all ranks held theirs before it sent this.
+        if (its_runtime.holds > 0) its_runtime.wait_while_held();
+        tile.note_end(ours->access, its_runtime.failure);
+        starpu_data_release_on_node(tile.handle, STARPU_ACQUIRE_NO_NODE);
+        const std::lock_guard lock(its_runtime.mutex);
+        --its_runtime.awaited;
+        its_runtime.changed.notify_all();
+      },
+      new Awaited{shared_from_this(), access});
 }
 
 Index TileBase::rows() const { return usable(*this).shape.rows; }
@@ -174,7 +229,8 @@ void TileBase::return_home() const {
 void TileBase::wait() const {
   const TileState& tile = usable(*this);
   if (tile.owner != tile.runtime->rank) return;
-  wait_for(tile, STARPU_ACQUIRE_NO_NODE, tile.written ? STARPU_R : STARPU_W);  // nothing to read makes StarPU abort
+  wait_for(tile, STARPU_ACQUIRE_NO_NODE,
+           tile.written ? STARPU_R : STARPU_W);  // nothing to read makes StarPU abort
   starpu_data_release_on_node(tile.handle, STARPU_ACQUIRE_NO_NODE);
 }
 
@@ -183,6 +239,12 @@ void TileBase::forget() const {
   if (tile.owner != tile.runtime->rank || tile.borrowed || tile.kept != 0) return;
   starpu_data_invalidate_submit(tile.handle);
   tile.written = false;
+}
+
+void TileBase::tell_changed() const {
+  TileState& tile = usable(*this);
+  if (tile.runtime->ranks > 1) ranks::send_again(tile.handle);
+  tile.note_told();
 }
 
 void TileBase::write_through() const {
@@ -195,10 +257,11 @@ HeldTile acquire(const TileBase& tile, HostAccess access) {
   TileState& t = usable(tile);
   Runtime::State& runtime = *t.runtime;
   if (t.owner != runtime.rank)
-    throw Error(fmt::format("rank {} looks at a tile of rank {}: only the owner has its content", runtime.rank, t.owner));
+    throw Error(fmt::format("rank {} looks at a tile of rank {}: only the owner has its content",
+                            runtime.rank, t.owner));
   if (access != HostAccess::write && !t.written)
-    throw Error(fmt::format("a {} x {} tile is read from the host before anything was written to it", t.shape.rows,
-                            t.shape.cols));
+    throw Error(fmt::format("a {} x {} tile is read from the host before anything was written to it",
+                            t.shape.rows, t.shape.cols));
   const starpu_data_access_mode mode = access == HostAccess::read    ? STARPU_R
                                        : access == HostAccess::write ? STARPU_W
                                                                      : STARPU_RW;
@@ -215,6 +278,10 @@ HeldTile acquire(const TileBase& tile, HostAccess access) {
     throw task_failure(*failure);
   }
   return held;
+}
+
+void note_change(const HeldTile& held) {
+  if (held.tile->runtime->ranks > 1) held.tile->note_host_change();
 }
 
 void release(const HeldTile& held) noexcept {

@@ -8,7 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
+#include "../arguments/tile_arguments.hpp"
 #include "../ranks/ranks.hpp"
 #include "../runtime.hpp"
 #include "../tile.hpp"
@@ -29,10 +31,26 @@ struct TileState : std::enable_shared_from_this<TileState> {
   std::atomic<const Failure*> lost = nullptr;
   const Failure* mended = nullptr;  // a loss after which a task that writes it was submitted
   std::shared_ptr<void> memory;     // borrowed memory that lives as long as this
-  std::uint64_t written_in = 0;     // the Runtime's period in which a task that writes it was last submitted
+  // With several ranks: those that have it as it was before the host changed it, and were not told. Guarded by the
+  // Runtime's mutex, but for whether there are any.
+  std::vector<int> outdated;
+  std::atomic<bool> is_outdated = false;
+  std::uint64_t written_in = 0;  // the Runtime's period in which a task that writes it was last submitted
 
   /// @throw Error: see Tile
   void begin(Runtime::State& its_runtime, const TileShape& its_shape, void* memory_of_caller, int its_owner);
+  /// The host is about to change the tile.
+  void note_host_change();
+  /// Other ranks get it anew.
+  void note_told();
+  /// Whether that rank has it as it is no more.
+  [[nodiscard]] bool is_outdated_on(int rank) const;
+  /// A task that writes the tile has ended: notes whether the content is lost. @param why the task did not do what it
+  /// should have; nullptr: it did
+  void note_end(Access access, const Failure* why);
+  /// A task of another rank that writes the tile was submitted: once its content has come, or what there is in its stead,
+  /// and before anybody looks at it, notes whether it is lost.
+  void await(Access access);
   /// When nobody has the tile any more: ends it, now or, while an exception passes on one of several ranks, with the next
   /// wait() or the Runtime.
   void let_go() noexcept;

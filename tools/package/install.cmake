@@ -23,8 +23,8 @@ install(FILES ${PROJECT_BINARY_DIR}/asterism-config.cmake ${PROJECT_BINARY_DIR}/
   tools/package/asterism-cuda.cmake
   DESTINATION ${package_folder})
 
-# A shared library brings its own dependencies along (.private); who links the static one must name them all, with or
-# without pkg-config's --static.
+# A shared library brings its own dependencies along (.private), but for CUDA's runtime, which users' kernels call; who links
+# the static one must name them all, with or without pkg-config's --static.
 set(modules starpumpi-1.4 starpu-1.4 hwloc fftw3 fftw3f)
 if(ASTERISM_FMT STREQUAL "fmt::fmt")
   list(APPEND modules fmt)
@@ -32,16 +32,18 @@ endif()
 list(FILTER MPI_CXX_LIBRARIES EXCLUDE REGEX mpi_cxx)  # MPI's C interface alone is used
 set(libraries ${MPI_CXX_LIBRARIES} -lmetis ${CMAKE_THREAD_LIBS_INIT} -l${CMAKE_DL_LIBS} -lstdc++ -lm)
 if(ASTERISM_WITH_CUDA)
-  list(APPEND libraries -L${CUDAToolkit_LIBRARY_DIR} -Wl,-rpath,${CUDAToolkit_LIBRARY_DIR} -lcufft -lcudart)
+  set(cuda_runtime -L${CUDAToolkit_LIBRARY_DIR} -Wl,-rpath,${CUDAToolkit_LIBRARY_DIR} -lcudart)
+  list(APPEND libraries -lcufft)
   set(definitions -DASTERISM_WITH_CUDA=1)
 endif()
 list(JOIN modules " " modules)
 list(JOIN libraries " " libraries)
+list(JOIN cuda_runtime " " cuda_runtime)
 set(library "-L\${libdir} -Wl,-rpath,\${libdir} -lasterism")
 if(BUILD_SHARED_LIBS)
-  set(dependencies "Requires.private: ${modules}\nLibs: ${library}\nLibs.private: ${libraries}")
+  set(dependencies "Requires.private: ${modules}\nLibs: ${library} ${cuda_runtime}\nLibs.private: ${libraries}")
 else()
-  set(dependencies "Requires: ${modules}\nLibs: ${library} ${libraries}")
+  set(dependencies "Requires: ${modules}\nLibs: ${library} ${libraries} ${cuda_runtime}")
 endif()
 configure_file(tools/package/asterism.pc.in asterism.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/asterism.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

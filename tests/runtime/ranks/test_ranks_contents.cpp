@@ -123,3 +123,35 @@ TEST_CASE("contents: reductions add up in the order of a tree, whoever has the p
   CHECK(refusal([&] { Reduction<double>(runtime, {}); }) ==
         "a reduction of 0 parts: there must be at least 1");
 }
+
+TEST_CASE("ranks: what the host changes after it was sent comes again, or is refused") {
+  Runtime runtime;
+  const int last = runtime.ranks() - 1;
+  const Tile<double> here(runtime, 1, 8, 0), there(runtime, 1, 8, last);
+  const auto check = [&](double expected) {
+    copy(here, there);
+    if (runtime.rank() == last)
+      CHECK(HostView<double>(there, HostView<double>::Access::read)(0, 7) == expected);
+  };
+  for (const double number : {1., 2.}) {
+    set(runtime, here, [&](Index, Index) { return number; });  // on all ranks
+    check(number);
+  }
+  for (const double number : {3., 4.}) {
+    if (runtime.rank() == 0) HostView<double>(here, HostView<double>::Access::read_write)(0, 7) = number;
+    here.tell_changed();
+    check(number);
+  }
+  if (runtime.rank() == 0) HostView<double>(here, HostView<double>::Access::write)(0, 7) = 5;
+  if (runtime.rank() == 0 && last > 0)
+    CHECK_THROWS_WITH_AS(
+        copy(here, there),
+        ("task copy_8 on rank " + std::to_string(last) +
+         " reads a tile of rank 0 (port 0) that a HostView has changed since it was sent there: call "
+         "its tell_changed() on all ranks after such a change, or let a task write it")
+            .c_str(),
+        Error);
+  set(here, 49);  // a task tells by itself
+  check(49);
+  runtime.wait();
+}

@@ -100,7 +100,7 @@ TEST_CASE("ranks: what a list writes belongs to one rank") {
   if (runtime.ranks() > 1)
     CHECK_THROWS_WITH_AS(scatter(x, {parts[0], x}),
                          ("task test_ranks_scatter writes tiles of rank " + std::to_string(last) +
-                          " and of rank 0: it can run on one rank only")
+                          " and of rank 0: it can run on one rank only; choose it with Hints::rank")
                              .c_str(),
                          Error);
   runtime.wait();

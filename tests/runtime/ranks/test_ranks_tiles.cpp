@@ -171,7 +171,7 @@ TEST_CASE("ranks: a task writes tiles of one rank only") {
   else
     CHECK_THROWS_WITH_AS(both({}, one, other),
                          ("task test_ranks_both writes tiles of rank 0 and of rank " +
-                          std::to_string(runtime.ranks() - 1) + ": it can run on one rank only")
+                          std::to_string(runtime.ranks() - 1) + ": it can run on one rank only; choose it with Hints::rank")
                              .c_str(),
                          Error);
   CHECK_THROWS_AS(Tile<double>(runtime, 1, 1, runtime.ranks()), Error);
