@@ -41,10 +41,10 @@ struct Hints {
   /// (2: the third GPU); -1: whichever StarPU chooses. StarPU brings the tiles to that worker as soon as the task is
   /// ready. For streams, whose submitter knows best; an unlucky choice leaves the other workers idle.
   int worker = -1;
-  /// The rank that runs the task, the same on all ranks; -1: the one that owns what it writes. What it reads travels there,
-  /// and what it has written to its owners, which may be several, as soon as it has ended: until then that is not theirs. A
-  /// copy stays there for the next task. Where a failure or cancel() is known before it comes, it counts as lost (after
-  /// cancel(), if the task was to write it and not to change it), even though the task may have ended well.
+  /// The rank that runs the task, the same on all ranks; -1: the one that owns what it writes. What it reads travels
+  /// there, and what it has written to its owners, which may be several, when it has ended; a copy stays there for the
+  /// next task. What has not come when its owner hears of a failure counts as lost, and after cancel(), too, if the task
+  /// was to write it and not to change it: even though the task may have ended well.
   int rank = -1;
   /// Whether Runtime::wait_for_room counts the task: false for those beside a stream that need little memory.
   bool streams = true;
@@ -156,11 +156,11 @@ class Codelet {
   /// @return the task, for those who want to wait for it alone
   /// @param args copied. The copy ends in a thread that submits or waits, some time after the task: it may own tiles.
   /// @throw Error: a tile is empty, or its Runtime has ended; no worker can run it; its tiles do not fit in any memory
-  /// where it could run; it writes no tile, or tiles of different ranks without Hints::rank, which is no rank; a tile cannot
-  /// be sent to or from the rank that runs it; a tile that it reads was changed by a HostView after it was sent there (seen
-  /// only by the rank that owns the tile); there is no such worker as Hints::worker (seen only by the rank that runs the task); a tile that it reads
-  /// was never written, or lost by a failure that wait() has thrown (seen only by the rank that owns the tile); the
-  /// codelet has too many implementations.
+  /// where it could run; it writes no tile, or tiles of different ranks without Hints::rank; that is no rank; a tile
+  /// cannot be sent to or from the rank that runs it; a tile that it reads was changed by a HostView after it was sent
+  /// there (seen only by the rank that owns the tile); there is no such worker as Hints::worker (seen only by the rank
+  /// that runs the task); a tile that it reads was never written, or lost by a failure that wait() has thrown (seen only
+  /// by the rank that owns the tile); the codelet has too many implementations.
   Task operator()(const Args& args, const AsTiles<Ports>&... tiles, const Hints& hints = {}) const {
     detail::TaskTiles all;
     (detail::PortTraits<Ports>::add(all, tiles), ...);

@@ -28,8 +28,7 @@ void SubmittedTasks::end(detail::TaskRecord& record) {
   record.next_ended = mine.ended_tasks.load(std::memory_order_relaxed);
   while (!mine.ended_tasks.compare_exchange_weak(record.next_ended, &record, std::memory_order_acq_rel))
     continue;
-  count(mine, &TasksOfWorker::ended);
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // before it is seen whether somebody waits for this
+  ++mine.ended;  // a full barrier, too: before it is seen whether somebody waits for this
 }
 
 detail::TaskRecord* SubmittedTasks::take_ended() {
@@ -58,6 +57,14 @@ void SubmittedTasks::drop(detail::TaskRecord* tasks) {
     if (record->holders > 1) record->clear();
     record->drop();
   }
+}
+
+void SubmittedTasks::begin() {
+  TasksOfWorker& mine = of_this_worker();
+  if (&mine == &of_workers_.back())
+    ++mine.begun;
+  else  // no locked operation: only this thread writes to it
+    mine.begun.store(mine.begun.load(std::memory_order_relaxed) + 1, std::memory_order_release);
 }
 
 TasksOfWorker& SubmittedTasks::of_this_worker() {

@@ -45,7 +45,7 @@ class SubmittedTasks {
   /// A task is submitted: StarPU is given it next.
   void add(detail::TaskRecord& record);
   /// This worker begins a task.
-  void begin() { count(of_this_worker(), &TasksOfWorker::begun); }
+  void begin();
   /// A task has ended: its record belongs to whoever submits or waits from here on. What this thread reads next, it reads
   /// after others could see that.
   void end(detail::TaskRecord& record);
@@ -66,13 +66,6 @@ class SubmittedTasks {
 
  private:
   [[nodiscard]] TasksOfWorker& of_this_worker();
-  /// One more of a thread. A worker's numbers only it changes: that takes no locked operation.
-  void count(TasksOfWorker& mine, std::atomic<std::uint64_t> TasksOfWorker::*number) const {
-    if (&mine == &of_workers_.back())
-      ++(mine.*number);
-    else
-      (mine.*number).store((mine.*number).load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  }
   [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> TasksOfWorker::*count) const;
 
   mutable std::mutex list_;
