@@ -274,8 +274,10 @@ std::optional<Failure> connect(const std::optional<int>& chosen, int& rank, int&
   MPI_Comm_size(MPI_COMM_WORLD, &all);
   c.all = c.ranks == all;
   if (all > 1) find_place_on_node();
-  last_rank = rank = c.rank;
+  rank = c.rank;
   ranks = c.ranks;
+  // A launcher of which MPI knows nothing has numbers, too: one of its processes speaks for all.
+  last_rank = chosen ? rank : launched_rank();
   const std::optional<Failure> level = refuse_thread_level(session);
   return level ? level : refuse_strangers();
 }
