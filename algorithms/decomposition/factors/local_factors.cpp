@@ -95,7 +95,7 @@ void LocalFactors<V>::require_memory(const Runtime& runtime, Index most_bytes) c
 
 /// For the panels of each group, behind one another.
 template <class V>
-void LocalFactors<V>::make_room() {
+void LocalFactors<V>::make_panels() {
   for (Index g = 0; g < groups_.count(); ++g) {
     Index entries = 0;
     for (Index p = groups_[g].first; p < groups_[g].first + groups_[g].size; ++p)
@@ -115,7 +115,7 @@ void LocalFactors<V>::factorise(Runtime& runtime, const Csr<T>& whole,
                                 const std::vector<Subdomain>& subdomains, const std::vector<int>& owners,
                                 const FactorSettings& settings) {
   of_groups_.resize(static_cast<std::size_t>(groups_.count()));
-  make_room();
+  make_panels();
   std::vector<Tile<std::int32_t>> done;
   for (Index g = 0; g < groups_.count(); ++g) {
     V* room = of_groups_[g].panel_numbers.get();
@@ -239,13 +239,24 @@ void LocalFactors<V>::make_tiles(Runtime& runtime) {
     group.list_tile = lent<std::int32_t>(runtime, group.lists, its.lists, owner);
     const auto panels = static_cast<std::size_t>(owner == runtime.rank() ? its.panels : 0);
     group.panels = lent<V>(runtime, {group.panel_numbers.get(), panels}, its.panels, owner);
-    group.work = Tile<V>(runtime, 1, its.work, owner);
-    if (its.nodes > 0) group.counters = Tile<std::int32_t>(runtime, 1, supernodal_counters(its.nodes), owner);
   }
+  make_room(runtime, 1);
   for (Block& block : blocks_) {
     block.order = {};
     block.supernodes = {};
     if (block.local) block.local->supernodes = {};
+  }
+}
+
+template <class V>
+void LocalFactors<V>::make_room(Runtime& runtime, Index columns) {
+  for (Index g = 0; g < groups_.count(); ++g) {
+    Group& group = of_groups_[g];
+    const Sizes& its = group.sizes;
+    const int owner = groups_.owner(g);
+    group.work = Tile<V>(runtime, columns, its.work, owner);
+    if (its.nodes > 0)
+      group.counters = Tile<std::int32_t>(runtime, columns, supernodal_counters(its.nodes), owner);
   }
 }
 
