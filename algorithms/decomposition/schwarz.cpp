@@ -4,6 +4,7 @@
 
 #include "../../codelets/sparse/krylov/residual.hpp"
 #include "../../runtime/collectives.hpp"
+#include "../../runtime/pause.hpp"
 #include "../common/set.hpp"
 #include "../common/stopwatch.hpp"
 #include "cut/coarse_matrix.hpp"
@@ -16,7 +17,10 @@ Schwarz<T, V>::Schwarz(Runtime& runtime, const sparse::Csr<T>& mine, const Schwa
     : runtime_(&runtime), settings_(settings) {
   Stopwatch watch;
   const sparse::Csr<T> whole = whole_matrix(runtime, mine);
-  agree(runtime, [&] { subdomains_ = cut_into_subdomains(whole, settings.subdomains); });
+  agree(runtime, [&] {
+    const Pause pause;
+    subdomains_ = cut_into_subdomains(whole, settings.subdomains);
+  });
   facts_.owners = owners_of(count(), runtime.ranks());
   memory_ = gather(runtime, static_cast<Index>(physical_memory()));
   for (const Subdomain& subdomain : subdomains_) {

@@ -11,7 +11,7 @@
 #include "../../sparse/preconditioners/preconditioner.hpp"
 #include "../cut/subdomains.hpp"
 #include "dealing.hpp"
-#include "elimination_order.hpp"
+#include "local_blocks.hpp"
 
 namespace asterism::decomposition {
 
@@ -60,8 +60,7 @@ class LocalFactors {
   };
   /// Of this rank's subdomains.
   struct Block {
-    EliminationOrder order;
-    std::shared_ptr<const Supernodes> supernodes;  // of symmetric ones
+    BlockOrder order;
     std::shared_ptr<LocalBlock<V>> local;
   };
   /// Sizes of tiles.
