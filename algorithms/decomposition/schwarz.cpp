@@ -142,29 +142,30 @@ void Schwarz<T, V>::attach(const sparse::LinearSystem<T>& system) {
         Transfer<T>(*runtime_, reversed(joined(from)), groups().count(), group_owner, blocks.count(),
                     block_owner)};
   };
-  Lane lane{.local = ways(there, settings_.combination == Combination::restricted ? owned : there)};
-  facts_.bytes_between_ranks = lane.local.there.bytes_between_ranks() + lane.local.back.bytes_between_ranks();
-  if (settings_.patches > 0) lane.coarse = ways(coarse, coarse);
-  add_lane(std::move(lane));
+  Column column{.local = ways(there, settings_.combination == Combination::restricted ? owned : there)};
+  facts_.bytes_between_ranks =
+      column.local.there.bytes_between_ranks() + column.local.back.bytes_between_ranks();
+  if (settings_.patches > 0) column.coarse = ways(coarse, coarse);
+  add_column(std::move(column));
 }
 
-/// @param lane with its ways
+/// @param column with its ways
 template <class T, class V>
-void Schwarz<T, V>::add_lane(Lane lane) {
+void Schwarz<T, V>::add_column(Column column) {
   if (settings_.patches > 0) {
-    lane.exchange = system_->another_exchange();
+    column.exchange = system_->another_exchange();
     for (Index k = 0; k < system_->count(); ++k) {
-      lane.r.push_back(system_->own_vector(k));
-      lane.rr.push_back(system_->sums(k));
+      column.r.push_back(system_->own_vector(k));
+      column.rr.push_back(system_->sums(k));
     }
     for (Index g = 0; g < groups().count(); ++g) {
-      lane.coarse_y.emplace_back(*runtime_, 1, tiles_[g].coarse_work.cols(), groups().owner(g));
-      lane.sums.emplace_back(*runtime_, 1, patches_of(g), groups().owner(g));
+      column.coarse_y.emplace_back(*runtime_, 1, tiles_[g].coarse_work.cols(), groups().owner(g));
+      column.sums.emplace_back(*runtime_, 1, patches_of(g), groups().owner(g));
     }
     for (int rank = 0; rank < runtime_->ranks(); ++rank)
-      lane.values.emplace_back(*runtime_, 1, facts_.coarse_rows, rank);
+      column.values.emplace_back(*runtime_, 1, facts_.coarse_rows, rank);
   }
-  lanes_.push_back(std::move(lane));
+  columns_.push_back(std::move(column));
 }
 
 /// Vectors beside the first one, here and in an iteration, may take half of the memory that factors leave.
@@ -187,10 +188,10 @@ Index Schwarz<T, V>::most_together(Index wanted) const {
 
 template <class T, class V>
 void Schwarz<T, V>::make_room(Index vectors) {
-  if (vectors <= static_cast<Index>(lanes_.size())) return;
-  while (static_cast<Index>(lanes_.size()) < vectors)
-    add_lane({.local = lanes_.front().local.another(*runtime_),
-              .coarse = lanes_.front().coarse.another(*runtime_)});
+  if (vectors <= static_cast<Index>(columns_.size())) return;
+  while (static_cast<Index>(columns_.size()) < vectors)
+    add_column({.local = columns_.front().local.another(*runtime_),
+                .coarse = columns_.front().coarse.another(*runtime_)});
   for (Index g = 0; g < groups().count(); ++g) {
     Tile<T>& y = tiles_[g].y;
     y = Tile<T>(*runtime_, vectors, y.cols(), y.owner());
@@ -215,18 +216,18 @@ void Schwarz<T, V>::assemble(const Transfer<T>& back, const VectorOf& z, bool an
 /// (Z1)
 template <class T, class V>
 void Schwarz<T, V>::add_local(const std::vector<VectorOf>& r, const std::vector<VectorOf>& z, bool anew) {
-  for (std::size_t v = 0; v < r.size(); ++v) send(r[v], lanes_[v].local.there);
+  for (std::size_t v = 0; v < r.size(); ++v) send(r[v], columns_[v].local.there);
   for (Index g = 0; g < groups().count(); ++g) solve_locally(g, r.size());
-  for (std::size_t v = 0; v < r.size(); ++v) assemble(lanes_[v].local.back, z[v], anew);
+  for (std::size_t v = 0; v < r.size(); ++v) assemble(columns_[v].local.back, z[v], anew);
 }
 
 template <class T, class V>
 void Schwarz<T, V>::solve_locally(Index group, std::size_t vectors) {
-  Arrivals<AsTiles, T> arrivals = lanes_.front().local.there.to(group);
-  Departures<AsTiles, T> departures = lanes_.front().local.back.from(group);
+  Arrivals<AsTiles, T> arrivals = columns_.front().local.there.to(group);
+  Departures<AsTiles, T> departures = columns_.front().local.back.from(group);
   for (std::size_t v = 1; v < vectors; ++v) {
-    for (const Tile<T>* pack : lanes_[v].local.there.to(group).packs) arrivals.packs.add(pack);
-    for (const Tile<T>* pack : lanes_[v].local.back.from(group).packs) departures.packs.add(pack);
+    for (const Tile<T>* pack : columns_[v].local.there.to(group).packs) arrivals.packs.add(pack);
+    for (const Tile<T>* pack : columns_[v].local.back.from(group).packs) departures.packs.add(pack);
   }
   codelets::local_solve<T, V>({static_cast<Index>(vectors)},
                               {.arrivals = arrivals,
@@ -239,48 +240,48 @@ void Schwarz<T, V>::solve_locally(Index group, std::size_t vectors) {
 
 /// (Z2)
 template <class T, class V>
-void Schwarz<T, V>::add_coarse(const Lane& lane, const VectorOf& r, const VectorOf& z, bool anew) {
-  send(r, lane.coarse.there);
+void Schwarz<T, V>::add_coarse(const Column& column, const VectorOf& r, const VectorOf& z, bool anew) {
+  send(r, column.coarse.there);
   for (Index g = 0; g < groups().count(); ++g) {
     const GroupTiles& t = tiles_[g];
-    codelets::patch_sums<T>({.arrivals = lane.coarse.there.to(g),
+    codelets::patch_sums<T>({.arrivals = column.coarse.there.to(g),
                              .members = t.members,
                              .begins = t.member_begins,
                              .work = t.coarse_work,
-                             .sums = lane.sums[g]},
+                             .sums = column.sums[g]},
                             hints(g));
   }
   for (std::size_t rank = 0; rank < coarse_.size(); ++rank)
-    codelets::coarse_solve({.sums = lane.sums,
+    codelets::coarse_solve({.sums = column.sums,
                             .factors = coarse_[rank].ports(0),
                             .room = coarse_[rank].room(0),
-                            .values = lane.values[rank]},
+                            .values = column.values[rank]},
                            coarse_[rank].groups().hints(0));
   for (Index g = 0; g < groups().count(); ++g)
     codelets::spread<T>({first_patch_[groups()[g].first]},
-                        {.values = lane.values[groups().owner(g)],
+                        {.values = column.values[groups().owner(g)],
                          .patches = tiles_[g].patches,
-                         .y = lane.coarse_y[g],
-                         .departures = lane.coarse.back.from(g)},
+                         .y = column.coarse_y[g],
+                         .departures = column.coarse.back.from(g)},
                         hints(g));
-  assemble(lane.coarse.back, z, anew);
+  assemble(column.coarse.back, z, anew);
 }
 
-/// lane.r = r - A z
+/// column.r = r - A z
 template <class T, class V>
-void Schwarz<T, V>::submit_residual(const Lane& lane, const VectorOf& r, const VectorOf& z) {
+void Schwarz<T, V>::submit_residual(const Column& column, const VectorOf& r, const VectorOf& z) {
   const sparse::BlockMatrix<T>& a = system_->matrix();
   for (Index k = 0; k < system_->count() && system_->count() > 1; ++k)
-    sparse::codelets::send<T>({a.shape(k).own}, {.v = z(k), .departures = lane.exchange.from(k)},
+    sparse::codelets::send<T>({a.shape(k).own}, {.v = z(k), .departures = column.exchange.from(k)},
                               system_->blocks().hints(k));
   for (Index k = 0; k < system_->count(); ++k)
     sparse::codelets::residual<T>({a.shape(k), system_->unit()},
                                   {.matrix = a.ports(k),
-                                   .arrivals = lane.exchange.to(k),
+                                   .arrivals = column.exchange.to(k),
                                    .v = z(k),
                                    .b = r(k),
-                                   .r = lane.r[k],
-                                   .rr = lane.rr[k]},
+                                   .r = column.r[k],
+                                   .rr = column.rr[k]},
                                   system_->blocks().hints(k));
 }
 
@@ -290,16 +291,16 @@ void Schwarz<T, V>::apply(const std::vector<VectorOf>& r, const std::vector<Vect
   if (settings_.patches == 0) return add_local(r, z, true);
   std::vector<VectorOf> residuals;
   for (std::size_t v = 0; v < r.size(); ++v) {
-    const Lane& lane = lanes_[v];
-    add_coarse(lane, r[v], z[v], true);
-    submit_residual(lane, r[v], z[v]);
-    residuals.push_back([&lane](Index k) -> const Tile<T>& { return lane.r[k]; });
+    const Column& column = columns_[v];
+    add_coarse(column, r[v], z[v], true);
+    submit_residual(column, r[v], z[v]);
+    residuals.push_back([&column](Index k) -> const Tile<T>& { return column.r[k]; });
   }
   add_local(residuals, z, false);
   if (settings_.combination == Combination::restricted) return;
   for (std::size_t v = 0; v < r.size(); ++v) {
-    submit_residual(lanes_[v], r[v], z[v]);
-    add_coarse(lanes_[v], residuals[v], z[v], false);
+    submit_residual(columns_[v], r[v], z[v]);
+    add_coarse(columns_[v], residuals[v], z[v], false);
   }
 }
 

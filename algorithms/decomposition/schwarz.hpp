@@ -74,7 +74,7 @@ class Schwarz : public sparse::OuterPreconditioner<T> {
     }
   };
   /// Of a vector that it is applied to, of those together.
-  struct Lane {
+  struct Column {
     Ways local = {};
     // With a coarse space:
     Ways coarse = {};
@@ -95,11 +95,11 @@ class Schwarz : public sparse::OuterPreconditioner<T> {
   [[nodiscard]] Hints hints(Index group, std::size_t vectors = 1) const;
   void send(const VectorOf& r, const Transfer<T>& there) const;
   void assemble(const Transfer<T>& back, const VectorOf& z, bool anew) const;
-  void add_lane(Lane lane);
+  void add_column(Column column);
   void add_local(const std::vector<VectorOf>& r, const std::vector<VectorOf>& z, bool anew);
   void solve_locally(Index group, std::size_t vectors);
-  void add_coarse(const Lane& lane, const VectorOf& r, const VectorOf& z, bool anew);
-  void submit_residual(const Lane& lane, const VectorOf& r, const VectorOf& z);
+  void add_coarse(const Column& column, const VectorOf& r, const VectorOf& z, bool anew);
+  void submit_residual(const Column& column, const VectorOf& r, const VectorOf& z);
 
   Runtime* runtime_;
   SchwarzSettings settings_;
@@ -115,7 +115,7 @@ class Schwarz : public sparse::OuterPreconditioner<T> {
 
   const sparse::LinearSystem<T>* system_ = nullptr;
   std::vector<Index> memory_;  // bytes of main memory of each rank
-  std::vector<Lane> lanes_;
+  std::vector<Column> columns_;
 };
 
 }  // namespace asterism::decomposition
