@@ -111,11 +111,9 @@ Level coarser_of(const Level& fine, std::int32_t count) {
 }
 
 /// A node that may move, and by how much that makes it better.
-struct Candidate {
+struct Offer {
   std::int32_t gain, node;
-  bool operator<(const Candidate& than) const {
-    return gain != than.gain ? gain < than.gain : node > than.node;
-  }
+  bool operator<(const Offer& than) const { return gain != than.gain ? gain < than.gain : node > than.node; }
 };
 
 /// What a half may weigh.
@@ -174,10 +172,10 @@ class Refinement {
       queues_[static_cast<std::size_t>(to)].push({gain(node, to), node});
   }
   /// The best one to a side; those whose gain is not what it was are put in again.
-  [[nodiscard]] const Candidate* best(Side to) {
+  [[nodiscard]] const Offer* best(Side to) {
     auto& queue = queues_[static_cast<std::size_t>(to)];
     while (!queue.empty()) {
-      const Candidate top = queue.top();
+      const Offer top = queue.top();
       const bool is_free = sides_[top.node] == Side::separator && moved_in_[top.node] != pass_;
       const std::int32_t now = is_free ? gain(top.node, to) : 0;
       if (is_free && now == top.gain) return &queue.top();
@@ -194,8 +192,8 @@ class Refinement {
 
   /// Whether there was a node to be moved.
   bool move_one() {
-    const Candidate *left = best(Side::left), *right = best(Side::right);
-    const auto fits = [&](const Candidate* its, Side to) {
+    const Offer *left = best(Side::left), *right = best(Side::right);
+    const auto fits = [&](const Offer* its, Side to) {
       return its != nullptr && (weight(to) + level_.node_weights[its->node] <= most_of_half(level_) ||
                                 weight(to) < weight(other(to)));
     };
@@ -265,7 +263,7 @@ class Refinement {
   std::vector<int> moved_in_;  // the pass that a node has left the separator in
   int pass_ = 0;
   std::array<Index, 3> weights_{};
-  std::array<std::priority_queue<Candidate>, 2> queues_;  // to each side
+  std::array<std::priority_queue<Offer>, 2> queues_;  // to each side
   std::vector<Move> moves_;
   List brought_;
   List border_;  // nodes that are in the separator, or were
