@@ -20,7 +20,8 @@ namespace {
 constexpr Index most_restarts = 10;
 /// Times that it may do so after a breakdown and be no better at the end.
 constexpr Index most_fruitless = 3;
-/// Right-hand sides that go along together, at most: with more the vectors take more time than factors, and more memory.
+/// Right-hand sides that go along together, at most: with more the vectors take more time than factors, and more
+/// memory.
 constexpr Index most_columns_together = 8;
 /// How much the true residual may be above the tolerance; the iteration's own is below it.
 constexpr double most_drift = 1.1;

@@ -137,8 +137,8 @@ class KrylovSolver {
   /// right-hand side's iteration has begun anew
   virtual void begin(Index attempt) = 0;
   virtual void iterate(Index iterations) = 0;
-  // For right-hand sides that go along together; a method that has these for a preconditioner of another family overrides
-  // all three. Between the halves of an iteration M is applied to tiles().r of all of them.
+  // For right-hand sides that go along together; a method that has these for a preconditioner of another family
+  // overrides all three. Between the halves of an iteration M is applied to tiles().r of all of them.
   /// A solver for another one; nullptr: the method takes one after the other.
   [[nodiscard]] virtual std::unique_ptr<KrylovSolver> another() const { return {}; }
   virtual void first_half() {}

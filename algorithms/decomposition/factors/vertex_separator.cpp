@@ -24,6 +24,8 @@ constexpr int trials = 8, passes = 3;
 /// Attempts at a separator of a large graph that has been made coarser a few times: they take less than this has taken.
 constexpr int attempts_at_separator = 4;
 constexpr std::int32_t nodes_for_attempts = 3000;
+/// How far a node's turn may be from its place, where nodes are paired.
+constexpr std::size_t most_shuffled = 4096;
 constexpr std::size_t levels_before_attempts = 3;
 
 Side other(Side side) { return side == Side::left ? Side::right : Side::left; }
@@ -49,31 +51,35 @@ Level finest_of(const Adjacency& graph) {
   return level;
 }
 
-/// Pairs nodes with the neighbour that they have most edges to, the lightest of these; in no regular way, as regular pairs
-/// of a grid's nodes hide the separators that go across. @return how many there are then
+/// Pairs nodes with the neighbour that they have most edges to, the lightest of these; in no regular way, as regular
+/// pairs of a grid's nodes hide the separators that go across. @return how many there are then
 std::int32_t pair_nodes(Level& level, std::mt19937& random) {
   const auto most = static_cast<std::int32_t>(std::max<Index>(2, 3 * level.weight / (2 * (coarsest / 5))));
-  level.coarser.assign(level.node_weights.size(), -1);
-  std::int32_t next = 0;
+  List mate(level.node_weights.size(), -1);
   List turns(level.node_weights.size());
   std::iota(turns.begin(), turns.end(), 0);
-  for (std::size_t k = turns.size(); k > 1; --k) std::swap(turns[k - 1], turns[random() % k]);
+  for (std::size_t k = 0; k < turns.size(); ++k)  // not far, for the caches
+    std::swap(turns[k], turns[k + random() % std::min(most_shuffled, turns.size() - k)]);
   for (const std::int32_t node : turns) {
-    if (level.coarser[node] >= 0) continue;
-    std::int32_t best = -1, best_edges = 0, best_weight = 0;
+    if (mate[node] >= 0) continue;
+    std::int32_t best = node, best_edges = 0, best_weight = 0;
     level.for_neighbours(node, [&](std::int32_t to, std::int32_t edges) {
       const std::int32_t weight = level.node_weights[to];
-      if (level.coarser[to] >= 0 || weight + level.node_weights[node] > most) return;
+      if (mate[to] >= 0 || weight + level.node_weights[node] > most) return;
       if (edges < best_edges || (edges == best_edges && weight > best_weight)) return;
       if (edges == best_edges && weight == best_weight && random() % 2 == 0) return;
       best = to;
       best_edges = edges;
       best_weight = weight;
     });
-    level.coarser[node] = next;
-    if (best >= 0) level.coarser[best] = next;
-    ++next;
+    mate[node] = best;
+    mate[best] = node;
   }
+  // Numbers in the order of the finer nodes: neighbours stay near each other.
+  level.coarser.resize(mate.size());
+  std::int32_t next = 0;
+  for (std::int32_t node = 0; node < level.nodes(); ++node)
+    level.coarser[node] = mate[node] < node ? level.coarser[mate[node]] : next++;
   return next;
 }
 

@@ -23,8 +23,8 @@ class OuterPreconditioner {
   /// Called after attach() and before apply() has more vectors than ever before; at first there is room for one. With
   /// several ranks: collective.
   virtual void make_room(Index vectors) = 0;
-  /// Submits tasks for z = M^-1 r of one vector or several, and waits for none. What becomes of a vector does not depend,
-  /// to the last bit, on others that it is applied to together with. @param r blocks' own elements
+  /// Submits tasks for z = M^-1 r of one vector or several, and waits for none. What becomes of a vector does not
+  /// depend, to the last bit, on others that it is applied to together with. @param r blocks' own elements
   /// @param z vectors with what blocks have entries in, of which own ones are to be written: from
   /// LinearSystem::layout().own(block) on
   virtual void apply(const std::vector<VectorOf>& r, const std::vector<VectorOf>& z) = 0;

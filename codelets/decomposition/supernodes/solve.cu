@@ -109,7 +109,8 @@ struct SolveOnGpu {
   T* x;
 };
 
-/// Several right-hand sides. Those of a job are worked on one after the other: what of the factors is in the cache serves all.
+/// Several right-hand sides. Those of a job are worked on one after the other: what of the factors is in the cache
+/// serves all.
 template <class T, class V>
 struct SolveSeveralOnGpu {
   SolveOnGpu<T, V> first;
