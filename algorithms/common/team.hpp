@@ -73,4 +73,20 @@ void in_parts(Index elements, int threads, const Body& body, Index least = 1024)
   in_team(parts, [&](int part) { body(elements * part / parts, elements * (part + 1) / parts); });
 }
 
+/// Calls body(k) for all k < count, which last unequally long, by up to so many threads (0: all cores).
+/// @throw as in_team(); others that wait for their turn are left out then
+template <class Body>
+void one_by_one(std::size_t count, int threads, const Body& body) {
+  std::atomic<std::size_t> next = 0;
+  const auto most = static_cast<int>(std::clamp<std::size_t>(count, 1, 1024));
+  in_team(std::min(team_size(threads), most), [&](int) {
+    try {
+      for (std::size_t k = next++; k < count; k = next++) body(k);
+    } catch (...) {
+      next = count;
+      throw;
+    }
+  });
+}
+
 }  // namespace asterism

@@ -21,16 +21,27 @@ Dbds<T>::Dbds(Runtime& runtime, const sparse::Csr<T>& mine, const sparse::Linear
               std::shared_ptr<sparse::OuterPreconditioner<T>> schwarz)
     : Base(runtime, mine, settings, sparse::MatrixClass::general, std::move(schwarz)), looks_(runtime) {}
 
-/// (Z4); the residual is that of the new x.
+template <class T>
+std::unique_ptr<sparse::KrylovSolver<T>> Dbds<T>::another() const {
+  return std::unique_ptr<Base>(new Dbds(typename Base::Beside{*this}));
+}
+
 template <class T>
 void Dbds<T>::iterate(Index iterations) {
-  for (Index i = 0; i < iterations; ++i, ++iteration_) {
+  for (Index i = 0; i < iterations; ++i) {
     this->preconditioner().apply([this](Index k) -> const Tile<T>& { return this->tiles(k).r; });
-    for (Index k = 0; k < this->count(); ++k)
-      codelets::correct<T>({this->system().layout().own(k)}, this->preconditioner().z(k), this->tiles(k).x,
-                           this->blocks().hints(k));
-    this->submit_residual();
+    second_half();
   }
+}
+
+/// (Z4) but for M^-1 r; the residual is that of the new x.
+template <class T>
+void Dbds<T>::second_half() {
+  for (Index k = 0; k < this->count(); ++k)
+    codelets::correct<T>({this->system().layout().own(k)}, this->preconditioner().z(k), this->tiles(k).x,
+                         this->blocks().hints(k));
+  this->submit_residual();
+  ++iteration_;
 }
 
 template <class T>

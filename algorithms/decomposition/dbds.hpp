@@ -35,8 +35,12 @@ class Dbds : public sparse::KrylovSolver<T> {
   using Base = sparse::KrylovSolver<T>;
   using typename Base::Seen;
 
+  explicit Dbds(const typename Base::Beside& beside) : Base(beside), looks_(this->runtime()) {}
+
   void begin(Index) override { iteration_ = 0; }
   void iterate(Index iterations) override;
+  [[nodiscard]] std::unique_ptr<Base> another() const override;
+  void second_half() override;
   void submit_look(Index number) override;
   [[nodiscard]] std::optional<Seen> look(Index number) override;
   [[nodiscard]] double residual_norm(Index number);

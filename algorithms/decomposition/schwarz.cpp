@@ -4,6 +4,7 @@
 
 #include "../../codelets/sparse/krylov/residual.hpp"
 #include "../../runtime/collectives.hpp"
+#include "../../runtime/pause.hpp"
 #include "../common/set.hpp"
 #include "../common/stopwatch.hpp"
 #include "cut/coarse_matrix.hpp"
@@ -16,8 +17,12 @@ Schwarz<T, V>::Schwarz(Runtime& runtime, const sparse::Csr<T>& mine, const Schwa
     : runtime_(&runtime), settings_(settings) {
   Stopwatch watch;
   const sparse::Csr<T> whole = whole_matrix(runtime, mine);
-  agree(runtime, [&] { subdomains_ = cut_into_subdomains(whole, settings.subdomains); });
+  agree(runtime, [&] {
+    const Pause pause;
+    subdomains_ = cut_into_subdomains(whole, settings.subdomains);
+  });
   facts_.owners = owners_of(count(), runtime.ranks());
+  memory_ = gather(runtime, static_cast<Index>(physical_memory()));
   for (const Subdomain& subdomain : subdomains_) {
     facts_.own_rows.push_back(static_cast<Index>(subdomain.owned.size()));
     facts_.rows.push_back(static_cast<Index>(subdomain.rows.size()));
@@ -41,15 +46,19 @@ void Schwarz<T, V>::make_tiles() {
     GroupTiles& t = tiles_.emplace_back();
     t.y = Tile<T>(*runtime_, 1, rows, group.rank);
     if (settings_.patches == 0) continue;
-    const Index patches = first_patch_[group.first + group.size] - first_patch_[group.first];
+    const Index patches = patches_of(g);
     t.coarse_work = Tile<T>(*runtime_, 1, own, group.rank);
-    t.coarse_y = Tile<T>(*runtime_, 1, own, group.rank);
-    t.sums = Tile<double>(*runtime_, 1, patches, group.rank);
     t.patches = Tile<std::int32_t>(*runtime_, 1, own, group.rank);
     t.members = Tile<std::int32_t>(*runtime_, 1, own, group.rank);
     t.member_begins = Tile<std::int32_t>(*runtime_, 1, patches + 1, group.rank);
     set_patches(g, t);
   }
+}
+
+template <class T, class V>
+Index Schwarz<T, V>::patches_of(Index group) const {
+  const Part& its = groups()[group];
+  return first_patch_[its.first + its.size] - first_patch_[its.first];
 }
 
 template <class T, class V>
@@ -89,15 +98,14 @@ void Schwarz<T, V>::make_coarse(const sparse::Csr<T>& whole) {
     });
     factors.solve_on = on_gpu ? SolveOn::gpus : SolveOn::cores;
     coarse_.emplace_back(*runtime_, coarse, std::vector{all}, std::vector{rank}, factors);
-    coarse_values_.emplace_back(*runtime_, 1, facts_.coarse_rows, rank);
   }
   facts_.coarse = coarse_.front().facts();
 }
 
 template <class T, class V>
-Hints Schwarz<T, V>::hints(Index group) const {
+Hints Schwarz<T, V>::hints(Index group, std::size_t vectors) const {
   Hints hints = groups().hints(group);
-  hints.cost = static_cast<std::uint64_t>(group);
+  hints.cost = static_cast<std::uint64_t>(group) + (static_cast<std::uint64_t>(vectors) << 32);
   return hints;
 }
 
@@ -134,15 +142,61 @@ void Schwarz<T, V>::attach(const sparse::LinearSystem<T>& system) {
         Transfer<T>(*runtime_, reversed(joined(from)), groups().count(), group_owner, blocks.count(),
                     block_owner)};
   };
-  local_ = ways(there, settings_.combination == Combination::restricted ? owned : there);
-  facts_.bytes_between_ranks = local_.there.bytes_between_ranks() + local_.back.bytes_between_ranks();
-  if (settings_.patches == 0) return;
-  coarse_ways_ = ways(coarse, coarse);
-  exchange_ = system.another_exchange();
-  for (Index k = 0; k < blocks.count(); ++k) {
-    r_.push_back(system.own_vector(k));
-    rr_.push_back(system.sums(k));
+  Column column{.local = ways(there, settings_.combination == Combination::restricted ? owned : there)};
+  facts_.bytes_between_ranks =
+      column.local.there.bytes_between_ranks() + column.local.back.bytes_between_ranks();
+  if (settings_.patches > 0) column.coarse = ways(coarse, coarse);
+  add_column(std::move(column));
+}
+
+/// @param column with its ways
+template <class T, class V>
+void Schwarz<T, V>::add_column(Column column) {
+  if (settings_.patches > 0) {
+    column.exchange = system_->another_exchange();
+    for (Index k = 0; k < system_->count(); ++k) {
+      column.r.push_back(system_->own_vector(k));
+      column.rr.push_back(system_->sums(k));
+    }
+    for (Index g = 0; g < groups().count(); ++g) {
+      column.coarse_y.emplace_back(*runtime_, 1, tiles_[g].coarse_work.cols(), groups().owner(g));
+      column.sums.emplace_back(*runtime_, 1, patches_of(g), groups().owner(g));
+    }
+    for (int rank = 0; rank < runtime_->ranks(); ++rank)
+      column.values.emplace_back(*runtime_, 1, facts_.coarse_rows, rank);
   }
+  columns_.push_back(std::move(column));
+}
+
+/// Vectors beside the first one, here and in an iteration, may take half of the memory that factors leave.
+template <class T, class V>
+Index Schwarz<T, V>::most_together(Index wanted) const {
+  constexpr Index vectors_of_rows = 10, vectors_of_local_rows = 4;
+  std::vector<Index> elements;
+  for (int rank = 0; rank < runtime_->ranks(); ++rank)
+    elements.push_back(vectors_of_rows * system_->blocks().elements_of(rank).count());
+  for (std::size_t p = 0; p < facts_.rows.size(); ++p)
+    elements[facts_.owners[p]] += vectors_of_local_rows * facts_.rows[p];
+  Index most = wanted;
+  for (std::size_t rank = 0; rank < elements.size(); ++rank) {
+    const Index bytes = std::max<Index>(1, elements[rank] * static_cast<Index>(sizeof(T)));
+    const Index room = std::max<Index>(0, memory_[rank] - facts_.factors.bytes[rank]) / 2;
+    most = std::min(most, 1 + room / bytes);
+  }
+  return most;
+}
+
+template <class T, class V>
+void Schwarz<T, V>::make_room(Index vectors) {
+  if (vectors <= static_cast<Index>(columns_.size())) return;
+  while (static_cast<Index>(columns_.size()) < vectors)
+    add_column({.local = columns_.front().local.another(*runtime_),
+                .coarse = columns_.front().coarse.another(*runtime_)});
+  for (Index g = 0; g < groups().count(); ++g) {
+    Tile<T>& y = tiles_[g].y;
+    y = Tile<T>(*runtime_, vectors, y.cols(), y.owner());
+  }
+  factors_.make_room(*runtime_, vectors);
 }
 
 template <class T, class V>
@@ -161,74 +215,93 @@ void Schwarz<T, V>::assemble(const Transfer<T>& back, const VectorOf& z, bool an
 
 /// (Z1)
 template <class T, class V>
-void Schwarz<T, V>::add_local(const VectorOf& r, const VectorOf& z, bool anew) {
-  send(r, local_.there);
-  for (Index g = 0; g < groups().count(); ++g)
-    codelets::local_solve<T, V>({.arrivals = local_.there.to(g),
-                                 .factors = factors_.ports(g),
-                                 .room = factors_.room(g),
-                                 .y = tiles_[g].y,
-                                 .departures = local_.back.from(g)},
-                                hints(g));
-  assemble(local_.back, z, anew);
+void Schwarz<T, V>::add_local(const std::vector<VectorOf>& r, const std::vector<VectorOf>& z, bool anew) {
+  for (std::size_t v = 0; v < r.size(); ++v) send(r[v], columns_[v].local.there);
+  for (Index g = 0; g < groups().count(); ++g) solve_locally(g, r.size());
+  for (std::size_t v = 0; v < r.size(); ++v) assemble(columns_[v].local.back, z[v], anew);
+}
+
+template <class T, class V>
+void Schwarz<T, V>::solve_locally(Index group, std::size_t vectors) {
+  Arrivals<AsTiles, T> arrivals = columns_.front().local.there.to(group);
+  Departures<AsTiles, T> departures = columns_.front().local.back.from(group);
+  for (std::size_t v = 1; v < vectors; ++v) {
+    for (const Tile<T>* pack : columns_[v].local.there.to(group).packs) arrivals.packs.add(pack);
+    for (const Tile<T>* pack : columns_[v].local.back.from(group).packs) departures.packs.add(pack);
+  }
+  codelets::local_solve<T, V>({static_cast<Index>(vectors)},
+                              {.arrivals = arrivals,
+                               .factors = factors_.ports(group),
+                               .room = factors_.room(group),
+                               .y = tiles_[group].y,
+                               .departures = departures},
+                              hints(group, vectors));
 }
 
 /// (Z2)
 template <class T, class V>
-void Schwarz<T, V>::add_coarse(const VectorOf& r, const VectorOf& z, bool anew) {
-  send(r, coarse_ways_.there);
-  TileList<double> sums;
+void Schwarz<T, V>::add_coarse(const Column& column, const VectorOf& r, const VectorOf& z, bool anew) {
+  send(r, column.coarse.there);
   for (Index g = 0; g < groups().count(); ++g) {
-    GroupTiles& t = tiles_[g];
-    codelets::patch_sums<T>({.arrivals = coarse_ways_.there.to(g),
+    const GroupTiles& t = tiles_[g];
+    codelets::patch_sums<T>({.arrivals = column.coarse.there.to(g),
                              .members = t.members,
                              .begins = t.member_begins,
                              .work = t.coarse_work,
-                             .sums = t.sums},
+                             .sums = column.sums[g]},
                             hints(g));
-    sums.add(t.sums);
   }
   for (std::size_t rank = 0; rank < coarse_.size(); ++rank)
-    codelets::coarse_solve({.sums = sums,
+    codelets::coarse_solve({.sums = column.sums,
                             .factors = coarse_[rank].ports(0),
                             .room = coarse_[rank].room(0),
-                            .values = coarse_values_[rank]},
+                            .values = column.values[rank]},
                            coarse_[rank].groups().hints(0));
   for (Index g = 0; g < groups().count(); ++g)
     codelets::spread<T>({first_patch_[groups()[g].first]},
-                        {.values = coarse_values_[groups().owner(g)],
+                        {.values = column.values[groups().owner(g)],
                          .patches = tiles_[g].patches,
-                         .y = tiles_[g].coarse_y,
-                         .departures = coarse_ways_.back.from(g)},
+                         .y = column.coarse_y[g],
+                         .departures = column.coarse.back.from(g)},
                         hints(g));
-  assemble(coarse_ways_.back, z, anew);
+  assemble(column.coarse.back, z, anew);
 }
 
-/// r_ = r - A z
+/// column.r = r - A z
 template <class T, class V>
-void Schwarz<T, V>::submit_residual(const VectorOf& r, const VectorOf& z) {
+void Schwarz<T, V>::submit_residual(const Column& column, const VectorOf& r, const VectorOf& z) {
   const sparse::BlockMatrix<T>& a = system_->matrix();
   for (Index k = 0; k < system_->count() && system_->count() > 1; ++k)
-    sparse::codelets::send<T>({a.shape(k).own}, {.v = z(k), .departures = exchange_.from(k)},
+    sparse::codelets::send<T>({a.shape(k).own}, {.v = z(k), .departures = column.exchange.from(k)},
                               system_->blocks().hints(k));
   for (Index k = 0; k < system_->count(); ++k)
-    sparse::codelets::residual<T>(
-        {a.shape(k), system_->unit()},
-        {.matrix = a.ports(k), .arrivals = exchange_.to(k), .v = z(k), .b = r(k), .r = r_[k], .rr = rr_[k]},
-        system_->blocks().hints(k));
+    sparse::codelets::residual<T>({a.shape(k), system_->unit()},
+                                  {.matrix = a.ports(k),
+                                   .arrivals = column.exchange.to(k),
+                                   .v = z(k),
+                                   .b = r(k),
+                                   .r = column.r[k],
+                                   .rr = column.rr[k]},
+                                  system_->blocks().hints(k));
 }
 
 /// (Z3)
 template <class T, class V>
-void Schwarz<T, V>::apply(const VectorOf& r, const VectorOf& z) {
+void Schwarz<T, V>::apply(const std::vector<VectorOf>& r, const std::vector<VectorOf>& z) {
   if (settings_.patches == 0) return add_local(r, z, true);
-  const VectorOf residual = [this](Index k) -> const Tile<T>& { return r_[k]; };
-  add_coarse(r, z, true);
-  submit_residual(r, z);
-  add_local(residual, z, false);
+  std::vector<VectorOf> residuals;
+  for (std::size_t v = 0; v < r.size(); ++v) {
+    const Column& column = columns_[v];
+    add_coarse(column, r[v], z[v], true);
+    submit_residual(column, r[v], z[v]);
+    residuals.push_back([&column](Index k) -> const Tile<T>& { return column.r[k]; });
+  }
+  add_local(residuals, z, false);
   if (settings_.combination == Combination::restricted) return;
-  submit_residual(r, z);
-  add_coarse(residual, z, false);
+  for (std::size_t v = 0; v < r.size(); ++v) {
+    submit_residual(columns_[v], r[v], z[v]);
+    add_coarse(columns_[v], residuals[v], z[v], false);
+  }
 }
 
 template class Schwarz<float>;

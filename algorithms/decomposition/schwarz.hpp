@@ -55,19 +55,35 @@ class Schwarz : public sparse::OuterPreconditioner<T> {
   [[nodiscard]] const SchwarzFacts& facts() const { return facts_; }
 
   void attach(const sparse::LinearSystem<T>& system) override;
-  void apply(const VectorOf& r, const VectorOf& z) override;
+  [[nodiscard]] Index most_together(Index wanted) const override;
+  void make_room(Index vectors) override;
+  void apply(const std::vector<VectorOf>& r, const std::vector<VectorOf>& z) override;
 
  private:
   /// Of a group of subdomains, one behind the other; own rows with a coarse space only.
   struct GroupTiles {
-    Tile<T> y;
-    Tile<T> coarse_work, coarse_y;
-    Tile<double> sums;
+    Tile<T> y;  ///< a row for each vector
+    Tile<T> coarse_work;
     Tile<std::int32_t> patches, members, member_begins;
   };
   /// What blocks and groups give each other.
   struct Ways {
     Transfer<T> there, back;
+    [[nodiscard]] Ways another(Runtime& runtime) const {
+      return {there.another(runtime), back.another(runtime)};
+    }
+  };
+  /// Of a vector that it is applied to, of those together.
+  struct Column {
+    Ways local = {};
+    // With a coarse space:
+    Ways coarse = {};
+    sparse::Exchange<T> exchange = {};
+    std::vector<Tile<T>> r = {};            // of blocks
+    std::vector<Tile<double>> rr = {};      // likewise
+    std::vector<Tile<T>> coarse_y = {};     // of groups
+    std::vector<Tile<double>> sums = {};    // likewise
+    std::vector<Tile<double>> values = {};  // of patches, on each rank
   };
 
   void make_coarse(const sparse::Csr<T>& whole);
@@ -75,12 +91,15 @@ class Schwarz : public sparse::OuterPreconditioner<T> {
   void set_patches(Index group, const GroupTiles& tiles) const;
   [[nodiscard]] const Partition& groups() const { return factors_.groups(); }
   [[nodiscard]] Index count() const { return static_cast<Index>(subdomains_.size()); }
-  [[nodiscard]] Hints hints(Index group) const;
+  [[nodiscard]] Index patches_of(Index group) const;
+  [[nodiscard]] Hints hints(Index group, std::size_t vectors = 1) const;
   void send(const VectorOf& r, const Transfer<T>& there) const;
   void assemble(const Transfer<T>& back, const VectorOf& z, bool anew) const;
-  void add_local(const VectorOf& r, const VectorOf& z, bool anew);
-  void add_coarse(const VectorOf& r, const VectorOf& z, bool anew);
-  void submit_residual(const VectorOf& r, const VectorOf& z);
+  void add_column(Column column);
+  void add_local(const std::vector<VectorOf>& r, const std::vector<VectorOf>& z, bool anew);
+  void solve_locally(Index group, std::size_t vectors);
+  void add_coarse(const Column& column, const VectorOf& r, const VectorOf& z, bool anew);
+  void submit_residual(const Column& column, const VectorOf& r, const VectorOf& z);
 
   Runtime* runtime_;
   SchwarzSettings settings_;
@@ -93,13 +112,10 @@ class Schwarz : public sparse::OuterPreconditioner<T> {
   std::vector<std::vector<std::int32_t>> patch_of_;  // of each subdomain's own rows, counted from its first
   std::vector<Index> first_patch_;                   // of each subdomain, and in the end all
   std::vector<LocalFactors<double>> coarse_;         // on each rank, the same
-  std::vector<Tile<double>> coarse_values_;          // likewise
 
   const sparse::LinearSystem<T>* system_ = nullptr;
-  Ways local_, coarse_ways_;
-  sparse::Exchange<T> exchange_;
-  std::vector<Tile<T>> r_;
-  std::vector<Tile<double>> rr_;
+  std::vector<Index> memory_;  // bytes of main memory of each rank
+  std::vector<Column> columns_;
 };
 
 }  // namespace asterism::decomposition

@@ -62,11 +62,11 @@ Transfer<T>::Transfer(Runtime& runtime, const std::vector<Parcel>& parcels, Inde
   for (const Parcel& parcel : parcels) {
     const auto elements = static_cast<Index>(parcel.taken.size());
     const int giver = givers(parcel.from), taker = takers(parcel.to);
-    const Pack& pack = packs_.emplace_back(Tile<T>(runtime, 1, elements, giver),
-                                           Tile<std::int32_t>(runtime, 1, elements, giver),
-                                           Tile<std::int32_t>(runtime, 1, elements, taker));
-    set(runtime, pack.taken, [&](Index, Index j) { return parcel.taken[static_cast<std::size_t>(j)]; });
-    set(runtime, pack.placed, [&](Index, Index j) { return parcel.placed[static_cast<std::size_t>(j)]; });
+    const auto places = std::make_shared<const Places>(Tile<std::int32_t>(runtime, 1, elements, giver),
+                                                       Tile<std::int32_t>(runtime, 1, elements, taker));
+    set(runtime, places->taken, [&](Index, Index j) { return parcel.taken[static_cast<std::size_t>(j)]; });
+    set(runtime, places->placed, [&](Index, Index j) { return parcel.placed[static_cast<std::size_t>(j)]; });
+    packs_.emplace_back(Tile<T>(runtime, 1, elements, giver), places);
     from_[static_cast<std::size_t>(parcel.from)].push_back(packs_.size() - 1);
     to_[static_cast<std::size_t>(parcel.to)].push_back(packs_.size() - 1);
     if (giver != taker) bytes_between_ranks_ += elements * static_cast<Index>(sizeof(T));
@@ -74,24 +74,35 @@ Transfer<T>::Transfer(Runtime& runtime, const std::vector<Parcel>& parcels, Inde
 }
 
 template <class T>
+Transfer<T> Transfer<T>::another(Runtime& runtime) const {
+  Transfer other;
+  other.from_ = from_;
+  other.to_ = to_;
+  other.bytes_between_ranks_ = bytes_between_ranks_;
+  for (const Pack& pack : packs_)
+    other.packs_.emplace_back(Tile<T>(runtime, 1, pack.elements.cols(), pack.elements.owner()), pack.places);
+  return other;
+}
+
+template <class T>
 template <class Side>
-Side Transfer<T>::side(const std::vector<std::size_t>& packs, Tile<std::int32_t> Pack::*places) const {
+Side Transfer<T>::side(const std::vector<std::size_t>& packs, Tile<std::int32_t> Places::*places) const {
   Side side;
   for (const std::size_t k : packs) {
     side.packs.add(packs_[k].elements);
-    side.places.add(packs_[k].*places);
+    side.places.add((*packs_[k].places).*places);
   }
   return side;
 }
 
 template <class T>
 sparse::Departures<AsTiles, T> Transfer<T>::from(Index piece) const {
-  return side<sparse::Departures<AsTiles, T>>(from_[static_cast<std::size_t>(piece)], &Pack::taken);
+  return side<sparse::Departures<AsTiles, T>>(from_[static_cast<std::size_t>(piece)], &Places::taken);
 }
 
 template <class T>
 sparse::Arrivals<AsTiles, T> Transfer<T>::to(Index piece) const {
-  return side<sparse::Arrivals<AsTiles, T>>(to_[static_cast<std::size_t>(piece)], &Pack::placed);
+  return side<sparse::Arrivals<AsTiles, T>>(to_[static_cast<std::size_t>(piece)], &Places::placed);
 }
 
 template class Transfer<float>;

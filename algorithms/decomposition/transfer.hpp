@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "../../codelets/sparse/exchange.hpp"
@@ -41,6 +42,9 @@ class Transfer {
   Transfer(Runtime& runtime, const std::vector<Parcel>& parcels, Index from_pieces, const OwnerOf& givers,
            Index to_pieces, const OwnerOf& takers);
 
+  /// The same for other vectors, which are under way at the same time.
+  [[nodiscard]] Transfer another(Runtime& runtime) const;
+
   [[nodiscard]] bool gives(Index piece) const { return !from_[static_cast<std::size_t>(piece)].empty(); }
   /// What a task that makes a piece, or uses those of others, is given.
   [[nodiscard]] sparse::Departures<AsTiles, T> from(Index piece) const;
@@ -50,13 +54,16 @@ class Transfer {
   [[nodiscard]] Index bytes_between_ranks() const { return bytes_between_ranks_; }
 
  private:
+  struct Places {
+    Tile<std::int32_t> taken, placed;
+  };
   struct Pack {
     Tile<T> elements;
-    Tile<std::int32_t> taken, placed;
+    std::shared_ptr<const Places> places;
   };
   /// Departures or Arrivals of some packs.
   template <class Side>
-  [[nodiscard]] Side side(const std::vector<std::size_t>& packs, Tile<std::int32_t> Pack::*places) const;
+  [[nodiscard]] Side side(const std::vector<std::size_t>& packs, Tile<std::int32_t> Places::*places) const;
 
   std::vector<Pack> packs_;
   std::vector<std::vector<std::size_t>> from_, to_;  // packs of each piece

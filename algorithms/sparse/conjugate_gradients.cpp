@@ -43,6 +43,17 @@ ConjugateGradients<T, V>::ConjugateGradients(Runtime& runtime, LinearOperator<T>
   make_tiles();
 }
 
+template <class T, class V>
+ConjugateGradients<T, V>::ConjugateGradients(const typename Base::Beside& beside)
+    : Base(beside), reductions_(static_cast<const ConjugateGradients&>(beside.first).reductions_) {
+  make_tiles();
+}
+
+template <class T, class V>
+std::unique_ptr<KrylovSolver<T, V>> ConjugateGradients<T, V>::another() const {
+  return std::unique_ptr<Base>(new ConjugateGradients(typename Base::Beside{*this}));
+}
+
 /// With zeros in them: tasks that a state lets do nothing leave what they would write as it is, and so it has to be
 /// there.
 template <class T, class V>
@@ -117,29 +128,43 @@ void ConjugateGradients<T, V>::begin(Index attempt) {
 
 template <class T, class V>
 void ConjugateGradients<T, V>::iterate(Index iterations) {
-  if (this->is_one_block())
-    iterate_one_block(iterations);
-  else if (has_one_reduction())
-    iterate_with_one_reduction(iterations);
-  else
-    iterate_blocks(iterations);
-}
-
-/// Lines 5 to 10.
-template <class T, class V>
-void ConjugateGradients<T, V>::iterate_blocks(Index iterations) {
-  for (Index i = 0; i < iterations; ++i, ++iteration_) {
-    if (has_operator())
-      multiply_by_operator();
-    else
-      multiply([this](Index k) -> const Tile<T>& { return tiles(k).v; });
-    descend();
-    apply_preconditioner();
-    turn(iteration_);
+  if (this->is_one_block()) return iterate_one_block(iterations);
+  for (Index i = 0; i < iterations; ++i) {
+    first_half();
+    if (preconditioner().has_z())
+      preconditioner().apply([this](Index k) -> const Tile<T>& { return tiles(k).r; });
+    second_half();
   }
 }
 
-/// The same in one task.
+/// Lines 5 to 7; (E1), (E2).
+template <class T, class V>
+void ConjugateGradients<T, V>::first_half() {
+  if (has_one_reduction()) {
+    multiply([this](Index k) -> const Tile<T>& { return this->hat(k); });
+    return advance();
+  }
+  if (has_operator())
+    multiply_by_operator();
+  else
+    multiply([this](Index k) -> const Tile<T>& { return tiles(k).v; });
+  descend();
+}
+
+/// Lines 8 to 10, but for M; (r, z).
+template <class T, class V>
+void ConjugateGradients<T, V>::second_half() {
+  const Index iteration = iteration_++;
+  if (has_one_reduction()) {
+    if (!preconditioner().has_z()) return;
+    this->send_preconditioned();
+    return dot_with_z(iteration_);
+  }
+  if (preconditioner().has_z()) dot_with_z(0);
+  turn(iteration);
+}
+
+/// All of that in one task.
 template <class T, class V>
 void ConjugateGradients<T, V>::iterate_one_block(Index iterations) {
   const BlockTiles& t = tiles(0);
@@ -170,7 +195,7 @@ void ConjugateGradients<T, V>::multiply(const typename LinearSystem<T>::VectorOf
     const CgTiles& cg = cg_[k];
     codelets::multiply<T>(args(k),
                           {.matrix = system().matrix().ports(k),
-                           .arrivals = system().exchange().to(k),
+                           .arrivals = exchange().to(k),
                            .state = cg.state,
                            .p = direction(k),
                            .q = cg.q,
@@ -228,7 +253,7 @@ void ConjugateGradients<T, V>::turn(Index iteration) {
                           .inverse_diagonal = diagonal ? preconditioner().inverse_diagonal(k) : nullptr,
                           .p = t.v,
                           .state = cg.state,
-                          .departures = system().exchange().from(k)},
+                          .departures = exchange().from(k)},
                          blocks().hints(k));
   }
 }
@@ -269,17 +294,6 @@ void ConjugateGradients<T, V>::scale_by_diagonal() {
          .rz = &cg.rz,
          .departures = {}},
         blocks().hints(k));
-  }
-}
-
-/// (E1), (E2), and M where it is tasks.
-template <class T, class V>
-void ConjugateGradients<T, V>::iterate_with_one_reduction(Index iterations) {
-  for (Index i = 0; i < iterations; ++i, ++iteration_) {
-    multiply([this](Index k) -> const Tile<T>& { return this->hat(k); });
-    advance();
-    this->precondition([this](Index k) -> const Tile<T>& { return tiles(k).r; });
-    if (preconditioner().has_z()) dot_with_z(iteration_ + 1);
   }
 }
 

@@ -2,6 +2,7 @@
 /// Preconditioned conjugate gradients, [Czapinski 2014] algorithm 6.2, for symmetric positive definite matrices.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -27,8 +28,8 @@ class ConjugateGradients : public KrylovSolver<T, V> {
 
  private:
   using Base = KrylovSolver<T, V>;
-  using Base::all_rr, Base::blocks, Base::count, Base::has_operator, Base::is_ready, Base::limit,
-      Base::preconditioner, Base::system, Base::tiles;
+  using Base::all_rr, Base::blocks, Base::count, Base::exchange, Base::has_operator, Base::is_ready,
+      Base::limit, Base::preconditioner, Base::system, Base::tiles;
   using typename Base::BlockTiles;
   using typename Base::Seen;
 
@@ -42,8 +43,13 @@ class ConjugateGradients : public KrylovSolver<T, V> {
     Tile<double> next_rr, next_rz;
   };
 
+  explicit ConjugateGradients(const typename Base::Beside& beside);
+
   void begin(Index attempt) override;
   void iterate(Index iterations) override;
+  [[nodiscard]] std::unique_ptr<Base> another() const override;
+  void first_half() override;
+  void second_half() override;
   void submit_look(Index number) override;
   [[nodiscard]] std::optional<Seen> look(Index number) override;
   [[nodiscard]] std::optional<SpectrumEstimate> spectrum() const override;
@@ -51,7 +57,6 @@ class ConjugateGradients : public KrylovSolver<T, V> {
   void make_tiles();
   [[nodiscard]] CgArgs args(Index block) const;
   void iterate_one_block(Index iterations);
-  void iterate_blocks(Index iterations);
   void multiply(const typename LinearSystem<T>::VectorOf& direction);
   void multiply_by_operator();
   void descend();
@@ -61,7 +66,6 @@ class ConjugateGradients : public KrylovSolver<T, V> {
   [[nodiscard]] bool can_have_one_reduction() const;
   [[nodiscard]] bool has_one_reduction() const;
   void make_tiles_of_one_reduction();
-  void iterate_with_one_reduction(Index iterations);
   void advance();
   void dot_with_z(Index iteration);
   [[nodiscard]] const Tile<double>& rr(Index block, Index iteration);

@@ -10,7 +10,6 @@
 #include "../../codelets/sparse/krylov/residual.hpp"
 #include "../../runtime/collectives.hpp"
 #include "../../runtime/error.hpp"
-#include "../common/iteration/iteration.hpp"
 #include "../common/stopwatch.hpp"
 #include "graph/pattern.hpp"
 
@@ -21,6 +20,9 @@ namespace {
 constexpr Index most_restarts = 10;
 /// Times that it may do so after a breakdown and be no better at the end.
 constexpr Index most_fruitless = 3;
+/// Right-hand sides that go along together, at most: with more the vectors take more time than factors, and more
+/// memory.
+constexpr Index most_columns_together = 8;
 /// How much the true residual may be above the tolerance; the iteration's own is below it.
 constexpr double most_drift = 1.1;
 
@@ -79,10 +81,12 @@ KrylovSolver<T, V>::KrylovSolver(Runtime& runtime, const Csr<T>& mine, const Lin
   }
   if (prepared.facts.breakdown) return;
   system_ = LinearSystem<T>(runtime, blocks_, prepared, settings.format);
-  if (outer_)
-    apply_outer();
-  else
+  if (outer_) {
+    outer_->attach(system_);
+    use_outer();
+  } else {
     preconditioner_ = AppliedPreconditioner<T, V>(system_, prepared);
+  }
   make_tiles();
   describe_matrix();
   facts_.seconds["arrange"] = watch.lap();
@@ -105,6 +109,21 @@ KrylovSolver<T, V>::KrylovSolver(Runtime& runtime, LinearOperator<T> a, const Li
   make_tiles();
   for (Index k = 0; k < count(); ++k) products_.push_back(system_.own_vector(k));
   facts_.seconds["arrange"] = watch.lap();
+}
+
+template <class T, class V>
+KrylovSolver<T, V>::KrylovSolver(const Beside& beside)
+    : runtime_(beside.first.runtime_),
+      settings_(beside.first.settings_),
+      matrix_class_(beside.first.matrix_class_),
+      outer_(beside.first.outer_),
+      blocks_(beside.first.blocks_),
+      range_(beside.first.range_),
+      facts_(beside.first.facts_),
+      first_(&beside.first),
+      exchange_(beside.first.system_.another_exchange()) {
+  use_outer();
+  make_tiles();
 }
 
 /// @throw Error, on all ranks
@@ -137,10 +156,9 @@ void KrylovSolver<T, V>::refresh(const Csr<T>& mine) {
 }
 
 template <class T, class V>
-void KrylovSolver<T, V>::apply_outer() {
-  outer_->attach(system_);
-  preconditioner_ =
-      AppliedPreconditioner<T, V>(system_, [this](const auto& r, const auto& z) { outer_->apply(r, z); });
+void KrylovSolver<T, V>::use_outer() {
+  preconditioner_ = AppliedPreconditioner<T, V>(
+      system(), [this](const auto& r, const auto& z) { outer_->apply({r}, {z}); });
 }
 
 template <class T, class V>
@@ -162,9 +180,9 @@ template <class T, class V>
 void KrylovSolver<T, V>::make_tiles() {
   for (Index k = 0; k < count(); ++k) {
     BlockTiles& t = tiles_.emplace_back();
-    for (Tile<T>* own : {&t.x, &t.b, &t.r}) *own = system_.own_vector(k);
-    t.v = system_.whole_vector(k);
-    t.rr = system_.sums(k);
+    for (Tile<T>* own : {&t.x, &t.b, &t.r}) *own = system().own_vector(k);
+    t.v = system().whole_vector(k);
+    t.rr = system().sums(k);
   }
   for (const BlockTiles& t : tiles_) all_rr_.add(t.rr);
 }
@@ -184,19 +202,19 @@ void KrylovSolver<T, V>::submit_product(const typename LinearSystem<T>::VectorOf
 /// With an operator the product is made by its tasks, and A is I in what follows.
 template <class T, class V>
 void KrylovSolver<T, V>::submit_residual() {
-  const BlockMatrix<T>& a = system_.matrix();
+  const BlockMatrix<T>& a = system().matrix();
   for (Index k = 0; k < count(); ++k)
     codelets::place<T>({a.shape(k).own},
-                       {.from = tiles_[k].x, .v = tiles_[k].v, .departures = system_.exchange().from(k)},
+                       {.from = tiles_[k].x, .v = tiles_[k].v, .departures = exchange().from(k)},
                        blocks_.hints(k));
   if (has_operator())
     submit_product([this](Index k) -> const Tile<T>& { return tiles_[k].v; },
                    [this](Index k) -> const Tile<T>& { return products_[k]; });
   for (Index k = 0; k < count(); ++k) {
     BlockTiles& t = tiles_[k];
-    codelets::residual<T>({a.shape(k), system_.unit()},
+    codelets::residual<T>({a.shape(k), system().unit()},
                           {.matrix = a.ports(k),
-                           .arrivals = system_.exchange().to(k),
+                           .arrivals = exchange().to(k),
                            .v = has_operator() ? products_[k] : t.v,
                            .b = t.b,
                            .r = t.r,
@@ -213,17 +231,21 @@ const Tile<V>* KrylovSolver<T, V>::inverse_diagonal(Index block) const {
 
 template <class T, class V>
 Departures<AsTiles, T> KrylovSolver<T, V>::hat_departures(Index block) const {
-  return preconditioner_.has_z() ? Departures<AsTiles, T>{} : system_.exchange().from(block);
+  return preconditioner_.has_z() ? Departures<AsTiles, T>{} : exchange().from(block);
 }
 
 template <class T, class V>
 void KrylovSolver<T, V>::precondition(const typename LinearSystem<T>::VectorOf& v) {
   if (!preconditioner_.has_z()) return;
   preconditioner_.apply(v);
+  send_preconditioned();
+}
+
+template <class T, class V>
+void KrylovSolver<T, V>::send_preconditioned() {
   for (Index k = 0; k < count() && count() > 1; ++k)
-    codelets::send<T>({system_.matrix().shape(k).own},
-                      {.v = preconditioner_.z(k), .departures = system_.exchange().from(k)},
-                      blocks_.hints(k));
+    codelets::send<T>({system().matrix().shape(k).own},
+                      {.v = preconditioner_.z(k), .departures = exchange().from(k)}, blocks_.hints(k));
 }
 
 /// Of what submit_residual() has found, relative to b.
@@ -242,41 +264,72 @@ template <class T, class V>
 Index KrylovSolver<T, V>::check_every() const {
   if (settings_.check_every > 0) return settings_.check_every;
   if (outer_) return 1;  // an iteration lasts long enough, and none should be made in vain
-  const double bytes = (facts_.bytes_per_row + 12 * sizeof(T)) * static_cast<double>(system_.rows());
+  const double bytes = (facts_.bytes_per_row + 12 * sizeof(T)) * static_cast<double>(system().rows());
   const double bandwidth = blocks_[0].where == Where::cuda ? 3e12 : 1e10,
                messages = runtime_->ranks() > 1 ? 1e-4 : 0;
   return std::min(chosen_check_every(std::max(bytes / bandwidth, messages)), most_between_looks());
 }
 
-/// @return what was seen of the iteration at its end
+/// An iteration from the x that there is.
 template <class T, class V>
-typename KrylovSolver<T, V>::Seen KrylovSolver<T, V>::iterate_from_x(LinearReport& report) {
-  const Index done = report.iterations;
-  Seen last;
-  Report part = asterism::iterate(
-      *runtime_,
-      {.limit = settings_.max_iterations > 0 ? settings_.max_iterations - done : 0,
-       .check_every = check_every(),
-       .rule = {.tolerance = settings_.tolerance},
-       .observer = settings_.observer},
-      {.load =
-           [&] {
-             submit_residual();
-             begin(report.restarts);
+JoinedIteration KrylovSolver<T, V>::iteration_of(Column& column) {
+  const LinearReport& before = column.report;
+  const Index limit = settings_.max_iterations > 0 ? settings_.max_iterations - before.iterations : 0;
+  return {{.limit = limit,
+           .check_every = check_every(),
+           .rule = {.tolerance = settings_.tolerance},
+           .observer = settings_.observer},
+          {.load =
+               [this, attempt = before.restarts] {
+                 submit_residual();
+                 begin(attempt);
+               },
+           .step = {},
+           .submit_residual = [this](Index number) { submit_look(number); },
+           .norms = [this, &column](Index number) -> std::optional<Norms> {
+             const std::optional<Seen> seen = look(number);
+             if (!seen) return {};
+             column.last = *seen;
+             return Norms{
+                 .residual = std::sqrt(seen->rr), .solution = 0, .source = norm_b_, .broken = seen->broken};
            },
-       .step = [&](Index n) { iterate(n); },
-       .submit_residual = [&](Index number) { submit_look(number); },
-       .norms = [&](Index number) -> std::optional<Norms> {
-         const std::optional<Seen> seen = look(number);
-         if (!seen) return {};
-         last = *seen;
-         return Norms{
-             .residual = std::sqrt(last.rr), .solution = 0, .source = norm_b_, .broken = last.broken};
-       },
-       .store = [] {}});
-  append(part, last.iterations, done, report);
-  report.iterations = done + last.iterations;
-  return last;
+           .store = [] {}}};
+}
+
+/// So many iterations of each: as iterate(), but for M, which is applied to all at once.
+template <class T, class V>
+void KrylovSolver<T, V>::iterate_columns(const std::vector<Column*>& columns,
+                                         const std::vector<Index>& counts) {
+  using VectorOf = typename LinearSystem<T>::VectorOf;
+  if (columns.size() == 1) return columns.front()->solver->iterate(counts.front());
+  const Index most = std::ranges::max(counts);
+  for (Index i = 0; i < most; ++i) {
+    std::vector<KrylovSolver*> going;
+    std::vector<VectorOf> r, z;
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      if (counts[c] <= i) continue;
+      KrylovSolver* const its = going.emplace_back(columns[c]->solver);
+      r.push_back([its](Index k) -> const Tile<T>& { return its->tiles_[k].r; });
+      z.push_back([its](Index k) -> const Tile<T>& { return its->preconditioner_.z(k); });
+    }
+    for (KrylovSolver* its : going) its->first_half();
+    outer_->apply(r, z);
+    for (KrylovSolver* its : going) its->second_half();
+  }
+}
+
+template <class T, class V>
+void KrylovSolver<T, V>::iterate_from_x(const std::vector<Column*>& columns) {
+  std::vector<JoinedIteration> iterations;
+  for (Column* column : columns) iterations.push_back(column->solver->iteration_of(*column));
+  const std::vector<Report> parts = iterate_together(
+      *runtime_, iterations, [&](const std::vector<Index>& counts) { iterate_columns(columns, counts); });
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    LinearReport& report = columns[c]->report;
+    const Index done = report.iterations, made = columns[c]->last.iterations;
+    append(parts[c], made, done, report);
+    report.iterations = done + made;
+  }
 }
 
 /// The largest magnitude in b, on all ranks. @throw Error: b or x is not finite
@@ -321,48 +374,100 @@ bool KrylovSolver<T, V>::begins_anew(const Seen& last, LinearReport& report) {
 }
 
 template <class T, class V>
-LinearReport KrylovSolver<T, V>::solve(const T* b, T* x) {
-  LinearReport report;
+void KrylovSolver<T, V>::load(Column& column) {
+  LinearReport& report = column.report;
   if (!is_ready()) {
     report.reason = Reason::zero_pivot;
-    return report;
+    return;
   }
-  const double largest = largest_of(b, x);
+  const double largest = largest_of(column.b, column.x);
   if (largest == 0) {
-    std::fill_n(x, row_count(), T{});
+    std::fill_n(column.x, row_count(), T{});
     report.residual_history = {0};
     report.residual_iterations = {0};
-    return report;
+    return;
   }
   // In units of a power of two that is about as large as b, so that no square of a residual overflows or vanishes.
-  const double scale = std::exp2(std::floor(std::log2(largest)));
-  norm_b_ = norm(*runtime_, b, row_count(), system_.unit(), scale);
-  system_.load(b, scale, [this](Index k) -> const Tile<T>& { return tiles_[k].b; });
-  system_.load(x, scale, [this](Index k) -> const Tile<T>& { return tiles_[k].x; });
+  column.scale = std::exp2(std::floor(std::log2(largest)));
+  norm_b_ = norm(*runtime_, column.b, row_count(), system().unit(), column.scale);
+  system().load(column.b, column.scale, [this](Index k) -> const Tile<T>& { return tiles_[k].b; });
+  system().load(column.x, column.scale, [this](Index k) -> const Tile<T>& { return tiles_[k].x; });
   least_residual_ = std::numeric_limits<double>::infinity();
-  for (fruitless_ = 0;; ++report.restarts) {
-    const Seen last = iterate_from_x(report);
-    finish();
-    if (report.restarts == 0) report.spectrum = spectrum();
-    submit_residual();
-    report.true_residual = true_residual();
-    if (!begins_anew(last, report)) break;
+  fruitless_ = 0;
+}
+
+template <class T, class V>
+void KrylovSolver<T, V>::solve_together(std::vector<Column>& columns) {
+  std::vector<Column*> going;
+  for (Column& column : columns) {
+    column.solver->load(column);
+    if (column.scale > 0) going.push_back(&column);
   }
-  system_.store([this](Index k) -> const Tile<T>& { return tiles_[k].x; }, scale, x);
-  return report;
+  while (!going.empty()) {
+    iterate_from_x(going);
+    for (Column* column : going) {
+      column->solver->finish();
+      if (column->report.restarts == 0) column->report.spectrum = column->solver->spectrum();
+      column->solver->submit_residual();
+    }
+    std::vector<Column*> again;
+    for (Column* column : going) {
+      LinearReport& report = column->report;
+      report.true_residual = column->solver->true_residual();
+      if (!column->solver->begins_anew(column->last, report)) continue;
+      ++report.restarts;
+      again.push_back(column);
+    }
+    going = std::move(again);
+  }
+  for (const Column& column : columns)
+    if (column.scale > 0)
+      system().store([&](Index k) -> const Tile<T>& { return column.solver->tiles_[k].x; }, column.scale,
+                     column.x);
+}
+
+template <class T, class V>
+LinearReport KrylovSolver<T, V>::solve(const T* b, T* x) {
+  std::vector<Column> one{{this, b, x}};
+  solve_together(one);
+  return std::move(one.front().report);
+}
+
+/// How many right-hand sides go along together, with solvers for them.
+template <class T, class V>
+Index KrylovSolver<T, V>::columns_together(Index columns) {
+  if (!outer_ || columns <= 1 || !is_ready()) return 1;
+  const Index most = outer_->most_together(std::min(columns, most_columns_together));
+  if (most > 1 && others_.empty())
+    if (auto other = another()) others_.push_back(std::move(other));
+  if (most <= 1 || others_.empty()) return 1;
+  const Index groups = (columns + most - 1) / most, together = (columns + groups - 1) / groups;
+  while (static_cast<Index>(others_.size()) + 1 < together) others_.push_back(another());
+  outer_->make_room(together);
+  return together;
 }
 
 template <class T, class V>
 std::vector<LinearReport> KrylovSolver<T, V>::solve(const T* b, T* x, Index columns) {
+  const Index together = columns_together(columns), n = row_count();
   std::vector<LinearReport> reports;
-  std::vector<T> one_b(static_cast<std::size_t>(row_count())), one_x(one_b.size());
-  for (Index k = 0; k < columns; ++k) {
-    for (Index i = 0; i < row_count(); ++i) {
-      one_b[i] = b[i * columns + k];
-      one_x[i] = x[i * columns + k];
+  std::vector<T> some_b(static_cast<std::size_t>(n * together)), some_x(some_b.size());
+  for (Index first = 0; first < columns; first += together) {
+    std::vector<Column> group;
+    const Index count = std::min(together, columns - first);
+    for (Index c = 0; c < count; ++c) {
+      KrylovSolver* const solver = c == 0 ? this : others_[static_cast<std::size_t>(c - 1)].get();
+      group.push_back({solver, some_b.data() + c * n, some_x.data() + c * n});
+      for (Index i = 0; i < n; ++i) {
+        some_b[c * n + i] = b[i * columns + first + c];
+        some_x[c * n + i] = x[i * columns + first + c];
+      }
     }
-    reports.push_back(solve(one_b.data(), one_x.data()));
-    for (Index i = 0; i < row_count(); ++i) x[i * columns + k] = one_x[i];
+    solve_together(group);
+    for (Index c = 0; c < count; ++c) {
+      for (Index i = 0; i < n; ++i) x[i * columns + first + c] = some_x[c * n + i];
+      reports.push_back(std::move(group[static_cast<std::size_t>(c)].report));
+    }
   }
   return reports;
 }

@@ -11,6 +11,7 @@
 #include "../../codelets/sparse/unsymmetric/hat.hpp"
 #include "../../runtime/runtime.hpp"
 #include "../../runtime/tile.hpp"
+#include "../common/iteration/iteration.hpp"
 #include "linear_operator.hpp"
 #include "linear_solver.hpp"
 #include "linear_system.hpp"
@@ -46,8 +47,10 @@ class KrylovSolver {
   /// (facts().preconditioner.breakdown), and x is as it was; inaccurate: the true residual misses the tolerance after
   /// all. With several ranks: collective. @throw Error: b or x is not finite; as iterate()
   LinearReport solve(const T* b, T* x);
-  /// Solves for several right-hand sides, one after the other. @param b, x row-major, this rank's rows of all of them
-  /// @return as solve(), for each
+  /// Solves for several right-hand sides, one after the other, or some of them together where the method can and its
+  /// preconditioner, of another family, gains by it; each ends by itself, and x has the same bits either way.
+  /// @param b, x row-major, this rank's rows of all of them
+  /// @return as solve(), for each; of some together the first one has the seconds and the traffic
   std::vector<LinearReport> solve(const T* b, T* x, Index columns);
 
  protected:
@@ -64,6 +67,13 @@ class KrylovSolver {
   /// With several ranks: collective. @throw Error: no rows, no whole lines, nothing to multiply with; settings that make
   /// no sense
   KrylovSolver(Runtime& runtime, LinearOperator<T> a, const LinearSettings& settings);
+
+  /// For a right-hand side that is solved for together with one of `first`, which has all but the vectors.
+  struct Beside {
+    const KrylovSolver& first;  ///< has to live as long
+  };
+  /// With several ranks: collective.
+  explicit KrylovSolver(const Beside& beside);
 
   /// The tiles of a block that every method has.
   struct BlockTiles {
@@ -83,8 +93,13 @@ class KrylovSolver {
   [[nodiscard]] Runtime& runtime() const { return *runtime_; }
   [[nodiscard]] const Partition& blocks() const { return blocks_; }
   [[nodiscard]] Index count() const { return blocks_.count(); }
-  [[nodiscard]] LinearSystem<T>& system() { return system_; }
-  [[nodiscard]] const LinearSystem<T>& system() const { return system_; }
+  [[nodiscard]] const LinearSystem<T>& system() const {
+    return first_ != nullptr ? first_->system_ : system_;
+  }
+  /// Of the vectors that this solver multiplies.
+  [[nodiscard]] const Exchange<T>& exchange() const {
+    return first_ != nullptr ? exchange_ : system_.exchange();
+  }
   [[nodiscard]] AppliedPreconditioner<T, V>& preconditioner() { return preconditioner_; }
   [[nodiscard]] const AppliedPreconditioner<T, V>& preconditioner() const { return preconditioner_; }
   [[nodiscard]] BlockTiles& tiles(Index block) { return tiles_[block]; }
@@ -110,6 +125,8 @@ class KrylovSolver {
   [[nodiscard]] Departures<AsTiles, T> hat_departures(Index block) const;
   /// Else this does. @param v a block's own elements
   void precondition(const typename LinearSystem<T>::VectorOf& v);
+  /// The second part of that: others get what they need of M^-1 v.
+  void send_preconditioned();
   /// With what the block has entries in.
   [[nodiscard]] const Tile<T>& hat(Index block) const {
     return preconditioner_.has_z() ? preconditioner_.z(block) : tiles_[block].v;
@@ -120,6 +137,12 @@ class KrylovSolver {
   /// right-hand side's iteration has begun anew
   virtual void begin(Index attempt) = 0;
   virtual void iterate(Index iterations) = 0;
+  // For right-hand sides that go along together; a method that has these for a preconditioner of another family
+  // overrides all three. Between the halves of an iteration M is applied to tiles().r of all of them.
+  /// A solver for another one; nullptr: the method takes one after the other.
+  [[nodiscard]] virtual std::unique_ptr<KrylovSolver> another() const { return {}; }
+  virtual void first_half() {}
+  virtual void second_half() {}
   /// Submits what brings x up to date after the last iteration.
   virtual void finish() {}
   /// Iterations that may be submitted in vain after the last one, where their tasks are many.
@@ -131,13 +154,27 @@ class KrylovSolver {
   [[nodiscard]] virtual std::optional<SpectrumEstimate> spectrum() const { return {}; }
 
   void set_rows();
-  void apply_outer();
+  void use_outer();
   void make_tiles();
   void require_refreshable(const Csr<T>& mine) const;
   void describe_matrix();
   [[nodiscard]] double largest_of(const T* b, const T* x) const;
   [[nodiscard]] Index check_every() const;
-  Seen iterate_from_x(LinearReport& report);
+  /// A right-hand side on its way.
+  struct Column {
+    KrylovSolver* solver;
+    const T* b;
+    T* x;
+    double scale = 0;  ///< 0: there is nothing to be done
+    LinearReport report = {};
+    Seen last = {};  ///< what was seen of the iteration at its end
+  };
+  void load(Column& column);
+  void solve_together(std::vector<Column>& columns);
+  void iterate_from_x(const std::vector<Column*>& columns);
+  [[nodiscard]] JoinedIteration iteration_of(Column& column);
+  void iterate_columns(const std::vector<Column*>& columns, const std::vector<Index>& counts);
+  [[nodiscard]] Index columns_together(Index columns);
   [[nodiscard]] double true_residual() const;
   [[nodiscard]] bool begins_anew(const Seen& last, LinearReport& report);
 
@@ -149,7 +186,10 @@ class KrylovSolver {
   Partition blocks_;
   Partition::Range range_;
   LinearFacts facts_;
-  LinearSystem<T> system_;
+  LinearSystem<T> system_;                             // of the first one
+  const KrylovSolver* first_ = nullptr;                // nullptr: this is it
+  std::vector<std::unique_ptr<KrylovSolver>> others_;  // for right-hand sides together with this one's
+  Exchange<T> exchange_;                               // of others
   AppliedPreconditioner<T, V> preconditioner_;
   std::shared_ptr<TriangularPlan> plan_;
   std::uint64_t pattern_ = 0;  // its fingerprint

@@ -32,7 +32,8 @@ struct FactorPorts {
   As<In<std::int32_t>> rows, columns;
 };
 
-/// What a solution needs beside. @param work of work_size() numbers
+/// What a solution needs beside: for each right-hand side a row. @param work of supernodal_work() numbers, or, without
+/// supernodes, one for each row of the matrix
 template <template <class> class As, class V>
 struct SolveRoom {
   As<Scratch<V>> work;
@@ -60,19 +61,26 @@ void solve_upper(const TrianglePorts<AsPorts, V>& upper, V* w) {
   }
 }
 
-/// (F1), (F2) @param work of SolveRoom @param b, x may be the same
+/// (F1), (F2) of several right-hand sides, the rows of b and x, each with the same bits as alone.
+/// @param work of SolveRoom @param b, x may be the same
 template <class T, class V>
-void solve_factored(const FactorPorts<AsPorts, V>& factors, const T* b, V* work, T* x) {
+void solve_factored(const FactorPorts<AsPorts, V>& factors, Index columns, const Rows<const T>& b,
+                    const Scratch<V>& work, const Rows<T>& x) {
   const Index n = factors.rows.cols;
-  for (Index i = 0; i < n; ++i) work[i] = static_cast<V>(b[factors.rows.data[i]]);
+  for (Index c = 0; c < columns; ++c)
+    for (Index i = 0; i < n; ++i) work.row(c)[i] = static_cast<V>(b.row(c)[factors.rows.data[i]]);
   if (factors.supernodes.nodes) {
-    cpu::solve_supernodes(factors.supernodes, work, work + n);
+    cpu::solve_supernodes(factors.supernodes, columns, {work.data, work.ld}, work.data + n);
   } else {
-    solve_lower(factors.lower, work);
-    for (Index i = 0; i < n; ++i) work[i] *= factors.inverse_pivots.data[i];
-    solve_upper(factors.upper, work);
+    for (Index c = 0; c < columns; ++c) {
+      V* const w = work.row(c);
+      solve_lower(factors.lower, w);
+      for (Index i = 0; i < n; ++i) w[i] *= factors.inverse_pivots.data[i];
+      solve_upper(factors.upper, w);
+    }
   }
-  for (Index i = 0; i < n; ++i) x[factors.columns.data[i]] = static_cast<T>(work[i]);
+  for (Index c = 0; c < columns; ++c)
+    for (Index i = 0; i < n; ++i) x.row(c)[factors.columns.data[i]] = static_cast<T>(work.row(c)[i]);
 }
 
 }  // namespace asterism::decomposition

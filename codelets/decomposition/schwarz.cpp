@@ -5,10 +5,12 @@
 namespace asterism::decomposition::cpu {
 
 template <class T, class V>
-void local_solve(LocalSolvePorts<AsPorts, T, V> ports) {
-  sparse::cpu::unpack(ports.arrivals, ports.y.data);
-  solve_factored(ports.factors, ports.y.data, ports.room.work.data, ports.y.data);
-  sparse::cpu::pack(static_cast<const T*>(ports.y.data), ports.departures);
+void local_solve(const LocalSolveArgs& args, LocalSolvePorts<AsPorts, T, V> ports) {
+  for (Index v = 0; v < args.vectors; ++v) sparse::cpu::unpack(of_vector(ports.arrivals, v), ports.y.row(v));
+  solve_factored<T, V>(ports.factors, args.vectors, {ports.y.data, ports.y.ld}, ports.room.work,
+                       {ports.y.data, ports.y.ld});
+  for (Index v = 0; v < args.vectors; ++v)
+    sparse::cpu::pack(static_cast<const T*>(ports.y.row(v)), of_vector(ports.departures, v));
 }
 
 template <class T>
@@ -36,7 +38,8 @@ void patch_sums(PatchSumPorts<AsPorts, T> ports) {
 void coarse_solve(CoarseSolvePorts<AsPorts> ports) {
   double* next = ports.values.data;
   for (const In<double>& sums : ports.sums) next = std::copy_n(sums.data, sums.cols, next);
-  solve_factored(ports.factors, ports.values.data, ports.room.work.data, ports.values.data);
+  const Rows<double> values{ports.values.data, ports.values.ld};
+  solve_factored<double, double>(ports.factors, 1, {values.data, values.ld}, ports.room.work, values);
 }
 
 template <class T>
@@ -57,9 +60,9 @@ void add_up_all(Many<In<double>> parts, Out<double> sum) {
     for (Index i = 0; i < part.cols; ++i) sum.data[0] += part.data[i];
 }
 
-template void local_solve(LocalSolvePorts<AsPorts, float, float>);
-template void local_solve(LocalSolvePorts<AsPorts, double, float>);
-template void local_solve(LocalSolvePorts<AsPorts, double, double>);
+template void local_solve(const LocalSolveArgs&, LocalSolvePorts<AsPorts, float, float>);
+template void local_solve(const LocalSolveArgs&, LocalSolvePorts<AsPorts, double, float>);
+template void local_solve(const LocalSolveArgs&, LocalSolvePorts<AsPorts, double, double>);
 #define ASTERISM_INSTANTIATE(T)                                           \
   template void assemble(const AssembleArgs&, AssemblePorts<AsPorts, T>); \
   template void patch_sums(PatchSumPorts<AsPorts, T>);                    \

@@ -22,7 +22,8 @@ unsigned blocks_for(Index elements) {
 
 template <class Body>
 __device__ void for_each(Index count, const Body& body) {
-  for (Index i = blockIdx.x * Index{threads} + threadIdx.x; i < count; i += Index{threads} * gridDim.x) body(i);
+  for (Index i = blockIdx.x * Index{threads} + threadIdx.x; i < count; i += Index{threads} * gridDim.x)
+    body(i);
 }
 
 template <class T>
@@ -70,11 +71,14 @@ __global__ void __launch_bounds__(threads) correct_kernel(const T* z, Index rows
 }  // namespace
 
 template <class T, class V>
-void local_solve(Stream stream, LocalSolvePorts<AsPorts, T, V> ports) {
-  sparse::cuda::unpack(stream, ports.arrivals, ports.y.data);
-  solve_supernodes(stream, ports.factors.supernodes, ports.factors.rows, static_cast<const T*>(ports.y.data),
-                   ports.room.work, ports.room.counters, ports.y.data);
-  sparse::cuda::pack(stream, static_cast<const T*>(ports.y.data), ports.departures);
+void local_solve(Stream stream, const LocalSolveArgs& args, LocalSolvePorts<AsPorts, T, V> ports) {
+  for (Index v = 0; v < args.vectors; ++v)
+    sparse::cuda::unpack(stream, of_vector(ports.arrivals, v), ports.y.row(v));
+  solve_supernodes<T, V>(stream, ports.factors.supernodes, ports.factors.rows, args.vectors,
+                         {ports.y.data, ports.y.ld}, ports.room.work, ports.room.counters,
+                         {ports.y.data, ports.y.ld});
+  for (Index v = 0; v < args.vectors; ++v)
+    sparse::cuda::pack(stream, static_cast<const T*>(ports.y.row(v)), of_vector(ports.departures, v));
 }
 
 template <class T>
@@ -107,16 +111,16 @@ void coarse_solve(Stream stream, CoarseSolvePorts<AsPorts> ports) {
           "cudaMemcpyAsync");
     next += sums.cols;
   }
-  solve_supernodes(stream, ports.factors.supernodes, ports.factors.rows,
-                   static_cast<const double*>(ports.values.data), ports.room.work, ports.room.counters,
-                   ports.values.data);
+  solve_supernodes<double, double>(stream, ports.factors.supernodes, ports.factors.rows, 1,
+                                   {ports.values.data, ports.values.ld}, ports.room.work, ports.room.counters,
+                                   {ports.values.data, ports.values.ld});
 }
 
 template <class T>
 void spread(Stream stream, const SpreadArgs& args, SpreadPorts<AsPorts, T> ports) {
   const Index rows = ports.patches.cols;
-  launch_chained<spread_kernel<T>>("spread", stream, blocks_for(rows), threads, ports.values.data + args.first,
-                                   ports.patches.data, rows, ports.y.data);
+  launch_chained<spread_kernel<T>>("spread", stream, blocks_for(rows), threads,
+                                   ports.values.data + args.first, ports.patches.data, rows, ports.y.data);
   sparse::cuda::pack(stream, static_cast<const T*>(ports.y.data), ports.departures);
 }
 
@@ -126,9 +130,9 @@ void correct(Stream stream, const CorrectArgs& args, In<T> z, InOut<T> x) {
                                     x.data);
 }
 
-template void local_solve(Stream, LocalSolvePorts<AsPorts, float, float>);
-template void local_solve(Stream, LocalSolvePorts<AsPorts, double, float>);
-template void local_solve(Stream, LocalSolvePorts<AsPorts, double, double>);
+template void local_solve(Stream, const LocalSolveArgs&, LocalSolvePorts<AsPorts, float, float>);
+template void local_solve(Stream, const LocalSolveArgs&, LocalSolvePorts<AsPorts, double, float>);
+template void local_solve(Stream, const LocalSolveArgs&, LocalSolvePorts<AsPorts, double, double>);
 #define ASTERISM_INSTANTIATE(T)                                                   \
   template void assemble(Stream, const AssembleArgs&, AssemblePorts<AsPorts, T>); \
   template void patch_sums(Stream, PatchSumPorts<AsPorts, T>);                    \

@@ -14,7 +14,11 @@ namespace asterism::decomposition {
 using sparse::Arrivals;
 using sparse::Departures;
 
-/// y = L_p^-1 r, r from blocks of rows; what of y goes back. Of several subdomains r and y are one behind the other.
+/// y = L_p^-1 r, r from blocks of rows; what of y goes back. Of several subdomains r and y are one behind the other. Of
+/// several vectors, each a row of y, the packs of the first come first, and so on; their places are the same.
+struct LocalSolveArgs {
+  Index vectors = 1;
+};
 template <template <class> class As, class T, class V>
 struct LocalSolvePorts {
   Arrivals<As, T> arrivals;
@@ -23,6 +27,15 @@ struct LocalSolvePorts {
   As<Out<T>> y;
   Departures<As, T> departures;
 };
+
+/// The part of a vector in packs for several.
+template <template <template <class> class, class> class Side, class T>
+Side<AsPorts, T> of_vector(const Side<AsPorts, T>& all, Index vector) {
+  Side<AsPorts, T> its = all;
+  its.packs.count = all.places.count;
+  its.packs.views += vector * all.places.count;
+  return its;
+}
 
 /// z = what subdomains send, added in the order of the packs, of which none has a place twice.
 struct AssembleArgs {
@@ -72,7 +85,7 @@ struct CorrectArgs {
 
 namespace cpu {
 template <class T, class V>
-void local_solve(LocalSolvePorts<AsPorts, T, V> ports);
+void local_solve(const LocalSolveArgs& args, LocalSolvePorts<AsPorts, T, V> ports);
 template <class T>
 void assemble(const AssembleArgs& args, AssemblePorts<AsPorts, T> ports);
 template <class T>
@@ -89,7 +102,7 @@ void add_up_all(Many<In<double>> parts, Out<double> sum);
 /// On a GPU factors are supernodes.
 namespace cuda {
 template <class T, class V>
-void local_solve(Stream stream, LocalSolvePorts<AsPorts, T, V> ports);
+void local_solve(Stream stream, const LocalSolveArgs& args, LocalSolvePorts<AsPorts, T, V> ports);
 template <class T>
 void assemble(Stream stream, const AssembleArgs& args, AssemblePorts<AsPorts, T> ports);
 template <class T>
@@ -103,7 +116,7 @@ void correct(Stream stream, const CorrectArgs& args, In<T> z, InOut<T> x);
 
 namespace codelets {
 template <class T, class V>
-inline const Codelet<NoArgs, LocalSolvePorts<AsPorts, T, V>> local_solve{
+inline const Codelet<LocalSolveArgs, LocalSolvePorts<AsPorts, T, V>> local_solve{
     typed_name<V>("local_solve") + (sizeof(T) == sizeof(V) ? "" : "_of_f64"), cpu::local_solve<T, V>,
     ASTERISM_CUDA_KERNEL(cuda::local_solve<T, V>)};
 template <class T>

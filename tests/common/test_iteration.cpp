@@ -95,6 +95,35 @@ TEST_CASE("why an iteration ends, and when, whenever residuals are looked at") {
   }
 }
 
+TEST_CASE("iterations that go along together end where each ends alone") {
+  Runtime runtime;
+  const std::vector<std::function<double(Index)>> residuals{
+      [](Index k) { return std::ldexp(1.0, static_cast<int>(-k)); }, [](Index) { return 1e-9; },
+      [](Index k) { return k < 20 ? 0.1 : std::nan(""); },
+      [](Index k) { return std::pow(0.9, static_cast<double>(k)); }};
+  for (const Look look : looks) {
+    std::vector<Pretended> methods(residuals.begin(), residuals.end());
+    std::vector<JoinedIteration> together;
+    for (std::size_t k = 0; k < methods.size(); ++k)
+      together.push_back(
+          {{.limit = k == 3 ? 50 : 0, .check_every = 4, .rule = {.tolerance = 1e-6}, .look = look},
+           methods[k].steps()});
+    const std::vector<Report> reports =
+        iterate_together(runtime, together, [&](const std::vector<Index>& counts) {
+          for (std::size_t k = 0; k < counts.size(); ++k)
+            if (counts[k] > 0) together[k].steps.step(counts[k]);
+        });
+    for (std::size_t k = 0; k < residuals.size(); ++k) {
+      CAPTURE(k);
+      const Report alone = iterated(runtime, together[k].settings, residuals[k]);
+      CHECK(reports[k].reason == alone.reason);
+      CHECK(reports[k].iterations == alone.iterations);
+      CHECK(reports[k].residual_iterations == alone.residual_iterations);
+      CHECK(methods[k].has_stored());
+    }
+  }
+}
+
 TEST_CASE("the observer is told what the history has, in order, and each rank has its own") {
   Runtime runtime;
   for (const Look look : looks)

@@ -45,7 +45,8 @@ double error_of(Runtime& runtime, const sparse::Csr<double>& a, const std::vecto
     const auto places = tile_of<std::int32_t>(runtime, n, group.rank, [](Index j) { return j; });
     const Tile<double> x(runtime, 1, n, group.rank), again(runtime, 1, n, group.rank);
     for (const Tile<double>* y : {&again, &x})  // the second one finds what the first one has left behind
-      codelets::local_solve<double, V>({.arrivals = {.packs = {right}, .places = {places}},
+      codelets::local_solve<double, V>({},
+                                       {.arrivals = {.packs = {right}, .places = {places}},
                                         .factors = factors.ports(g),
                                         .room = factors.room(g),
                                         .y = *y,

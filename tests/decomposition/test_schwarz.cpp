@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <numeric>
+#include <set>
 
 #include "../support/messages.hpp"
 #include "../support/skip.hpp"
@@ -154,6 +155,80 @@ TEST_CASE(
     CHECK(many <= 1.2 * few);
     CHECK(static_cast<double>(iterations(64, 0)) > 1.3 * few);
   }
+}
+
+namespace {
+
+/// Right-hand sides that end after unlike numbers of iterations, one of them at once.
+template <class Solver, class V = double>
+void check_together(SchwarzSettings schwarz, const sparse::LinearSettings& settings, SolveOn solve_on) {
+  Runtime runtime;
+  const auto a = rows_of_this_rank(runtime, model("ecology-like:12x14"));
+  schwarz.factors.solve_on = solve_on;
+  Solver solver(runtime, a, settings, std::make_shared<Schwarz<double, V>>(runtime, a, schwarz));
+  constexpr Index columns = 10;  // more than go along together
+  const std::vector<double> noise = scattered(columns * a.total_rows);
+  std::vector<double> b(static_cast<std::size_t>(solver.row_count() * columns)), x(b.size());
+  for (Index i = 0; i < solver.row_count(); ++i)
+    for (Index c = 0; c < columns; ++c) {
+      const Index row = solver.first_row() + i;
+      const double smooth = std::cos(static_cast<double>((c + 1) * row) * 1e-2);
+      b[i * columns + c] = c == 4       ? 0
+                           : c % 2 == 0 ? noise[row * columns + c]
+                                        : smooth * std::exp2(9.0 * static_cast<double>(c));
+      x[i * columns + c] = c == 7 ? 1 : 0;
+    }
+  const std::vector<double> guess = x;
+  const std::vector<sparse::LinearReport> together = solver.solve(b.data(), x.data(), columns);
+  REQUIRE(together.size() == columns);
+  std::set<Index> counts;
+  for (Index c = 0; c < columns; ++c) {
+    CAPTURE(c);
+    std::vector<double> its_b, its_x;
+    for (Index i = 0; i < solver.row_count(); ++i) {
+      its_b.push_back(b[i * columns + c]);
+      its_x.push_back(guess[i * columns + c]);
+    }
+    const sparse::LinearReport alone = solver.solve(its_b.data(), its_x.data());
+    const sparse::LinearReport& report = together[static_cast<std::size_t>(c)];
+    CHECK(report.reason == alone.reason);
+    CHECK(report.iterations == alone.iterations);
+    CHECK(report.restarts == alone.restarts);
+    CHECK(report.true_residual == alone.true_residual);
+    CHECK(report.residual_history == alone.residual_history);
+    counts.insert(report.iterations);
+    Index different = 0;
+    for (Index i = 0; i < solver.row_count(); ++i) different += x[i * columns + c] == its_x[i] ? 0 : 1;
+    CHECK(different == 0);
+  }
+  if (settings.max_iterations == 0) CHECK(counts.size() > 2);
+}
+
+void check_all_together(SolveOn solve_on) {
+  const SchwarzSettings restricted{.subdomains = {.count = 4, .cut = Cut::graph, .overlap = 1}};
+  SchwarzSettings balanced = restricted;
+  balanced.combination = Combination::symmetric;
+  balanced.patches = 3;
+  check_together<ConjugateGradients<double>, float>(balanced, {.tolerance = 1e-11}, solve_on);
+  check_together<ConjugateGradients<double>>(balanced, {.reductions = sparse::Reductions::one}, solve_on);
+  check_together<Dbds<double>, float>(restricted, {.tolerance = 1e-2, .check_every = 3}, solve_on);
+  check_together<ConjugateGradients<double>>(balanced, {.tolerance = 0, .max_iterations = 4}, solve_on);
+}
+
+}  // namespace
+
+TEST_CASE("right-hand sides that go along together have the bits that each has alone") {
+  check_all_together(SolveOn::fastest);
+}
+#ifdef ASTERISM_WITH_CUDA
+TEST_CASE("gpu: right-hand sides that go along together have the bits that each has alone") {
+  check_all_together(SolveOn::gpus);
+}
+#endif
+TEST_CASE("GMRES and BiCGStab on subdomains take right-hand sides one after the other") {
+  const SchwarzSettings restricted{.subdomains = {.count = 5, .cut = Cut::graph, .overlap = 1}};
+  check_together<sparse::Gmres<double>>(restricted, {}, SolveOn::fastest);
+  check_together<sparse::BiCgStab<double>>(restricted, {}, SolveOn::fastest);
 }
 
 TEST_CASE("a coarse matrix without factors is told, by its name") {

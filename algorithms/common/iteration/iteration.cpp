@@ -87,58 +87,107 @@ class Residuals {
   std::optional<Reason> verdict_;
 };
 
-/// @return iterations that were made
-Index work(const IterationSettings& settings, const Steps& steps, Residuals& residuals) {
-  const Index limit = settings.limit > 0 ? settings.limit : std::numeric_limits<Index>::max();
-  // The first guess may do.
-  bool well = (settings.rule.tolerance == 0 && settings.look == Look::later) || residuals.look();
-  Index done = 0;
-  while (well && done < limit && !residuals.verdict()) {
-    const Index next = std::min(settings.check_every, limit - done);
-    steps.step(next);
-    done += next;
-    if (done < limit) residuals.submit(done);
-    well = residuals.look_in_turn();
+/// One of those that go along together.
+class Going {
+ public:
+  Going(Runtime& runtime, const JoinedIteration& its)
+      : settings_(its.settings),
+        steps_(its.steps),
+        limit_(settings_.limit > 0 ? settings_.limit : std::numeric_limits<Index>::max()),
+        residuals_(runtime, settings_, steps_) {}
+
+  void load() {
+    steps_.load();
+    residuals_.submit(0);
   }
-  return done;
+  /// The first guess may do. @return as Residuals::look()
+  [[nodiscard]] bool look_at_guess() {
+    return (settings_.rule.tolerance == 0 && settings_.look == Look::later) || residuals_.look();
+  }
+  /// How many iterations come next; 0: it has ended.
+  [[nodiscard]] Index next() const {
+    return residuals_.verdict() ? 0 : std::min(settings_.check_every, limit_ - done_);
+  }
+  /// So many iterations were submitted.
+  void add(Index iterations) {
+    done_ += iterations;
+    if (done_ < limit_) residuals_.submit(done_);
+  }
+  [[nodiscard]] bool look_in_turn() { return residuals_.look_in_turn(); }
+  void look_at_rest() {
+    while (!residuals_.verdict() && !residuals_.all_seen() && residuals_.look()) {
+    }
+  }
+
+  /// The last residual, and the result to where it is wanted.
+  void end(Report& report) {
+    Stopwatch watch;
+    report.iterations = done_;
+    if (steps_.spread || !residuals_.is_known(done_)) {
+      const Index last = residuals_.number_of_next();
+      steps_.submit_residual(last);
+      if (steps_.spread) report.seconds["spread"] = steps_.spread(last);
+      const std::optional<Norms> norms = steps_.norms(last);
+      report.seconds["residual"] = watch.lap();
+      if (norms) residuals_.see_last(*norms, done_);  // else storing throws
+    }
+    steps_.store();
+    report.seconds["store"] = watch.lap();
+    report.reason = residuals_.verdict().value_or(settings_.rule.tolerance > 0 ? Reason::iteration_limit
+                                                                               : Reason::solved);
+    report.residual_history = residuals_.history().residuals();
+    report.residual_iterations = residuals_.history().iterations();
+  }
+
+ private:
+  const IterationSettings& settings_;
+  const Steps& steps_;
+  const Index limit_;
+  Residuals residuals_;
+  Index done_ = 0;
+};
+
+/// Until all have ended, or a task has failed.
+void work(std::deque<Going>& all, const std::function<void(const std::vector<Index>& counts)>& step) {
+  bool well = true;
+  for (Going& its : all) well = well && its.look_at_guess();
+  while (well) {
+    std::vector<Index> counts;
+    for (const Going& its : all) counts.push_back(its.next());
+    if (std::ranges::max(counts) == 0) return;
+    step(counts);
+    for (std::size_t k = 0; k < all.size(); ++k)
+      if (counts[k] > 0) all[k].add(counts[k]);
+    for (std::size_t k = 0; k < all.size(); ++k)
+      if (counts[k] > 0) well = well && all[k].look_in_turn();
+  }
 }
 
 }  // namespace
 
-Report iterate(Runtime& runtime, const IterationSettings& settings, const Steps& steps) {
-  Residuals residuals(runtime, settings, steps);
-  Report report;
+std::vector<Report> iterate_together(Runtime& runtime, const std::vector<JoinedIteration>& iterations,
+                                     const std::function<void(const std::vector<Index>& counts)>& step) {
+  std::deque<Going> all;  // they stay where they are
+  for (const JoinedIteration& its : iterations) all.emplace_back(runtime, its);
+  std::vector<Report> reports(iterations.size());
   Stopwatch watch;
   const Traffic before = runtime.traffic();
-  steps.load();
-  residuals.submit(0);
+  for (Going& its : all) its.load();
   runtime.wait();
-  report.seconds["load"] = watch.lap();
-
-  report.iterations = work(settings, steps, residuals);
+  reports.front().seconds["load"] = watch.lap();
+  work(all, step);
   runtime.wait();  // throws where all is not well
-  report.seconds["sweeps"] = watch.lap();
-  while (!residuals.verdict() && !residuals.all_seen() && residuals.look()) {
-  }
+  reports.front().seconds["sweeps"] = watch.lap();
+  for (Going& its : all) its.look_at_rest();
+  for (std::size_t k = 0; k < all.size(); ++k) all[k].end(reports[k]);
+  reports.front().traffic = runtime.traffic() - before;
+  return reports;
+}
 
-  watch.lap();
-  if (steps.spread || !residuals.is_known(report.iterations)) {
-    const Index last = residuals.number_of_next();
-    steps.submit_residual(last);
-    if (steps.spread) report.seconds["spread"] = steps.spread(last);
-    const std::optional<Norms> norms = steps.norms(last);
-    report.seconds["residual"] = watch.lap();
-    if (norms) residuals.see_last(*norms, report.iterations);  // else storing throws
-  }
-
-  steps.store();
-  report.seconds["store"] = watch.lap();
-  report.reason =
-      residuals.verdict().value_or(settings.rule.tolerance > 0 ? Reason::iteration_limit : Reason::solved);
-  report.residual_history = residuals.history().residuals();
-  report.residual_iterations = residuals.history().iterations();
-  report.traffic = runtime.traffic() - before;
-  return report;
+Report iterate(Runtime& runtime, const IterationSettings& settings, const Steps& steps) {
+  return iterate_together(runtime, std::vector{JoinedIteration{settings, steps}},
+                          [&](const std::vector<Index>& counts) { steps.step(counts.front()); })
+      .front();
 }
 
 }  // namespace asterism

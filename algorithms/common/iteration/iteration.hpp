@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "../../../runtime/report.hpp"
 #include "../../../runtime/runtime.hpp"
@@ -58,5 +59,19 @@ struct IterationSettings {
 /// @throw TaskFailure: not later than two residuals after the task. @throw Stall. What the observer throws: see
 /// Observer.
 Report iterate(Runtime& runtime, const IterationSettings& settings, const Steps& steps);
+
+/// One of several iterations that go along together.
+struct JoinedIteration {
+  IterationSettings settings;
+  Steps steps;  ///< `step` is not called
+};
+
+/// Several iterations that have work in common, each to its own end: every one of them makes as many iterations between
+/// looks, and as many in vain, as it would alone.
+/// @param step makes so many iterations of each; 0: it has ended
+/// @return as iterate() for each; the first one has the seconds and the traffic of all, but for "residual" and "store"
+/// @throw as iterate()
+std::vector<Report> iterate_together(Runtime& runtime, const std::vector<JoinedIteration>& iterations,
+                                     const std::function<void(const std::vector<Index>& counts)>& step);
 
 }  // namespace asterism

@@ -5,18 +5,20 @@
 #include <cstdint>
 #include <vector>
 
-#include "../cut/subdomains.hpp"
+#include "elimination_tree.hpp"
 
 namespace asterism::decomposition {
 
 struct EliminationOrder {
   std::vector<std::int32_t> old_of_new;
-  /// Entries of L below the diagonal; of an L without symmetry, as long as pivots are on the diagonal.
-  Index fill = 0;
+  /// Its fill is entries of L below the diagonal; of an L without symmetry, as long as pivots are on the diagonal.
+  EliminationTree tree;
 };
 
-/// The natural order where its fill is small (a narrow band: a tridiagonal block has none), else METIS' nested
-/// dissection where that has less.
-EliminationOrder elimination_order(const Adjacency& graph);
+/// For each graph the natural order where its fill is small (a narrow band: a tridiagonal block has none), else that of
+/// nested dissection (METIS) where it has less. What METIS does not do, by several threads, whose number changes nothing.
+/// @param threads 0: all cores
+std::vector<EliminationOrder> elimination_orders(const std::vector<const Adjacency*>& graphs,
+                                                 int threads = 0);
 
 }  // namespace asterism::decomposition

@@ -1,7 +1,6 @@
 #include "elimination_tree.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 namespace asterism::decomposition {
@@ -210,8 +209,7 @@ std::optional<EliminationTree> elimination_tree(const Adjacency& graph, const Li
   return tree;
 }
 
-SupernodalOrder supernodes_of(const Adjacency& graph, const List& old_of_new) {
-  const EliminationTree tree = *elimination_tree(graph, old_of_new, std::numeric_limits<Index>::max());
+SupernodalOrder supernodes_of(const Adjacency& graph, const List& old_of_new, const EliminationTree& tree) {
   Amalgamation amalgamation(tree);
   const auto n = static_cast<std::int32_t>(old_of_new.size());
   List tops, number(old_of_new.size(), -1), parents;

@@ -29,7 +29,9 @@ struct SupernodalOrder {
 
 /// Supernodes of an order of elimination, which becomes another one with the same fill: columns with the same rows below
 /// make one, and small ones join their parents while this pads them with few zeros, [Ashcraft, Grimes 1989].
-SupernodalOrder supernodes_of(const Adjacency& graph, const std::vector<std::int32_t>& old_of_new);
+/// @param tree of that order
+SupernodalOrder supernodes_of(const Adjacency& graph, const std::vector<std::int32_t>& old_of_new,
+                              const EliminationTree& tree);
 
 /// The supernodes of several matrices, one behind the other: a forest.
 Supernodes joined(const std::vector<Supernodes>& parts);

@@ -12,6 +12,7 @@
 
 #include "../../../codelets/decomposition/factorise.hpp"
 #include "../../../runtime/error.hpp"
+#include "../../common/team.hpp"
 #include "../../sparse/preconditioners/preconditioner.hpp"
 #include "../cut/subdomains.hpp"
 #include "elimination_order.hpp"
@@ -32,31 +33,45 @@ Index bytes_of(const Supernodes& s) {
          static_cast<Index>(s.nodes.size() * sizeof(Supernode) + 4 * lists) + 4 * s.columns();
 }
 
-struct OrderedGraph {
-  Adjacency graph;
-  EliminationOrder order;
+/// How a block is eliminated.
+struct BlockOrder {
+  std::vector<std::int32_t> old_of_new;
+  Index fill = 0;                                // as EliminationTree has it
   std::shared_ptr<const Supernodes> supernodes;  // of a symmetric block
 };
 
-/// Many subdomains of a grid have the same graph: it is ordered once. @param known those before, and this one
-inline const OrderedGraph& ordered(Adjacency graph, sparse::MatrixClass matrix_class,
-                                   std::vector<OrderedGraph>& known) {
-  if (const auto same = std::ranges::find(known, graph, &OrderedGraph::graph); same != known.end())
-    return *same;
-  OrderedGraph its{.graph = std::move(graph), .order = {}, .supernodes = nullptr};
-  its.order = elimination_order(its.graph);
-  if (matrix_class == sparse::MatrixClass::positive_definite) {
-    SupernodalOrder found = supernodes_of(its.graph, its.order.old_of_new);
-    its.order.old_of_new = std::move(found.old_of_new);
-    its.supernodes = std::make_shared<const Supernodes>(std::move(found.supernodes));
+/// Of blocks with these graphs. Many subdomains of a grid have the same one: it is ordered once.
+inline std::vector<BlockOrder> order_blocks(const std::vector<Adjacency>& graphs,
+                                            sparse::MatrixClass matrix_class) {
+  std::vector<const Adjacency*> unlike;
+  std::vector<std::size_t> number;  // among these
+  for (const Adjacency& graph : graphs) {
+    const auto same = std::ranges::find_if(unlike, [&](const Adjacency* known) { return *known == graph; });
+    number.push_back(static_cast<std::size_t>(same - unlike.begin()));
+    if (same == unlike.end()) unlike.push_back(&graph);
   }
-  known.push_back(std::move(its));
-  return known.back();
+  std::vector<EliminationOrder> orders = elimination_orders(unlike);
+  std::vector<BlockOrder> of_unlike(unlike.size());
+  one_by_one(unlike.size(), 0, [&](std::size_t k) {
+    BlockOrder& its = of_unlike[k];
+    its.fill = orders[k].tree.fill;
+    if (matrix_class == sparse::MatrixClass::positive_definite) {
+      SupernodalOrder found = supernodes_of(*unlike[k], orders[k].old_of_new, orders[k].tree);
+      its.old_of_new = std::move(found.old_of_new);
+      its.supernodes = std::make_shared<const Supernodes>(std::move(found.supernodes));
+    } else {
+      its.old_of_new = std::move(orders[k].old_of_new);
+    }
+    orders[k] = {};
+  });
+  std::vector<BlockOrder> all;
+  for (const std::size_t k : number) all.push_back(of_unlike[k]);
+  return all;
 }
 
 /// The rows and columns of a subdomain in the order of elimination; of a symmetric block the lower triangle.
 template <class V, class T>
-LocalBlock<V> block_of(const sparse::Csr<T>& whole, const Subdomain& subdomain, const EliminationOrder& order,
+LocalBlock<V> block_of(const sparse::Csr<T>& whole, const Subdomain& subdomain, const BlockOrder& order,
                        sparse::MatrixClass matrix_class) {
   LocalBlock<V> block;
   block.size = static_cast<std::int32_t>(subdomain.rows.size());

@@ -7,10 +7,11 @@
 
 #include "../../../runtime/collectives.hpp"
 #include "../../../runtime/error.hpp"
+#include "../../../runtime/pause.hpp"
 #include "../../common/stopwatch.hpp"
+#include "../../common/team.hpp"
 #include "../tile_or_none.hpp"
 #include "defect_words.hpp"
-#include "local_blocks.hpp"
 
 namespace asterism::decomposition {
 namespace {
@@ -48,20 +49,24 @@ template <class V>
 template <class T>
 void LocalFactors<V>::order(Runtime& runtime, const Csr<T>& whole, const std::vector<Subdomain>& subdomains,
                             const std::vector<int>& owners, const FactorSettings& settings) {
-  std::vector<OrderedGraph> known;
   std::vector<FactorSize> sizes;
   agree(runtime, [&] {
-    for (std::size_t p = 0; p < subdomains.size(); ++p) {
-      if (owners[p] != runtime.rank()) continue;
-      const OrderedGraph& its =
-          ordered(adjacency_of(whole, subdomains[p].rows), settings.matrix_class, known);
-      blocks_[p].order = its.order;
-      blocks_[p].supernodes = its.supernodes;
+    const Pause pause;
+    std::vector<std::size_t> mine;
+    for (std::size_t p = 0; p < subdomains.size(); ++p)
+      if (owners[p] == runtime.rank()) mine.push_back(p);
+    std::vector<Adjacency> graphs(mine.size());
+    one_by_one(mine.size(), 0,
+               [&](std::size_t k) { graphs[k] = adjacency_of(whole, subdomains[mine[k]].rows); });
+    std::vector<BlockOrder> orders = order_blocks(graphs, settings.matrix_class);
+    for (std::size_t k = 0; k < mine.size(); ++k) {
+      const std::size_t p = mine[k];
+      const BlockOrder& its = blocks_[p].order = std::move(orders[k]);
       if (its.supernodes) {
         sizes.push_back({bytes_of<V>(*its.supernodes), its.supernodes->entries(), its.supernodes->depth});
         continue;
       }
-      const Index fill = its.order.fill, rows = static_cast<Index>(subdomains[p].rows.size());
+      const Index fill = its.fill, rows = static_cast<Index>(subdomains[p].rows.size());
       if (fill > std::numeric_limits<std::int32_t>::max())
         throw Error(
             fmt::format("the factors of {} have {} entries: 32-bit numbers count them; use more subdomains",
@@ -95,11 +100,11 @@ void LocalFactors<V>::require_memory(const Runtime& runtime, Index most_bytes) c
 
 /// For the panels of each group, behind one another.
 template <class V>
-void LocalFactors<V>::make_room() {
+void LocalFactors<V>::make_panels() {
   for (Index g = 0; g < groups_.count(); ++g) {
     Index entries = 0;
     for (Index p = groups_[g].first; p < groups_[g].first + groups_[g].size; ++p)
-      if (blocks_[p].supernodes) entries += blocks_[p].supernodes->entries();
+      if (blocks_[p].order.supernodes) entries += blocks_[p].order.supernodes->entries();
     if (entries == 0) continue;
     of_groups_[g].sizes.panels = entries + panel_margin;
     // Tasks write all of it but for the margin.
@@ -115,7 +120,7 @@ void LocalFactors<V>::factorise(Runtime& runtime, const Csr<T>& whole,
                                 const std::vector<Subdomain>& subdomains, const std::vector<int>& owners,
                                 const FactorSettings& settings) {
   of_groups_.resize(static_cast<std::size_t>(groups_.count()));
-  make_room();
+  make_panels();
   std::vector<Tile<std::int32_t>> done;
   for (Index g = 0; g < groups_.count(); ++g) {
     V* room = of_groups_[g].panel_numbers.get();
@@ -124,9 +129,9 @@ void LocalFactors<V>::factorise(Runtime& runtime, const Csr<T>& whole,
       if (owners[p] == runtime.rank()) {
         block.local = std::make_shared<LocalBlock<V>>(
             block_of<V>(whole, subdomains[p], block.order, settings.matrix_class));
-        if (block.supernodes) {
-          const auto entries = static_cast<std::size_t>(block.supernodes->entries());
-          block.local->supernodes = block.supernodes;
+        if (block.order.supernodes) {
+          const auto entries = static_cast<std::size_t>(block.order.supernodes->entries());
+          block.local->supernodes = block.order.supernodes;
           block.local->panels = {room, entries};
           room += entries;
         }
@@ -166,10 +171,10 @@ void LocalFactors<V>::gather_group(Index g) {
   for (Index p = groups_[g].first; p < groups_[g].first + groups_[g].size; ++p) {
     const Block& block = blocks_[p];
     const std::vector<std::int32_t>& old_of_new = block.order.old_of_new;
-    if (block.supernodes) {
+    if (block.order.supernodes) {
       const auto before = static_cast<std::int32_t>(group.row_of.size());
       for (const std::int32_t old : old_of_new) group.row_of.push_back(before + old);
-      parts.push_back(*block.supernodes);
+      parts.push_back(*block.order.supernodes);
     } else {
       for (const std::int32_t place : block.local->row_order) group.row_of.push_back(old_of_new[place]);
       for (const std::int32_t place : block.local->column_order) group.column_of.push_back(old_of_new[place]);
@@ -239,13 +244,23 @@ void LocalFactors<V>::make_tiles(Runtime& runtime) {
     group.list_tile = lent<std::int32_t>(runtime, group.lists, its.lists, owner);
     const auto panels = static_cast<std::size_t>(owner == runtime.rank() ? its.panels : 0);
     group.panels = lent<V>(runtime, {group.panel_numbers.get(), panels}, its.panels, owner);
-    group.work = Tile<V>(runtime, 1, its.work, owner);
-    if (its.nodes > 0) group.counters = Tile<std::int32_t>(runtime, 1, supernodal_counters(its.nodes), owner);
   }
+  make_room(runtime, 1);
   for (Block& block : blocks_) {
     block.order = {};
-    block.supernodes = {};
     if (block.local) block.local->supernodes = {};
+  }
+}
+
+template <class V>
+void LocalFactors<V>::make_room(Runtime& runtime, Index columns) {
+  for (Index g = 0; g < groups_.count(); ++g) {
+    Group& group = of_groups_[g];
+    const Sizes& its = group.sizes;
+    const int owner = groups_.owner(g);
+    group.work = Tile<V>(runtime, columns, its.work, owner);
+    if (its.nodes > 0)
+      group.counters = Tile<std::int32_t>(runtime, columns, supernodal_counters(its.nodes), owner);
   }
 }
 

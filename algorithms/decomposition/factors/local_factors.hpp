@@ -11,7 +11,7 @@
 #include "../../sparse/preconditioners/preconditioner.hpp"
 #include "../cut/subdomains.hpp"
 #include "dealing.hpp"
-#include "elimination_order.hpp"
+#include "local_blocks.hpp"
 
 namespace asterism::decomposition {
 
@@ -48,6 +48,8 @@ class LocalFactors {
   /// Of a group: the vectors of its subdomains follow each other.
   [[nodiscard]] FactorPorts<AsTiles, V> ports(Index group) const;
   [[nodiscard]] SolveRoom<AsTiles, V> room(Index group) const;
+  /// Room for solutions with so many right-hand sides at once; at first there is for one.
+  void make_room(Runtime& runtime, Index columns);
   [[nodiscard]] const FactorFacts& facts() const { return facts_; }
 
  private:
@@ -58,8 +60,7 @@ class LocalFactors {
   };
   /// Of this rank's subdomains.
   struct Block {
-    EliminationOrder order;
-    std::shared_ptr<const Supernodes> supernodes;  // of symmetric ones
+    BlockOrder order;
     std::shared_ptr<LocalBlock<V>> local;
   };
   /// Sizes of tiles.
@@ -82,7 +83,7 @@ class LocalFactors {
   void order(Runtime& runtime, const sparse::Csr<T>& whole, const std::vector<Subdomain>& subdomains,
              const std::vector<int>& owners, const FactorSettings& settings);
   void require_memory(const Runtime& runtime, Index most_bytes) const;
-  void make_room();
+  void make_panels();
   template <class T>
   void factorise(Runtime& runtime, const sparse::Csr<T>& whole, const std::vector<Subdomain>& subdomains,
                  const std::vector<int>& owners, const FactorSettings& settings);

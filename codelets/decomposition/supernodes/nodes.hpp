@@ -101,18 +101,29 @@ inline Index supernodal_work(Index columns, Index rows) { return columns + rows 
 /// Counters of a solution on a GPU.
 inline Index supernodal_counters(Index nodes) { return 2 * nodes + 1; }
 
+/// Right-hand sides, or solutions: each a row, `ld` elements from the one before.
+template <class T>
+struct Rows {
+  T* data;
+  Index ld;
+  [[nodiscard]] ASTERISM_HOST_DEVICE T* row(Index i) const { return data + i * ld; }
+};
+
 namespace cpu {
-/// w = (L L^T)^-1 w @param room for core_room() more numbers than a supernode has rows at most
+/// w = (L L^T)^-1 w, for several w. A supernode is read once for all of them, and each has the same bits as alone.
+/// @param room for core_room() more numbers than a supernode has rows at most
 template <class V>
-void solve_supernodes(const SupernodePorts<AsPorts, V>& ports, V* w, V* room);
+void solve_supernodes(const SupernodePorts<AsPorts, V>& ports, Index columns, const Rows<V>& w, V* room);
 }  // namespace cpu
 
 namespace cuda {
-/// (F1) with (F2): x at columns = (L L^T)^-1 b at rows. @param work of supernodal_work() numbers
-/// @param counters of supernodal_counters() @param b, x may be the same
+/// (F1) with (F2): x at columns = (L L^T)^-1 b at rows, of several right-hand sides, each with the same bits as alone.
+/// @param work, counters a row for each right-hand side, of supernodal_work() and supernodal_counters() numbers
+/// @param b, x may be the same
 template <class T, class V>
 void solve_supernodes(Stream stream, const SupernodePorts<AsPorts, V>& ports, In<std::int32_t> rows,
-                      const T* b, Scratch<V> work, Optional<Scratch<std::int32_t>> counters, T* x);
+                      Index columns, const Rows<const T>& b, Scratch<V> work,
+                      Optional<Scratch<std::int32_t>> counters, const Rows<T>& x);
 }  // namespace cuda
 
 }  // namespace asterism::decomposition

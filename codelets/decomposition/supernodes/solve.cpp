@@ -116,27 +116,32 @@ void multiply_by_transposed_inverse(const Supernode& s, const V* panel, V* v) {
 
 /// Here what a supernode adds to rows below goes to w at once, as supernodes are worked on one after the other.
 template <class V>
-void solve_supernodes(const SupernodePorts<AsPorts, V>& ports, V* w, V* room) {
+void solve_supernodes(const SupernodePorts<AsPorts, V>& ports, Index columns, const Rows<V>& w, V* room) {
   const std::int32_t* const all_rows = ports.lists.data;
   for (Index k = 0; k < ports.nodes.cols; ++k) {
     const Supernode& s = ports.nodes.data[k];
     const V* const panel = ports.panels.data + s.panel;
     if (k + 1 < ports.nodes.cols) bring(ports.nodes.data[k + 1], ports.panels.data);
-    multiply_by_inverse(s, panel, w + s.first, room);
-    subtract_below(s, panel + s.triangle(), w + s.first, all_rows + s.rows, w, room);
+    for (Index c = 0; c < columns; ++c) {
+      multiply_by_inverse(s, panel, w.row(c) + s.first, room);
+      subtract_below(s, panel + s.triangle(), w.row(c) + s.first, all_rows + s.rows, w.row(c), room);
+    }
   }
   for (Index k = ports.nodes.cols; k-- > 0;) {
     const Supernode& s = ports.nodes.data[k];
     const V* const panel = ports.panels.data + s.panel;
     if (k > 0) bring(ports.nodes.data[k - 1], ports.panels.data);
     const std::int32_t* const rows = all_rows + s.rows;
-    for (std::int32_t i = 0; i < s.below; ++i) room[i] = w[rows[i]];
-    subtract_from_above(s, panel + s.triangle(), room, w + s.first);
-    multiply_by_transposed_inverse(s, panel, w + s.first);
+    for (Index c = 0; c < columns; ++c) {
+      V* const x = w.row(c);
+      for (std::int32_t i = 0; i < s.below; ++i) room[i] = x[rows[i]];
+      subtract_from_above(s, panel + s.triangle(), room, x + s.first);
+      multiply_by_transposed_inverse(s, panel, x + s.first);
+    }
   }
 }
 
-template void solve_supernodes(const SupernodePorts<AsPorts, float>&, float*, float*);
-template void solve_supernodes(const SupernodePorts<AsPorts, double>&, double*, double*);
+template void solve_supernodes(const SupernodePorts<AsPorts, float>&, Index, const Rows<float>&, float*);
+template void solve_supernodes(const SupernodePorts<AsPorts, double>&, Index, const Rows<double>&, double*);
 
 }  // namespace asterism::decomposition::cpu

@@ -97,7 +97,6 @@ struct Progress {
   int*
       arrived;  ///< of each supernode: children that have given their u; one more: it has gone forward, and is a root
   int* solved;  ///< of each supernode: whether it has x
-  int* taken;   ///< jobs
 };
 
 template <class T, class V>
@@ -108,6 +107,26 @@ struct SolveOnGpu {
   Progress progress;
   const T* b;
   T* x;
+};
+
+/// Several right-hand sides. Those of a job are worked on one after the other: what of the factors is in the cache
+/// serves all.
+template <class T, class V>
+struct SolveSeveralOnGpu {
+  SolveOnGpu<T, V> first;
+  int* taken;  ///< jobs of all of them
+  Index columns, work_ld, counters_ld, b_ld, x_ld;
+
+  [[nodiscard]] __device__ SolveOnGpu<T, V> column(Index c) const {
+    SolveOnGpu<T, V> its = first;
+    its.solve.x += c * work_ld;
+    its.solve.updates += c * work_ld;
+    its.progress.arrived += c * counters_ld;
+    its.progress.solved += c * counters_ld;
+    its.b += c * b_ld;
+    its.x += c * x_ld;
+    return its;
+  }
 };
 
 __device__ void wait_until(const int* counter, int count) {
@@ -150,16 +169,19 @@ __device__ void work_on(const Team& team, const SolveOnGpu<T, V>& at, std::int32
 }
 
 template <class T, class V>
-__global__ void __launch_bounds__(threads, 2) solve_kernel(const __grid_constant__ SolveOnGpu<T, V> at) {
+__global__ void __launch_bounds__(threads, 2)
+    solve_kernel(const __grid_constant__ SolveSeveralOnGpu<T, V> all) {
   __shared__ Room<V> room;
   __shared__ int taken;
   for (;;) {
     __syncthreads();  // nobody needs the room, or reads `taken`, any more
-    if (threadIdx.x == 0) taken = atomicAdd(at.progress.taken, 1);
+    if (threadIdx.x == 0) taken = atomicAdd(all.taken, 1);
     __syncthreads();
-    if (taken >= 2 * at.job_count) return;
-    const bool forward = taken < at.job_count;
-    const Index job = forward ? taken : 2 * at.job_count - 1 - taken;
+    const Index turn = taken / all.columns, job_count = all.first.job_count;
+    if (turn >= 2 * job_count) return;
+    const SolveOnGpu<T, V> at = all.column(taken - turn * all.columns);
+    const bool forward = turn < job_count;
+    const Index job = forward ? turn : 2 * job_count - 1 - turn;
     const std::int32_t begin = at.jobs[job], count = at.jobs[job + 1] - begin;
     const std::int32_t* const numbers = at.solve.order + begin;
     if (count == 1 && !is_small(at.solve.nodes[numbers[0]])) {
@@ -188,28 +210,33 @@ Index blocks_at_once(Kernel kernel) {
 
 template <class T, class V>
 void solve_supernodes(Stream stream, const SupernodePorts<AsPorts, V>& ports, In<std::int32_t> rows,
-                      const T* b, Scratch<V> work, Optional<Scratch<std::int32_t>> counters, T* x) {
+                      Index columns, const Rows<const T>& b, Scratch<V> work,
+                      Optional<Scratch<std::int32_t>> counters, const Rows<T>& x) {
   static const Index most_blocks = blocks_at_once(solve_kernel<T, V>);
   const Index n = rows.cols, nodes = ports.nodes.cols;
   const SupernodeLists lists(ports, work.cols - n - core_room(n));
-  check(cudaMemsetAsync(counters.data, 0, sizeof(std::int32_t) * supernodal_counters(nodes), native(stream)),
-        "cudaMemsetAsync");
-  const SolveOnGpu<T, V> at{.solve = {ports.nodes.data, ports.panels.data, lists.rows, lists.places,
-                                      lists.order, work.data, work.data + n},
-                            .jobs = lists.jobs,
-                            .at = rows.data,
-                            .job_count = lists.job_count,
-                            .progress = {counters.data, counters.data + nodes, counters.data + 2 * nodes},
-                            .b = b,
-                            .x = x};
-  solve_kernel<<<static_cast<unsigned>(std::min(most_blocks, lists.job_count)), threads, 0, native(stream)>>>(
-      at);
+  check(cudaMemset2DAsync(counters.data, sizeof(std::int32_t) * static_cast<std::size_t>(counters.ld), 0,
+                          sizeof(std::int32_t) * static_cast<std::size_t>(supernodal_counters(nodes)),
+                          static_cast<std::size_t>(columns), native(stream)),
+        "cudaMemset2DAsync");
+  const SolveOnGpu<T, V> first{.solve = {ports.nodes.data, ports.panels.data, lists.rows, lists.places,
+                                         lists.order, work.data, work.data + n},
+                               .jobs = lists.jobs,
+                               .at = rows.data,
+                               .job_count = lists.job_count,
+                               .progress = {counters.data, counters.data + nodes},
+                               .b = b.data,
+                               .x = x.data};
+  const Index blocks = std::min(most_blocks, columns * lists.job_count);
+  solve_kernel<T, V><<<static_cast<unsigned>(blocks), threads, 0, native(stream)>>>(
+      {first, counters.data + 2 * nodes, columns, work.ld, counters.ld, b.ld, x.ld});
   check_launch("solve_supernodes");
 }
 
-#define ASTERISM_INSTANTIATE(T, V)                                                                      \
-  template void solve_supernodes(Stream, const SupernodePorts<AsPorts, V>&, In<std::int32_t>, const T*, \
-                                 Scratch<V>, Optional<Scratch<std::int32_t>>, T*)
+#define ASTERISM_INSTANTIATE(T, V)                                                                   \
+  template void solve_supernodes(Stream, const SupernodePorts<AsPorts, V>&, In<std::int32_t>, Index, \
+                                 const Rows<const T>&, Scratch<V>, Optional<Scratch<std::int32_t>>,  \
+                                 const Rows<T>&)
 ASTERISM_INSTANTIATE(float, float);
 ASTERISM_INSTANTIATE(double, float);
 ASTERISM_INSTANTIATE(double, double);
