@@ -120,13 +120,13 @@ Runtime::~Runtime() {
   if (state_->ranks > 1) ranks::end_pulses();
   const trace::Summary summary = trace::summarise(*state_);
   end_starpu(*state_);
-  ranks::disconnect();
   try {
     trace::write(state_->options.trace, summary);
   } catch (const std::exception& error) {
     fmt::print(stderr, "asterism: trace: {}\n", error.what());
     trace_is_lost = true;
   }
+  ranks::disconnect();
 }
 
 void Runtime::wait() {
