@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool lists(const std::string& names, const std::string& name) {
+bool has_name(const std::string& names, const std::string& name) {
   return fmt::format(",{},", names).find(fmt::format(",{},", name)) != std::string::npos;
 }
 
@@ -44,7 +44,7 @@ std::string own_group(const fs::path& root, const std::string& controller) {
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
     if (second == std::string::npos) continue;
     const std::string controllers = line.substr(first + 1, second - first - 1);
-    if (controller.empty() ? controllers.empty() : lists(controllers, controller))
+    if (controller.empty() ? controllers.empty() : has_name(controllers, controller))
       return line.substr(second + 1);
   }
   return "/";
@@ -61,7 +61,7 @@ std::vector<fs::path> groups(const fs::path& root, const std::string& controller
   const fs::path own = own_group(root, controller);
   for (const Mount& mount : mounts(root)) {
     const bool right = controller.empty() ? mount.type == "cgroup2"
-                                          : mount.type == "cgroup" && lists(mount.options, controller);
+                                          : mount.type == "cgroup" && has_name(mount.options, controller);
     if (!right) continue;
     const fs::path point = root / fs::path(mount.point).relative_path();
     // In a container the mounted part of the hierarchy may begin below what the group is named from, or elsewhere.
