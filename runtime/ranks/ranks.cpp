@@ -380,29 +380,31 @@ void send_again(_starpu_data_state* handle) {
 int submit(starpu_task* task, int executor, std::int64_t& received) {
   const unsigned count = STARPU_TASK_GET_NBUFFERS(task);
   const int rank = connection.rank;
+  const int priority = task->priority;
   const bool ours = rank == executor;
   int status = 0;
   const auto send = [&](starpu_data_handle_t handle, int to) {
-    status = starpu_mpi_isend_detached_prio(handle, to, starpu_mpi_data_get_tag(handle), task->priority,
+    status = starpu_mpi_isend_detached_prio(handle, to, starpu_mpi_data_get_tag(handle), priority,
                                             connection.comm, nullptr, nullptr);
   };
   const auto receive = [&](starpu_data_handle_t handle, int from) {
-    status = starpu_mpi_irecv_detached_prio(handle, from, starpu_mpi_data_get_tag(handle), task->priority,
+    status = starpu_mpi_irecv_detached_prio(handle, from, starpu_mpi_data_get_tag(handle), priority,
                                             connection.comm, nullptr, nullptr);
     received += static_cast<std::int64_t>(starpu_data_get_size(handle));
   };
+  std::vector<starpu_data_handle_t> written;
   for (unsigned i = 0; i < count && status == 0; ++i) {
     const starpu_data_handle_t handle = STARPU_TASK_GET_HANDLE(task, i);
     const int owner = starpu_mpi_data_get_rank(handle);
+    if ((STARPU_TASK_GET_MODE(task, i) & STARPU_W) != 0) written.push_back(handle);
     if ((STARPU_TASK_GET_MODE(task, i) & STARPU_R) == 0 || owner == executor) continue;
     if (ours && starpu_mpi_cached_receive_set(handle) == 0) receive(handle, owner);
     if (owner == rank && starpu_mpi_cached_send_set(handle, executor) == 0) send(handle, executor);
   }
-  if (ours && status == 0) status = starpu_task_submit(task);
-  for (unsigned i = 0; i < count && status == 0; ++i) {
-    const starpu_data_handle_t handle = STARPU_TASK_GET_HANDLE(task, i);
+  if (ours && status == 0) status = starpu_task_submit(task);  // and it may be no more
+  for (const starpu_data_handle_t handle : written) {
+    if (status != 0) break;
     const int owner = starpu_mpi_data_get_rank(handle);
-    if ((STARPU_TASK_GET_MODE(task, i) & STARPU_W) == 0) continue;
     // What other ranks have of it is old now; who has written it, has it.
     starpu_mpi_cached_send_clear(handle);
     if (owner == executor || !ours) starpu_mpi_cached_receive_clear(handle);

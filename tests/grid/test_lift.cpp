@@ -11,6 +11,7 @@
 
 #include "../support/grid.hpp"
 #include "../support/worst.hpp"
+#include "model_grids.hpp"
 
 #ifdef ASTERISM_WITH_CUDA
 #include "../support/tiles.hpp"
@@ -230,12 +231,6 @@ TEST_CASE("no sides, no change") {
   CHECK(f == before);
 }
 #ifdef ASTERISM_WITH_CUDA
-
-namespace {
-
-const Hints on_gpu{.where = Where::cuda};
-
-}  // namespace
 
 TEST_CASE_TEMPLATE("gpu: lifted values", T, float, double) {
   Runtime runtime;

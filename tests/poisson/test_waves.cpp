@@ -189,7 +189,7 @@ TEST_CASE("rows that are appended in several calls make the same segment") {
 namespace {
 
 template <class T>
-void gpu_solve(Stream stream, const double& scale, InOut<T> lines, In<double> axis, In<double> mu, In<double> before,
+void gpu_solve_waves(Stream stream, const double& scale, InOut<T> lines, In<double> axis, In<double> mu, In<double> before,
                In<double> after, Scratch<double> work) {
   cuda::solve<T>(stream, lines, axis, mu, scale, before, after, work.data);
 }
@@ -212,7 +212,7 @@ void gpu_show(Stream stream, const double& scale, In<double> lines, In<double> a
 
 TEST_CASE_TEMPLATE("gpu: waves beside modes that decay", T, float, double) {
   static const Codelet<double, InOut<T>, In<double>, In<double>, In<double>, In<double>, Scratch<double>> solve{
-      sizeof(T) == 4 ? "test_solve_waves_f32" : "test_solve_waves_f64", nullptr, gpu_solve<T>};
+      sizeof(T) == 4 ? "test_solve_waves_f32" : "test_solve_waves_f64", nullptr, gpu_solve_waves<T>};
   Runtime runtime;
   for (const Index s : {1, 2, 31, 32, 33, 97, 519, 3000})
     for (const Line& line : all_lines(s)) {

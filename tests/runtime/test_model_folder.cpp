@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const Codelet<NoArgs, InOut<int>> increment{"test_kept", [](const NoArgs&, InOut<int> x) { ++*x.data; }};
+const Codelet<NoArgs, InOut<int>> count_up{"test_kept", [](const NoArgs&, InOut<int> x) { ++*x.data; }};
 
 /// A run whose StarPU keeps its files below `home`.
 Child run_at_home(const fs::path& home) {
@@ -67,7 +67,7 @@ TEST_CASE("models: a child's run" * doctest::skip()) {
   {
     Runtime runtime;
     const Tile<int> tile(runtime, &value, 1, 1, 1);
-    increment({}, tile);
+    count_up({}, tile);
   }
   CHECK(value == 42);
 }

@@ -332,7 +332,7 @@ TEST_CASE_TEMPLATE("ports: structs in a struct, with lists and optional ports", 
   const Tile<std::int64_t> row_starts = row_of<std::int64_t>(runtime, {0, 2, 3});
   const Tile<std::int32_t> columns = row_of<std::int32_t>(runtime, {0, 1, 2});
   const Tile<T> values = row_of<T>(runtime, {1, 2, 3}), left = row_of<T>(runtime, {1, 10}),
-                right = row_of<T>(runtime, {100}), half = row_of<T>(runtime, {0.5}), y(runtime, 1, 2);
+                right = row_of<T>(runtime, {100}), a_half = row_of<T>(runtime, {0.5}), y(runtime, 1, 2);
   const Csr<AsTiles, T> matrix{row_starts, columns, values};
   const auto result = [&] {
     const HostView<T> view(y, HostView<T>::Access::read);
@@ -342,12 +342,12 @@ TEST_CASE_TEMPLATE("ports: structs in a struct, with lists and optional ports", 
   CHECK(result() == std::vector<T>{21, 300});
   product(1, {.matrix = {.row_starts = row_starts, .columns = columns, .values = values},
               .x = {left, right},
-              .scale = half,
+              .scale = a_half,
               .y = y});
   CHECK(result() == std::vector<T>{11.5, 151});
   const Tile<T> unwritten(runtime, 1, 1);
   CHECK(refusal([&] {
-          product(0, {.matrix = matrix, .x = {left, unwritten}, .scale = half, .y = y});
+          product(0, {.matrix = matrix, .x = {left, unwritten}, .scale = a_half, .y = y});
         }) == "task " + product.name() + " reads a 1 x 1 tile (port 3, tile 1) before anything was written to it");
   CHECK(refusal([&] { product(0, {.matrix = matrix, .x = {left}, .scale = unwritten, .y = y}); }) ==
         "task " + product.name() + " reads a 1 x 1 tile (port 4) before anything was written to it");

@@ -29,7 +29,7 @@ const Codelet who{"test_choice_who", +[](Out<double> x) { std::fill_n(x.data, x.
 /// Notes in a number's decimal digits who has changed it.
 const Codelet sign{"test_choice_sign", +[](InOut<double> x) { *x.data = 10 * *x.data + this_rank + 1; }};
 const Codelet add{"test_choice_add", +[](In<double> x, InOut<double> y) { *y.data += *x.data; }};
-const Codelet fail{"test_choice_fail", +[](Out<double> x) {
+const Codelet fail_to_write{"test_choice_fail", +[](Out<double> x) {
                      *x.data = 7;
                      throw Error("no number");
                    }};
@@ -144,7 +144,7 @@ TEST_CASE("ranks: a task on a chosen rank fails: its tiles are lost for their ow
     const Tile<double> x(runtime, 1, 1, owner), y(runtime, 1, 1, 0);
     set(x, 1);
     set(y, 2);
-    fail(x, {.rank = executor});
+    fail_to_write(x, {.rank = executor});
     add(x, y);
     add(x, y, {.rank = last});
     for (const Tile<double>* lost : {&x, &y})
