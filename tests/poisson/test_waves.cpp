@@ -74,9 +74,10 @@ void check_waves(const Matrix<T>& solved, const Line& line, const Matrix<T>& f, 
     const Column rhs = system.right_hand_side(f, k, scale, 0, 0);
     Column v, terms;
     for (Index i = 0; i < line.size(); ++i) v.push_back(static_cast<Real>(solved(i, k)));
+    const Real most = largest(v);
     for (Index i = 0; i < line.size(); ++i) {
       const grid::AxisRow& row = line.rows[at(i)];
-      terms.push_back((2 * (row.before + row.after) + row.width * std::abs(modes(0, k))) * largest(v) + std::abs(rhs[at(i)]));
+      terms.push_back((2 * (row.before + row.after) + row.width * std::abs(modes(0, k))) * most + std::abs(rhs[at(i)]));
     }
     const Real allowed = Real{rounding} * largest(terms);
     Worst residual;
