@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <numeric>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -288,6 +290,11 @@ void disconnect() {
 }
 
 int known_rank() { return last_rank >= 0 ? last_rank : launched_rank(); }
+
+void let_first_rank_speak() {
+  constexpr std::chrono::seconds long_enough{2};
+  if (size_of_running_mpi() == 1) std::this_thread::sleep_for(long_enough);
+}
 
 GpuShare share_of_gpus(int l, int L, int G, int wanted) {
   const int first = l * G / L, end = (l + 1) * G / L;

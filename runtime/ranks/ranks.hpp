@@ -47,6 +47,9 @@ bool may_have_others();
 void disconnect();
 /// The number that others know this rank by, also after disconnect().
 int known_rank();
+/// Of several processes that say the same, rank 0 speaks. This is for the others, before they end: where MPI does not
+/// let them end together, a launcher that sees one of them end first may end rank 0 before it has spoken.
+void let_first_rank_speak();
 
 /// The GPUs first, first + 1, ..., first + count - 1 of a node; beyond its last one they go on with its number 0.
 struct GpuShare {

@@ -26,9 +26,10 @@ void throw_as_error() {
 int tell(const Error& error) {
   const bool on_all_ranks = error.thrown_by() == ThrownBy::all_ranks;
   const int rank = ranks::known_rank();
-  if (!on_all_ranks || rank == 0)
-    fmt::print(stderr, "asterism{}: {}\n", !on_all_ranks && rank > 0 ? fmt::format(" (rank {})", rank) : "",
-               error.what());
+  if (on_all_ranks && rank > 0)
+    ranks::let_first_rank_speak();
+  else
+    fmt::print(stderr, "asterism{}: {}\n", rank > 0 ? fmt::format(" (rank {})", rank) : "", error.what());
   return static_cast<int>(error.blame());
 }
 
