@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "../../../algorithms/poisson/slabbed_problem.hpp"
+#include "../../cli/solver_run.hpp"
 #include "../../poisson/slabs.hpp"
 #include "../figures.hpp"
 
