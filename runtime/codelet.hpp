@@ -46,6 +46,11 @@ struct Hints {
   /// next task. What has not come when its owner hears of a failure counts as lost, and after cancel(), too, if the task
   /// was to write it and not to change it: even though the task may have ended well.
   int rank = -1;
+  /// Several GPUs of the rank work on the task together: it runs on one of them (`where` is Where::cuda; `worker` says
+  /// which), whose kernel finds every tile on the GPU that is its home (Tile::set_home; without one, on its own), and
+  /// launches on all of them (cuda::Team): iterations that would cost a task on each GPU need no more than its kernels
+  /// then. The GPUs have to see each other's memory (Runtime::gpus_see_each_other).
+  bool together = false;
   /// Whether Runtime::wait_for_room counts the task: false for those beside a stream that need little memory.
   bool streams = true;
 };

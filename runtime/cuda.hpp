@@ -4,7 +4,9 @@
 
 #include <cuda_runtime.h>
 
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "error.hpp"
 #include "ports.hpp"
@@ -24,5 +26,42 @@ inline void check(cudaError_t status, const char* what) {
 inline void check_launch(const char* kernel) { check(cudaGetLastError(), kernel); }
 
 inline cudaStream_t native(Stream stream) { return static_cast<cudaStream_t>(stream.handle); }
+
+/// Those who work on a task together (Hints::together): a stream each, on one of the rank's GPUs, for the host code of the
+/// task's kernel. Several may be on one GPU. While it lives, the GPU that launches go to is that of the last `on`.
+///
+///     cuda::Team team(stream, {0, 1});
+///     for (std::size_t k = 0; k < 2; ++k) half<<<blocks, threads, 0, native(team.on(k))>>>(x[k], mine[k], yours[k]);
+///     team.meet();
+///     ...
+class Team {
+ public:
+  /// Begins when all is done that was launched into the task's stream before.
+  /// @param gpus of each member, as numbers among those of the rank @throw Error: not in a CUDA kernel's host code; there
+  /// is no such GPU; they do not see each other's memory; CUDA refuses
+  Team(Stream stream, const std::vector<int>& gpus);
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+  /// The task's stream goes on when all of them have done what was launched.
+  ~Team();
+
+  /// Launches are that member's from here on. @return its stream @throw Error: CUDA refuses
+  Stream on(std::size_t member);
+  /// What is launched after it, on any of them, begins when all have done what was launched before it.
+  /// @throw Error: CUDA refuses
+  void meet();
+
+ private:
+  struct Member {
+    int device;
+    cudaStream_t stream;
+    cudaEvent_t event;  // of what was launched last
+  };
+  friend class Teams;
+
+  cudaStream_t task_;
+  int device_ = 0;  // of the worker
+  std::vector<Member> members_;
+};
 
 }  // namespace asterism::cuda

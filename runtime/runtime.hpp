@@ -72,6 +72,10 @@ class Runtime {
   /// @throw Error on all ranks: says what differs, and on which rank
   void require_alike(const std::string& statement) const;
 
+  /// Whether kernels of each of this rank's GPUs can read and write the memory of all others (CUDA's peer access): tasks on
+  /// which several of them work together (Hints::together) need that. True with one GPU, false without.
+  [[nodiscard]] bool gpus_see_each_other() const;
+
   /// Runs `body` once in the thread of every worker of a kind on this rank, and waits for them: for plans and handles
   /// that the tasks to come would otherwise make while they are timed. @throw TaskFailure when it throws; on this rank.
   void on_each_worker(WorkerKind kind, const std::function<void()>& body);

@@ -68,6 +68,11 @@ class TileBase {
   /// when the GPU's memory is full. Together with wont_use this streams at the speed of the link.
   void write_through() const;
 
+  /// Says where tasks find the tile that several GPUs work on together (Hints::together): on the GPU with this number, from
+  /// 0, among those of the owner's rank. All other tasks have it wherever they run.
+  /// @throw Error, on the owner's rank: there is no such GPU
+  void set_home(int gpu) const;
+
   /// nullptr: the tile is empty.
   [[nodiscard]] TileState* state() const noexcept { return state_.get(); }
   [[nodiscard]] const std::shared_ptr<TileState>& shared_state() const noexcept { return state_; }

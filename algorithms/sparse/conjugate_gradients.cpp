@@ -1,8 +1,11 @@
 #include "conjugate_gradients.hpp"
 
+#include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "../../codelets/sparse/codelets.hpp"
+#include "../../runtime/collectives.hpp"
 #include "../common/set.hpp"
 #include "spectrum.hpp"
 
@@ -25,6 +28,9 @@ std::optional<Reason> broken(CgStatus status) {
   }
   return {};
 }
+
+/// Of a block, among those of its rank.
+int gpu_of(const Part& block) { return std::max(block.worker, 0); }
 
 }  // namespace
 
@@ -77,6 +83,10 @@ void ConjugateGradients<T, V>::make_tiles() {
     pipelined_ = Tile<T>(this->runtime(), 1, pipelined_vectors * system().rows(), blocks().owner(0));
     set(this->runtime(), pipelined_, [](Index, Index) { return T{0}; });
   }
+  if (can_be_on_gpus())
+    for (Index k = 0; k < count(); ++k)
+      set(this->runtime(), told_.emplace_back(this->runtime(), 1, sums_told, blocks().owner(k)),
+          [](Index, Index) { return 0.0; });
   looks_ = KrylovLooks<CgState>(this->runtime());
 }
 
@@ -129,6 +139,7 @@ void ConjugateGradients<T, V>::begin(Index attempt) {
 template <class T, class V>
 void ConjugateGradients<T, V>::iterate(Index iterations) {
   if (this->is_one_block()) return iterate_one_block(iterations);
+  if (!told_.empty()) return iterate_on_gpus(iterations);
   for (Index i = 0; i < iterations; ++i) {
     first_half();
     if (preconditioner().has_z())
@@ -185,6 +196,87 @@ void ConjugateGradients<T, V>::iterate_one_block(Index iterations) {
                             .state = cg.state,
                             .pipelined = pipelined},
                            hints);
+  iteration_ += iterations;
+}
+
+/// The same on all ranks.
+template <class T, class V>
+bool ConjugateGradients<T, V>::can_be_on_gpus() const {
+  if (count() < 2 || count() > most_blocks_on_gpus || !this->has_own_steps() || preconditioner().has_z())
+    return false;
+  for (const Part& block : blocks().parts())
+    if (block.where != Where::cuda || block.rank != blocks().owner(0)) return false;
+  const bool owns = this->runtime().rank() == blocks().owner(0);
+  return any(this->runtime(), owns && blocks_are_alike() && this->runtime().gpus_see_each_other());
+}
+
+/// Whether their matrices have the same tiles.
+template <class T, class V>
+bool ConjugateGradients<T, V>::blocks_are_alike() const {
+  const auto tiles_of = [&](Index k) {
+    const BlockPorts<AsTiles, T> matrix = system().matrix().ports(k);
+    return std::tuple(system().matrix().shape(k).format, matrix.values.tile() != nullptr,
+                      matrix.begins.tile() != nullptr, matrix.columns.tile() != nullptr,
+                      matrix.differences.tile() != nullptr);
+  };
+  for (Index k = 1; k < count(); ++k)
+    if (tiles_of(k) != tiles_of(0)) return false;
+  return true;
+}
+
+/// Those of all blocks, each at home on its block's GPU.
+template <class T, class V>
+CgOnGpusPorts<AsTiles, T, V> ConjugateGradients<T, V>::ports_on_gpus() {
+  CgOnGpusPorts<AsTiles, T, V> all;
+  const auto add = [&](auto& list, const auto* tile, Index block) {
+    if (tile == nullptr) return;
+    tile->set_home(gpu_of(blocks()[block]));
+    list.add(tile);
+  };
+  for (Index k = 0; k < count(); ++k) {
+    const BlockPorts<AsTiles, T> matrix = system().matrix().ports(k);
+    add(all.matrix.values, matrix.values.tile(), k);
+    add(all.matrix.begins, matrix.begins.tile(), k);
+    add(all.matrix.columns, matrix.columns.tile(), k);
+    add(all.matrix.differences, matrix.differences.tile(), k);
+    const BlockTiles& t = tiles(k);
+    const CgTiles& cg = cg_[k];
+    if (const Tile<V>* const d = preconditioner().inverse_diagonal(k)) {
+      add(all.inverse_diagonal, d, k);
+      add(all.rz, &cg.rz, k);
+    }
+    add(all.x, &t.x, k);
+    add(all.r, &t.r, k);
+    add(all.p, &t.v, k);
+    add(all.q, &cg.q, k);
+    add(all.pq, &cg.pq, k);
+    add(all.rr, &t.rr, k);
+    add(all.state, &cg.state, k);
+    add(all.told, &told_[k], k);
+  }
+  for (const auto& pair : exchange().pairs()) {
+    add(all.pairs.packs, &pair.pack, pair.to);
+    add(all.pairs.taken, &pair.taken, pair.from);
+    add(all.pairs.placed, &pair.placed, pair.to);
+  }
+  return all;
+}
+
+/// (N1) to (N3) of all blocks in one task.
+template <class T, class V>
+void ConjugateGradients<T, V>::iterate_on_gpus(Index iterations) {
+  CgOnGpusArgs its{
+      .unit = system().unit(), .iteration = iteration_, .count = iterations, .first = iteration_ == 0};
+  for (Index k = 0; k < count(); ++k) {
+    its.shapes.push_back(system().matrix().shape(k));
+    its.gpus.push_back(gpu_of(blocks()[k]));
+  }
+  for (const auto& pair : exchange().pairs()) its.pairs.push_back({pair.from, pair.to});
+  codelets::cg_on_gpus<T, V>(its, ports_on_gpus(),
+                             {.where = Where::cuda,
+                              .cost = static_cast<std::uint64_t>(iterations),
+                              .worker = its.gpus.front(),
+                              .together = true});
   iteration_ += iterations;
 }
 

@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "../../codelets/sparse/krylov/conjugate_gradients.hpp"
+#include "../../codelets/sparse/krylov/several_gpus.hpp"
 #include "krylov_looks.hpp"
 #include "krylov_solver.hpp"
 
 namespace asterism::sparse {
 
-/// A matrix that is a single block is iterated on by one task for many iterations; one of several blocks by three tasks
+/// A matrix that is a single block is iterated on by one task for many iterations, and so is one whose blocks are all on
+/// GPUs of a rank that see each other's memory, where M is 1 or a diagonal; another one of several blocks by three tasks
 /// for each block and iteration, or two with one reduction, and those of the preconditioner. solve() also ends with
 /// Reason::indefinite: the matrix, or the preconditioner, is not positive definite.
 template <class T, class V = T>
@@ -57,6 +59,10 @@ class ConjugateGradients : public KrylovSolver<T, V> {
   void make_tiles();
   [[nodiscard]] CgArgs args(Index block) const;
   void iterate_one_block(Index iterations);
+  [[nodiscard]] bool can_be_on_gpus() const;
+  [[nodiscard]] bool blocks_are_alike() const;
+  [[nodiscard]] CgOnGpusPorts<AsTiles, T, V> ports_on_gpus();
+  void iterate_on_gpus(Index iterations);
   void multiply(const typename LinearSystem<T>::VectorOf& direction);
   void multiply_by_operator();
   void descend();
@@ -77,6 +83,7 @@ class ConjugateGradients : public KrylovSolver<T, V> {
   TileList<double> all_pq_, all_rz_;
   TileList<double> all_next_rr_, all_next_rz_;  // of every other iteration, with one reduction
   Reductions reductions_ = Reductions::two;
+  std::vector<Tile<double>> told_;  // of each block, where one task works on all of them
   Tile<T> pipelined_;  // of a matrix that is a single block on a GPU
   Index attempt_ = 0;
   KrylovLooks<CgState> looks_;

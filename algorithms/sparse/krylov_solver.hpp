@@ -107,8 +107,9 @@ class KrylovSolver {
   /// Of (r, r).
   [[nodiscard]] double limit() const;
 
-  /// Whether a single block may be worked on by one task for many iterations: nobody else's tasks take part.
-  [[nodiscard]] bool is_one_block() const { return count() == 1 && !operator_ && !outer_; }
+  /// Whether a task may work on many iterations: nobody else's tasks take part in them.
+  [[nodiscard]] bool has_own_steps() const { return !operator_ && !outer_; }
+  [[nodiscard]] bool is_one_block() const { return count() == 1 && has_own_steps(); }
   /// Whether products with A are made by the tasks of an operator, by submit_product().
   [[nodiscard]] bool has_operator() const { return operator_.has_value(); }
   /// to = A from

@@ -22,7 +22,7 @@ __device__ inline void wait_for_previous_kernel() {
 /// @param name for the message
 /// @throw Error from CUDA
 template <auto kernel, class... Arguments>
-void launch_chained(const char* name, Stream stream, unsigned blocks, unsigned threads,
+void launch_chained(const char* name, Stream stream, dim3 blocks, unsigned threads,
                     const Arguments&... arguments) {
   // Code for older GPUs does not wait, not even on newer ones.
   static const bool waits = [name] {

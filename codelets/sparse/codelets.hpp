@@ -5,6 +5,7 @@
 #include "codelet_names.hpp"
 #include "krylov/conjugate_gradients.hpp"
 #include "krylov/one_reduction.hpp"
+#include "krylov/several_gpus.hpp"
 #include "preconditioner.hpp"
 
 namespace asterism::sparse::codelets {
@@ -21,6 +22,11 @@ inline const Codelet<CgArgs, DirectionPorts<AsPorts, T, V>> turn{name_for<T, V>(
 template <class T, class V>
 inline const Codelet<CgSweepArgs, CgSweepPorts<AsPorts, T, V>> cg_sweep{
     name_for<T, V>("cg_sweep"), cpu::cg_sweep<T, V>, ASTERISM_CUDA_KERNEL(cuda::cg_sweep<T, V>)};
+template <class T, class V>
+using CgOnGpus = Codelet<CgOnGpusArgs, CgOnGpusPorts<AsPorts, T, V>>;
+template <class T, class V>
+inline const CgOnGpus<T, V> cg_on_gpus{name_for<T, V>("cg_on_gpus"), typename CgOnGpus<T, V>::Cpu{},
+                                       ASTERISM_CUDA_KERNEL(cuda::cg_on_gpus<T, V>)};
 template <class T, class V>
 inline const Codelet<AdvanceArgs, AdvancePorts<AsPorts, T, V>> advance{name_for<T, V>("cg_advance"),
                                                                        cpu::advance<T, V>};

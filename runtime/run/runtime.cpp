@@ -203,6 +203,10 @@ int Runtime::rank() const { return state_->rank; }
 int Runtime::ranks() const { return state_->ranks; }
 Traffic Runtime::traffic() const { return state_->traffic(); }
 
+#ifndef ASTERISM_WITH_CUDA
+bool Runtime::gpus_see_each_other() const { return false; }
+#endif
+
 Error error_on_all_ranks(const Failure& failure) {
   const std::string rank = failure.rank < 0 ? "" : fmt::format("rank {}: ", failure.rank);
   return Error(rank + failure.reason, failure.blame, ThrownBy::all_ranks);

@@ -116,25 +116,41 @@ CodeletCore::CodeletCore(std::string name, CpuCall call_cpu, std::vector<Kernel>
   s.cpu = std::move(cpu);
   s.call_cuda = call_cuda;
   s.cuda = std::move(cuda);
-  starpu_codelet_init(&s.codelet);
-  // Nothing is thrown before main(): what there is no place for is told when a task is submitted.
-  constexpr std::size_t most = STARPU_MAXIMPLEMENTATIONS;
-  for (std::size_t i = 0; i < std::min(s.cpu.size(), most); ++i) s.codelet.cpu_funcs[i] = run_cpu;
-#ifdef ASTERISM_WITH_CUDA
-  for (std::size_t i = 0; i < std::min(s.cuda.size(), most); ++i) {
-    s.codelet.cuda_funcs[i] = run_cuda;
-    s.codelet.cuda_flags[i] = STARPU_CUDA_ASYNC;
-  }
-#else
-  s.cuda.clear();
-#endif
-  s.codelet.nbuffers = STARPU_VARIABLE_NBUFFERS;  // each task says how many, and how it uses them
-  s.codelet.dyn_nodes = wanted_nodes();
-  s.codelet.name = s.name.c_str();
   s.model.type = STARPU_HISTORY_BASED;
   s.model.symbol = s.symbol.c_str();
   s.model.footprint = footprint;
-  s.codelet.model = &s.model;
+#ifndef ASTERISM_WITH_CUDA
+  s.cuda.clear();
+#endif
+  s.fill(s.codelet);
+}
+
+void CodeletCore::State::fill(starpu_codelet& its) const {
+  starpu_codelet_init(&its);
+  // Nothing is thrown before main(): what there is no place for is told when a task is submitted.
+  constexpr std::size_t most = STARPU_MAXIMPLEMENTATIONS;
+  for (std::size_t i = 0; i < std::min(cpu.size(), most); ++i) its.cpu_funcs[i] = run_cpu;
+#ifdef ASTERISM_WITH_CUDA
+  for (std::size_t i = 0; i < std::min(cuda.size(), most); ++i) {
+    its.cuda_funcs[i] = run_cuda;
+    its.cuda_flags[i] = STARPU_CUDA_ASYNC;
+  }
+#endif
+  its.nbuffers = STARPU_VARIABLE_NBUFFERS;  // each task says how many, and how it uses them
+  its.dyn_nodes = wanted_nodes();
+  its.name = name.c_str();
+  its.model = const_cast<starpu_perfmodel*>(&model);
+}
+
+starpu_codelet& CodeletCore::State::on(const std::vector<int>& nodes) {
+  const std::lock_guard lock(mutex);
+  const auto known = std::ranges::find(on_nodes, nodes, &CodeletOnNodes::nodes);
+  if (known != on_nodes.end()) return known->codelet;
+  CodeletOnNodes& its = on_nodes.emplace_back(CodeletOnNodes{nodes});
+  fill(its.codelet);
+  its.codelet.specific_nodes = 1;
+  its.codelet.dyn_nodes = its.nodes.data();
+  return its.codelet;
 }
 
 CodeletCore::~CodeletCore() {

@@ -57,10 +57,17 @@ struct DestroyTask {
 };
 using OwnTask = std::unique_ptr<starpu_task, DestroyTask>;
 
+starpu_codelet& codelet_for(CodeletCore::State& core, const ShortList<Buffer, 3>& tiles, const Hints& hints) {
+  if (!hints.together) return core.codelet;
+  std::vector<int> nodes;
+  for (const Buffer& buffer : tiles) nodes.push_back(buffer.tile->home);
+  return core.on(nodes);
+}
+
 /// A task of StarPU's, with its tiles.
 OwnTask task_on(CodeletCore::State& core, const ShortList<Buffer, 3>& tiles, const Hints& hints) {
   OwnTask task(starpu_task_create());
-  task->cl = &core.codelet;
+  task->cl = &codelet_for(core, tiles, hints);
   task->name = core.name.c_str();
   task->priority = hints.priority;
   task->flops = hints.flops;

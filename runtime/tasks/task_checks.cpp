@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +24,20 @@ std::size_t bytes_in(const Buffers& buffers, MemoryKind kind) {
   for (const Buffer& buffer : buffers.all)
     if (kind != MemoryKind::main || !buffer.tile->borrowed) bytes += buffer.tile->bytes();
   return bytes;
+}
+
+/// Those that tiles take on the GPU that has most of them, where each is at its home.
+std::size_t most_bytes_at_home(const Buffers& buffers) {
+  std::map<int, std::size_t> bytes;
+  for (const Buffer& buffer : buffers.all) bytes[buffer.tile->home] += buffer.tile->bytes();
+  std::size_t most = 0;
+  for (const auto& [home, here] : bytes) most = std::max(most, here);
+  return most;
+}
+
+/// What a task needs at once in a memory of this kind.
+std::size_t needed_in(const Buffers& buffers, MemoryKind kind, const Hints& hints) {
+  return hints.together && kind == MemoryKind::gpu ? most_bytes_at_home(buffers) : bytes_in(buffers, kind);
 }
 
 /// "1 x 8 of 4 bytes, 20 times 1 x 8 of 8 bytes"
@@ -49,7 +64,7 @@ std::uint32_t possible_workers(const CodeletCore::State& core, const Buffers& bu
   const Workplaces& places = buffers.all.begin()->tile->runtime->workplaces;
   const auto fits = [&](Where where, std::size_t kernels, const Workplaces::Kind& kind, MemoryKind memory) {
     return (hints.where == Where::anywhere || hints.where == where) && kernels > 0 && kind.workers > 0 &&
-           bytes_in(buffers, memory) <= kind.capacity;
+           needed_in(buffers, memory, hints) <= kind.capacity;
   };
   return (fits(Where::cpu, core.cpu.size(), places.cpu, MemoryKind::main) ? STARPU_CPU : 0U) |
          (fits(Where::cuda, core.cuda.size(), places.cuda, MemoryKind::gpu) ? STARPU_CUDA : 0U);
@@ -91,7 +106,7 @@ std::uint32_t possible_workers(const CodeletCore::State& core, const Buffers& bu
       rule_out(fmt::format("there is no {} worker", kind.name), fmt::format("allow {} workers", kind.name));
     } else {
       rule_out(fmt::format("its tiles ({}) need {} at once, {} memory has {}", describe(buffers.all),
-                           human_bytes(static_cast<double>(bytes_in(buffers, kind.memory))), kind.memory_name,
+                           human_bytes(static_cast<double>(needed_in(buffers, kind.memory, hints))), kind.memory_name,
                            human_bytes(static_cast<double>(kind.room.capacity))),
                "use smaller tiles, or allow more memory");
     }
@@ -221,6 +236,9 @@ void require_sendable(const CodeletCore::State& core, const TaskTiles& tiles, in
 }
 
 Workers workers_for(const CodeletCore::State& core, const Buffers& buffers, const Hints& hints) {
+  if (hints.together && hints.where != Where::cuda)
+    throw Error(fmt::format("task {} is for GPUs together, and not for them alone: say Where::cuda",
+                            full_name(core.name, hints.label)));
   Workers workers{possible_workers(core, buffers, hints), std::nullopt};
   if (workers.where == 0) explain(core, buffers, hints);
   if (hints.worker != -1) workers.chosen = chosen_worker(core, hints);

@@ -32,6 +32,15 @@ void wait_for(const TileState& tile, int node, starpu_data_access_mode mode) {
   tile.runtime->by_kernels.take();
 }
 
+/// The memory node of a rank's GPU. @throw Error: there is none with that number
+unsigned node_of_gpu(int gpu) {
+  const int worker = gpu < 0 ? -1 : starpu_worker_get_by_type(STARPU_CUDA_WORKER, gpu);
+  if (worker < 0)
+    throw Error(
+        fmt::format("tile for GPU {}: there are {}, counted from 0", gpu, starpu_cuda_worker_get_count()));
+  return starpu_worker_get_memory_node(static_cast<unsigned>(worker));
+}
+
 /// The state of a tile that can be used. @throw Error
 TileState& usable(const TileBase& tile) {
   if (const char* const flaw = flaw_of(tile.state())) throw Error(fmt::format("this is {}", flaw));
@@ -74,18 +83,15 @@ void TileState::begin(Runtime::State& its_runtime, const TileShape& its_shape, v
   borrowed = memory_of_caller != nullptr && owner == runtime->rank;
   written = borrowed;
   if (shape.gpu >= 0 && owner == runtime->rank) {
-    const int worker = starpu_worker_get_by_type(STARPU_CUDA_WORKER, shape.gpu);
-    if (worker < 0)
-      throw Error(fmt::format("tile for GPU {}: there are {}, counted from 0", shape.gpu,
-                              starpu_cuda_worker_get_count()));
-    kept_node = starpu_worker_get_memory_node(static_cast<unsigned>(worker));
+    kept_node = node_of_gpu(shape.gpu);
+    home = static_cast<int>(kept_node);
     kept = starpu_malloc_on_node(kept_node, bytes());
   }
-  int home = -1;
-  if (borrowed) home = STARPU_MAIN_RAM;
-  if (kept != 0) home = static_cast<int>(kept_node);
+  int from = -1;
+  if (borrowed) from = STARPU_MAIN_RAM;
+  if (kept != 0) from = static_cast<int>(kept_node);
   starpu_matrix_data_register(
-      &handle, home, borrowed ? reinterpret_cast<std::uintptr_t>(memory_of_caller) : kept,
+      &handle, from, borrowed ? reinterpret_cast<std::uintptr_t>(memory_of_caller) : kept,
       static_cast<std::uint32_t>(borrowed ? shape.ld : shape.cols), static_cast<std::uint32_t>(shape.cols),
       static_cast<std::uint32_t>(shape.rows), shape.element_bytes);
   if (runtime->ranks > 1) ranks::register_tile(handle, runtime->next_tag++, owner);
@@ -251,6 +257,11 @@ void TileBase::write_through() const {
   const TileState& tile = usable(*this);
   // A tile that main memory does not own would be kept there for ever by this, and never go on to the disk.
   if (tile.borrowed) starpu_data_set_wt_mask(tile.handle, 1U << STARPU_MAIN_RAM);
+}
+
+void TileBase::set_home(int gpu) const {
+  TileState& tile = usable(*this);
+  if (tile.owner == tile.runtime->rank) tile.home = static_cast<int>(node_of_gpu(gpu));
 }
 
 HeldTile acquire(const TileBase& tile, HostAccess access) {

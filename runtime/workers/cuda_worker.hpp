@@ -4,13 +4,18 @@
 
 #include "library_handles.hpp"
 #include "status_words.hpp"
+#include "teams.hpp"
 
 namespace asterism {
 
 struct CudaWorker {
   detail::LibraryHandles handles;
   detail::StatusWords words;
+  cuda::Teams teams;
 };
+
+/// That in whose thread this is called. @param wanted what is asked for, in the message @throw Error: in no CUDA worker's
+CudaWorker& worker_of_this_thread(const char* wanted);
 
 namespace detail {
 

@@ -14,8 +14,17 @@ namespace {
 thread_local detail::TaskRecord* in_kernel = nullptr;
 thread_local bool has_status = false;  // whether that kernel has taken a word
 
-/// @param wanted what is asked for, in the message
-CudaWorker& this_worker(const char* wanted) {
+/// StarPU calls it in the worker's thread when a kernel has ended, before any task may begin that waits for it.
+void look_at_status(void* argument) noexcept {
+  auto& record = *static_cast<detail::TaskRecord*>(argument);
+  const std::string failure = worker_of_this_thread("a status word").words.look(record);
+  if (!failure.empty() && record.failure == nullptr)
+    record.lose(record.runtime->fail(record.name(), failure));
+}
+
+}  // namespace
+
+CudaWorker& worker_of_this_thread(const char* wanted) {
   Runtime::State* const runtime = current_runtime();
   const int worker = runtime == nullptr ? -1 : starpu_worker_get_id();
   if (worker < 0 || starpu_worker_get_type(worker) != STARPU_CUDA_WORKER)
@@ -27,28 +36,18 @@ CudaWorker& this_worker(const char* wanted) {
   return *kept;
 }
 
-/// StarPU calls it in the worker's thread when a kernel has ended, before any task may begin that waits for it.
-void look_at_status(void* argument) noexcept {
-  auto& record = *static_cast<detail::TaskRecord*>(argument);
-  const std::string failure = this_worker("a status word").words.look(record);
-  if (!failure.empty() && record.failure == nullptr)
-    record.lose(record.runtime->fail(record.name(), failure));
-}
-
-}  // namespace
-
 cublasContext* Stream::cublas() const {
-  return this_worker("a handle of cuBLAS").handles.cublas(cuda::native(*this));
+  return worker_of_this_thread("a handle of cuBLAS").handles.cublas(cuda::native(*this));
 }
 
 cusolverDnContext* Stream::cusolver() const {
-  return this_worker("a handle of cuSOLVER").handles.cusolver(cuda::native(*this));
+  return worker_of_this_thread("a handle of cuSOLVER").handles.cusolver(cuda::native(*this));
 }
 
 int* Stream::status(const char* what) const {
   if (in_kernel == nullptr)
     throw Error("a status word is of a task's kernel: ask for it in the host code of a CUDA kernel");
-  int* const word = this_worker("a status word").words.take(*in_kernel, what, cuda::native(*this));
+  int* const word = worker_of_this_thread("a status word").words.take(*in_kernel, what, cuda::native(*this));
   has_status = true;
   in_kernel->task->epilogue_callback_func = look_at_status;
   in_kernel->task->epilogue_callback_arg = in_kernel;
@@ -56,7 +55,7 @@ int* Stream::status(const char* what) const {
 }
 
 Stream Stream::of_worker() {
-  this_worker("a stream");
+  worker_of_this_thread("a stream");
   return {starpu_cuda_get_local_stream()};
 }
 
@@ -81,7 +80,7 @@ KernelOfTask::KernelOfTask(TaskRecord& task) {
 KernelOfTask::~KernelOfTask() { in_kernel = nullptr; }
 
 void KernelOfTask::launched() const {
-  if (has_status) this_worker("a status word").words.send(*in_kernel, starpu_cuda_get_local_stream());
+  if (has_status) worker_of_this_thread("a status word").words.send(*in_kernel, starpu_cuda_get_local_stream());
 }
 
 }  // namespace detail

@@ -18,6 +18,7 @@
 #include "numbered_tiles.hpp"
 #include "plain_codelets.hpp"
 #include "runtime/codelet.hpp"
+#include "runtime/cuda.hpp"
 
 using namespace asterism;
 using namespace asterism::test;
@@ -79,6 +80,63 @@ TEST_CASE("gpu: on the GPU that the submitter names") {
   }
   CHECK(all.size() == seen->threads.size());
   CHECK_THROWS_AS(note({seen, 0}, tiles[0], {.where = Where::cuda, .worker = gpus}), Error);
+}
+
+namespace {
+
+void copy(Stream stream, InOut<double> to, InOut<double> from) {
+  cuda::check(cudaMemcpyAsync(to.data, from.data, static_cast<std::size_t>(to.cols) * sizeof(double),
+                              cudaMemcpyDefault, cuda::native(stream)),
+              "copy");
+}
+
+}  // namespace
+
+TEST_CASE("gpu: several GPUs work on a task together, and find tiles where they are at home") {
+  Runtime runtime;
+  const int gpus = runtime.machine().count(WorkerKind::cuda);
+  struct Homes {
+    std::vector<int> gpus = {};
+    int rounds = 0;
+  };
+  // Each member hands what it has on to the next one, round after round: who goes on too early, or too late, is seen.
+  const Codelet<Homes, Many<InOut<double>>, Many<InOut<double>>> pass_on{
+      "test_gpu_pass_on", nullptr, [](Stream stream, const Homes& homes, Many<InOut<double>> x, Many<InOut<double>> y) {
+        for (const auto& list : {x, y})
+          for (Index k = 0; k < x.size(); ++k) {
+            cudaPointerAttributes where{};
+            cuda::check(cudaPointerGetAttributes(&where, list[k].data), "cudaPointerGetAttributes");
+            if (where.device != homes.gpus[static_cast<std::size_t>(k)]) throw Error("a tile is not at home");
+          }
+        cuda::Team team(stream, homes.gpus);
+        for (int round = 0; round < homes.rounds; ++round) {
+          for (Index k = 0; k < x.size(); ++k)
+            copy(team.on(static_cast<std::size_t>(k)), y[(k + 1) % y.size()], x[k]);
+          team.meet();
+          for (Index k = 0; k < x.size(); ++k) copy(team.on(static_cast<std::size_t>(k)), x[k], y[k]);
+          team.meet();
+        }
+      }};
+  constexpr Index n = 1 << 16;
+  const int members = std::max(gpus, 3);
+  Homes homes{.rounds = 100};
+  std::vector<Tile<double>> x, y;
+  for (int k = 0; k < members; ++k) {
+    homes.gpus.push_back(k % gpus);
+    for (auto* tiles : {&x, &y}) {
+      set_first(k, tiles->emplace_back(runtime, 1, n));
+      tiles->back().set_home(k % gpus);
+    }
+  }
+  for (int again = 0; again < 3; ++again) pass_on(homes, x, y, {.where = Where::cuda, .worker = 0, .together = true});
+  if (runtime.gpus_see_each_other()) {
+    for (int k = 0; k < members; ++k) CHECK(value(x[static_cast<std::size_t>((k + 300) % members)]) == k);
+  } else {
+    CHECK_THROWS_AS(runtime.wait(), TaskFailure);
+  }
+  CHECK_THROWS_WITH_AS(pass_on(homes, x, y, {.together = true}),
+                       "task test_gpu_pass_on is for GPUs together, and not for them alone: say Where::cuda", Error);
+  CHECK_THROWS_AS(x[0].set_home(gpus), Error);
 }
 
 TEST_CASE("gpu: what throws in a CUDA kernel arrives at wait") {

@@ -107,6 +107,34 @@ TEST_CASE("the same bits in every division into blocks, and on every number of r
   }
 }
 
+TEST_CASE("gpu: many iterations of several blocks in one task: the same bits with every number of blocks and every look") {
+  Runtime runtime;
+  for (const char* name : {"poisson2d:200x150", "poisson3d:31x30x29", "ecology-like:150x140", "circuit-like:400"}) {
+    const Csr<double> a = model(name);
+    const std::vector<double> b = row_sums(a);
+    for (const char* preconditioner : {"none", "diagonal"}) {
+      CAPTURE(name);
+      CAPTURE(preconditioner);
+      const auto solved = [&](Index blocks, Index check_every) {
+        LinearSettings settings = with(preconditioner, blocks);
+        settings.check_every = check_every;
+        settings.tolerance = 1e-9;
+        return solve<double>(runtime, a, b, settings);
+      };
+      const LinearSolution<double> two = solved(2, 10);
+      CHECK(two.report.reason == Reason::solved);
+      CHECK(two.report.true_residual <= 1.1e-9);
+      for (const auto& [blocks, check_every] : {std::pair<Index, Index>{2, 7}, {3, 10}, {5, 100}, {16, 33}, {17, 10}}) {
+        CAPTURE(blocks);
+        const LinearSolution<double> other = solved(blocks, check_every);
+        CHECK(other.report.reason == Reason::solved);
+        CHECK(other.report.iterations == two.report.iterations);
+        CHECK(other.x == two.x);  // 17 blocks: the steps are tasks
+      }
+    }
+  }
+}
+
 TEST_CASE("ranks have rows by shares, and shares by what they can do") {
   constexpr Index n = 64 * 1024;
   const auto counts = [&](const std::vector<double>& shares) {

@@ -50,7 +50,7 @@ Index choose_sweeps(const std::vector<Part>& stripes, const std::vector<double>&
     if (stripes.size() == 1 || least_rows(settings, k) <= lowest) possible.push_back(k);
   double best = seconds(1);
   for (const Index k : possible) best = std::min(best, seconds(k));
-  return *std::find_if(possible.begin(), possible.end(), [&](Index k) { return seconds(k) <= 1.05 * best; });
+  return *std::find_if(possible.begin(), possible.end(), [&](Index k) { return seconds(k) <= 1.02 * best; });
 }
 
 }  // namespace asterism::relaxation

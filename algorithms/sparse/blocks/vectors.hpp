@@ -49,6 +49,14 @@ class Exchange {
   /// order, and part of the layout's. With several ranks: collective.
   Exchange(Runtime& runtime, const VectorLayout& layout, const std::vector<std::vector<Index>>& wanted);
 
+  /// What one block sends another.
+  struct Pair {
+    Index from, to, elements;
+    Tile<T> pack;
+    Tile<std::int32_t> taken, placed;  ///< in the own elements of the one, in the vector of the other
+  };
+  [[nodiscard]] const std::vector<Pair>& pairs() const { return pairs_; }
+
   /// What a task that makes a block's own elements, or uses those of others, is given.
   [[nodiscard]] Departures<AsTiles, T> from(Index block) const;
   [[nodiscard]] Arrivals<AsTiles, T> to(Index block) const;
@@ -57,11 +65,6 @@ class Exchange {
   [[nodiscard]] Index bytes() const;
 
  private:
-  struct Pair {
-    Index from, to, elements;
-    Tile<T> pack;
-    Tile<std::int32_t> taken, placed;  // in the own elements of the one, in the vector of the other
-  };
   std::vector<Pair> pairs_;
 };
 

@@ -1,0 +1,77 @@
+/// \file
+/// Conjugate gradients on GPUs that see each other's memory, as one task for many iterations: the steps (N1) to (N3) of
+/// all blocks, each on its GPU, with two meetings of all of them in an iteration.
+///
+/// Before the first meeting blocks tell each other their sums for (p, q); before the second those for (r, r) and (r, z),
+/// and the elements of z that others multiply. What a block needs of others' p it makes of these itself,
+///
+///     (N4)  p_j = z_j + beta p_j,  j in other blocks,
+///
+/// which saves a third meeting. All bits are those of the steps as tasks.
+#pragma once
+
+#include <vector>
+
+#include "conjugate_gradients.hpp"
+
+namespace asterism::sparse {
+
+/// Elements of a block's z that another needs.
+struct BlockPair {
+  Index from, to;
+};
+
+struct CgOnGpusArgs {
+  std::vector<BlockShape> shapes = {};  ///< of each block
+  std::vector<int> gpus = {};           ///< of each block: the first is that of the task
+  std::vector<BlockPair> pairs = {};
+  Index unit = 0, iteration = 0, count = 0;
+  bool first = false;  ///< nobody has brought others' elements of p to where they are multiplied yet
+};
+
+inline constexpr Index most_blocks_on_gpus = 16;
+
+/// Sums of all blocks, for a block: so many of each kind.
+inline constexpr Index kinds_told = 3, sums_told = kinds_told * most_units;
+
+/// The tiles of all blocks, in their order, each at home on the block's GPU; all blocks have one format.
+template <template <class> class As, class T>
+struct BlocksPorts {
+  As<Many<In<T>>> values;
+  As<Many<In<std::int32_t>>> begins;
+  As<Many<In<std::int32_t>>> columns;
+  As<Many<In<std::int16_t>>> differences;
+};
+
+/// Of all pairs: `taken` is at home where the elements come from, `packs` and `placed` are where they go.
+template <template <class> class As, class T>
+struct PairsPorts {
+  As<Many<InOut<T>>> packs;
+  As<Many<In<std::int32_t>>> taken;
+  As<Many<In<std::int32_t>>> placed;
+};
+
+/// @param inverse_diagonal of all blocks, where M is one; else none @param rz likewise
+/// @param told sums_told numbers for each block, to work with
+template <template <class> class As, class T, class V>
+struct CgOnGpusPorts {
+  BlocksPorts<As, T> matrix;
+  PairsPorts<As, T> pairs;
+  As<Many<In<V>>> inverse_diagonal;
+  As<Many<InOut<T>>> x;
+  As<Many<InOut<T>>> r;
+  As<Many<InOut<T>>> p;
+  As<Many<InOut<T>>> q;
+  As<Many<InOut<double>>> pq;
+  As<Many<InOut<double>>> rr;
+  As<Many<InOut<double>>> rz;
+  As<Many<InOut<CgState>>> state;
+  As<Many<InOut<double>>> told;
+};
+
+namespace cuda {
+template <class T, class V>
+void cg_on_gpus(Stream stream, const CgOnGpusArgs& args, CgOnGpusPorts<AsPorts, T, V> ports);
+}
+
+}  // namespace asterism::sparse

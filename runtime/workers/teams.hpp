@@ -1,0 +1,32 @@
+/// \file
+/// Streams of GPUs that work on a task together: see cuda::Team. Private to runtime/.
+#pragma once
+
+#include <vector>
+
+#include "../cuda.hpp"
+
+namespace asterism::cuda {
+
+/// What a worker keeps for its teams, used in its thread alone.
+class Teams {
+ public:
+  Teams() = default;
+  Teams(const Teams&) = delete;
+  Teams& operator=(const Teams&) = delete;
+  ~Teams();
+
+  /// The members of a team, made when first asked for. @param devices CUDA's numbers @throw Error: CUDA refuses
+  std::vector<Team::Member> members(const std::vector<int>& devices);
+
+ private:
+  void let_see(const std::vector<int>& devices);
+
+  std::vector<Team::Member> all_;
+  std::vector<std::pair<int, int>> seen_;  // who sees whom
+};
+
+/// Whether a GPU's kernels can use the memory of another. @param device, other CUDA's numbers
+bool can_see(int device, int other);
+
+}  // namespace asterism::cuda
