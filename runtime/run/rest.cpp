@@ -12,7 +12,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::microseconds patience(1000), longest_nap(2000);
+constexpr std::chrono::microseconds patience(1000), longest_nap(20'000);
 
 thread_local bool has_worked = true;  // since it was looked at
 thread_local Clock::time_point idle_since;
