@@ -20,7 +20,7 @@ struct Resources {
   Index grid;           ///< size of all that the rank holds
   Index capacity;       ///< of the memory that they work in (of each, where there are several)
   bool spills;          ///< whether a disk takes what does not fit in main memory
-  bool alone;           ///< whether one worker of one rank works on all slabs
+  bool one_rank, alone;  ///< whether one rank, or one worker of one, works on all slabs
 
   /// Whether slabs have to share the workers' memory with others that come and go.
   [[nodiscard]] bool limited() const { return where == Where::cuda || spills; }
@@ -41,6 +41,7 @@ Resources resources_for(const Machine& machine, const Grid& grid) {
           mine * plane,
           static_cast<Index>(machine.capacity(on_gpus ? MemoryKind::gpu : MemoryKind::main)),
           machine.capacity(MemoryKind::disk) > 0,
+          machine.ranks == 1,
           machine.ranks == 1 && (on_gpus ? gpus : cpus) == 1};
 }
 
@@ -98,6 +99,12 @@ Index choose_slab_planes(const Resources& r, Mode mode, bool fetch_result, Index
     // A slab that is all there is has nothing to tell others; but a few let work and transfers overlap. Working memory
     // grows with the slab, and so do two buffers in main memory that the check of u needs.
     wanted = most = std::min({fetch_result ? r.grid / 4 : r.grid, largest, r.capacity - r.grid});
+  } else if (r.where == Where::cuda && mode == Mode::incore) {
+    // What slabs tell each other costs more than kernels on higher ones save: two for each GPU, of which the first tells
+    // while the second is worked on; four where they come and go, or where ranks may have them by their speeds.
+    const Index each = fetch_result || !r.one_rank ? 4 : 2;
+    wanted = std::max(r.grid / (each * r.workers), 16 * mebibyte);
+    most = std::min(largest, r.capacity / 8);
   } else if (r.where == Where::cuda) {
     // Large enough to hide the cost of a task, small enough for a pipeline of several to fit.
     wanted = std::min(std::clamp(r.grid / (8 * r.workers), 16 * mebibyte, 256 * mebibyte), r.capacity / 16);

@@ -66,10 +66,6 @@ void sweep_in_steps(Stream stream, const ColourArgs& args, InOut<T> u, InOut<T> 
 
 // ---- Several sweeps a launch -----------------------------------------------------------------------------
 
-/// In sweeps; a source takes registers.
-template <bool has_source>
-constexpr int deepest = has_source ? 2 : 4;
-
 /// A pass of so many sweeps.
 template <int sweeps, bool has_source, class T>
 void launch_pass_of(Stream stream, const Pass<T>& pass) {
@@ -102,7 +98,7 @@ void sweep_colours(Stream stream, const ColourArgs& args, InOut<T> u, InOut<T> o
     stripe.first = stripe.last = true;  // they stay as they are, like the frame
   }
   const Pass<T> pass = pass_over(stripe, weights<T>(args), static_cast<T>(args.omega), g);
-  sweep_in_passes(stream, stripe, pass, args.sweeps, args.has_source ? deepest<true> : deepest<false>,
+  sweep_in_passes(stream, stripe, pass, args.sweeps, deepest_colour_pass(args.has_source),
                   reach(args.sweep, 1), u, other, with, [&](int depth, const Pass<T>& next) {
                     args.has_source ? launch_sweeps<true>(stream, depth, next)
                                     : launch_sweeps<false>(stream, depth, next);

@@ -105,10 +105,6 @@ void sweep_in_steps(Stream stream, const JacobiArgs& args, InOut<T> u, InOut<T> 
 
 // ---- Several sweeps a launch -----------------------------------------------------------------------------
 
-/// In sweeps; a source takes registers.
-template <bool has_source>
-constexpr int deepest = has_source ? 4 : 8;
-
 /// Whether both arrays of a pass fit in the L2 cache.
 template <class T>
 bool in_cache(const Pass<T>& pass) {
@@ -164,7 +160,7 @@ void sweep_jacobi(Stream stream, const JacobiArgs& args, InOut<T> u, InOut<T> ot
     between(sweep, u, other, stripe.begin(jacobi_reach(1)), stripe.end(jacobi_reach(1)));
     return args.has_source ? launch_sweep<true>(stream, sweep) : launch_sweep<false>(stream, sweep);
   }
-  sweep_in_passes(stream, stripe, pass, args.sweeps, args.has_source ? deepest<true> : deepest<false>,
+  sweep_in_passes(stream, stripe, pass, args.sweeps, deepest_jacobi_pass(args.has_source),
                   jacobi_reach(1), u, other, with, [&](int depth, const Pass<T>& next) {
                     args.has_source ? launch_sweeps<true>(stream, depth, next)
                                     : launch_sweeps<false>(stream, depth, next);

@@ -173,6 +173,10 @@ struct ColourArgs {
 constexpr Index jacobi_reach(Index sweeps) { return sweeps; }
 constexpr Index reach(Sweep sweep, Index sweeps) { return 2 * sweeps + (sweep == Sweep::symmetric ? 1 : 0); }
 
+/// The most sweeps of a pass of a GPU's kernel over a stripe, powers of 2: a source takes registers.
+constexpr int deepest_jacobi_pass(bool has_source) { return has_source ? 4 : 8; }
+constexpr int deepest_colour_pass(bool has_source) { return has_source ? 2 : 4; }
+
 struct FillArgs {
   Stripe stripe;
   double diagonal;

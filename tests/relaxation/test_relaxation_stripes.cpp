@@ -272,6 +272,21 @@ TEST_CASE("groups of tiles are waited for by one thread each") {
   CHECK(seconds_until_done({}).empty());
 }
 
+TEST_CASE("tasks on GPUs are whole passes of their kernels") {
+  const std::vector<Candidate> gpus{{0, Where::cuda, 0, 2e11, 141e9}, {0, Where::cuda, 1, 1.9e11, 141e9}};
+  for (const Index n : {4000, 9001, 16'383})
+    for (const std::size_t count : {1, 2}) {
+      const std::vector<Candidate> workers(gpus.begin(), gpus.begin() + static_cast<std::ptrdiff_t>(count));
+      const auto sweeps = [&](relaxation::Method method) {
+        return relaxation::cut_rows<double>(workers, {.shape = {n, n}}, {.method = method, .check_every = 1000})
+            .sweeps_per_task;
+      };
+      CAPTURE(n);
+      CHECK(sweeps(relaxation::Method::sor) % 8 == 0);
+      CHECK(sweeps(relaxation::Method::jacobi) % 16 == 0);
+    }
+}
+
 TEST_CASE("tasks on a GPU have so many sweeps that their cost does not count") {
   for (const double speed : {6e10, 2e11, 4e11}) {
     const std::vector<Candidate> gpu = workers_of(0, 1, speed, 0, 0);

@@ -7,15 +7,25 @@
 namespace asterism::relaxation {
 namespace {
 
+bool has_gpu(const std::vector<Part>& stripes) {
+  return std::any_of(stripes.begin(), stripes.end(), [](const Part& s) { return s.where == Where::cuda; });
+}
+
 /// From the end of a task to the start of the next one that depends on it, in seconds: StarPU's reaction (40
 /// to 60 us with a GPU), and where stripes exchange rows through a link or a network what a message takes to
 /// get going.
 double task_seconds(const std::vector<Part>& stripes) {
-  const bool any_gpu =
-      std::any_of(stripes.begin(), stripes.end(), [](const Part& s) { return s.where == Where::cuda; });
+  const bool any_gpu = has_gpu(stripes);
   const bool crosses_ranks = stripes.front().rank != stripes.back().rank;
   const bool crosses_link = any_gpu && !same_worker(stripes.front(), stripes.back());
   return crosses_ranks || crosses_link ? 100e-6 : any_gpu ? 50e-6 : 20e-6;
+}
+
+/// So many sweeps, and their multiples, are whole passes of a GPU's kernels, an even number of them, as leaves the result
+/// where it was; with a source, and without. Every other number has one pass or two that are less deep and take as long.
+Index sweeps_of_whole_passes(const Settings& settings) {
+  if (settings.method == Method::jacobi) return 2 * deepest_jacobi_pass(false);
+  return settings.arrangement == Arrangement::separated ? 2 * deepest_colour_pass(false) : 2;
 }
 
 }  // namespace
@@ -45,9 +55,11 @@ Index choose_sweeps(const std::vector<Part>& stripes, const std::vector<double>&
     return predicted_seconds(stripes, speeds, sweeps, problem, settings);
   };
   constexpr Index most = 256;
+  const Index whole = has_gpu(stripes) ? sweeps_of_whole_passes(settings) : 2;
   std::vector<Index> possible{1};  // or an even number, which leaves the result where it was
   for (Index k = 2; k <= std::min(most, settings.check_every); k += 2)
-    if (stripes.size() == 1 || least_rows(settings, k) <= lowest) possible.push_back(k);
+    if ((k < whole || k % whole == 0) && (stripes.size() == 1 || least_rows(settings, k) <= lowest))
+      possible.push_back(k);
   double best = seconds(1);
   for (const Index k : possible) best = std::min(best, seconds(k));
   return *std::find_if(possible.begin(), possible.end(), [&](Index k) { return seconds(k) <= 1.02 * best; });
