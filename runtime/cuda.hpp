@@ -1,5 +1,5 @@
 /// \file
-/// CUDA statuses as exceptions, for `.cu` files only.
+/// CUDA statuses as exceptions, and GPUs that work on a task together, for `.cu` files only.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -38,13 +38,14 @@ class OnDevice {
   int before_ = 0;
 };
 
-}  // namespace
-
+/// Whether a device's kernels can use the memory of another.
 bool can_see(int device, int other) {
   int can = device == other ? 1 : 0;
   if (can == 0) check(cudaDeviceCanAccessPeer(&can, device, other), "cudaDeviceCanAccessPeer");
   return can != 0;
 }
+
+}  // namespace
 
 Teams::~Teams() {
   for (const Team::Member& member : all_) {

@@ -2,6 +2,7 @@
 /// Streams of GPUs that work on a task together: see cuda::Team. Private to runtime/.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "../cuda.hpp"
@@ -25,8 +26,5 @@ class Teams {
   std::vector<Team::Member> all_;
   std::vector<std::pair<int, int>> seen_;  // who sees whom
 };
-
-/// Whether a GPU's kernels can use the memory of another. @param device, other CUDA's numbers
-bool can_see(int device, int other);
 
 }  // namespace asterism::cuda
