@@ -116,48 +116,35 @@ class Definition {
  public:
   Definition(Transform kind, Index n) : kind_(kind), n_(n), N_(half_turn(kind, n)), sine_(sines(2 * N_)) {}
 
-  /// @param x x(j) is point j
-  template <class Points>
-  [[nodiscard]] long double output(const Points& x, Index k) const {
-    const auto s = [this](Index m) {
-      return sine_[static_cast<std::size_t>(2 * m % (4 * N_))];
-    };  // sin(pi m / N)
-    const auto c = [this](Index m) {
-      return sine_[static_cast<std::size_t>((2 * m + N_) % (4 * N_))];
-    };  // cos
-    const auto sum = [&](Index from, Index to, auto term) {
-      long double result = 0;
-      for (Index j = from; j < to; ++j) result += static_cast<long double>(x(j)) * term(j);
-      return result;
-    };
-    const auto point = [&](Index j) { return static_cast<long double>(x(j)); };
+  /// @param x the line's points
+  [[nodiscard]] long double output(const std::vector<long double>& x, Index k) const {
     const Index n = n_, odd = 2 * k + 1;
     const long double sign = k % 2 == 0 ? 1 : -1;
+    const auto point = [&](Index j) { return x[static_cast<std::size_t>(j)]; };
     switch (kind_) {
       case Transform::dst1:
-        return 2 * sum(0, n, [&](Index j) { return s((j + 1) * (k + 1)); });
+        return 2 * sine_sum(x, 0, n, k + 1, k + 1);
       case Transform::dst2:
-        return 2 * sum(0, n, [&](Index j) { return s((2 * j + 1) * (k + 1)); });
+        return 2 * sine_sum(x, 0, n, k + 1, 2 * (k + 1));
       case Transform::dst3:
-        return sign * point(n - 1) + 2 * sum(0, n - 1, [&](Index j) { return s((j + 1) * odd); });
+        return sign * point(n - 1) + 2 * sine_sum(x, 0, n - 1, odd, odd);
       case Transform::dst4:
-        return 2 * sum(0, n, [&](Index j) { return s((2 * j + 1) * odd); });
+        return 2 * sine_sum(x, 0, n, odd, 2 * odd);
       case Transform::dct1:
         if (n == 1) return point(0);
-        return point(0) + sign * point(n - 1) + 2 * sum(1, n - 1, [&](Index j) { return c(j * k); });
+        return point(0) + sign * point(n - 1) + 2 * cosine_sum(x, 1, n - 1, 0, k);
       case Transform::dct2:
-        return 2 * sum(0, n, [&](Index j) { return c((2 * j + 1) * k); });
+        return 2 * cosine_sum(x, 0, n, k, 2 * k);
       case Transform::dct3:
-        return point(0) + 2 * sum(1, n, [&](Index j) { return c(j * odd); });
+        return point(0) + 2 * cosine_sum(x, 1, n, 0, odd);
       case Transform::dct4:
-        return 2 * sum(0, n, [&](Index j) { return c((2 * j + 1) * odd); });
+        return 2 * cosine_sum(x, 0, n, odd, 2 * odd);
       case Transform::dft:
-        if (k <= n / 2) return sum(0, n, [&](Index j) { return c(2 * j * k); });
-        return -sum(0, n, [&](Index j) { return s(2 * j * (n - k)); });
+        if (k <= n / 2) return cosine_sum(x, 0, n, 0, 2 * k);
+        return -sine_sum(x, 0, n, 0, 2 * (n - k));
       case Transform::idft:
-        return point(0) + (n % 2 == 0 ? sign * point(n / 2) : 0) +
-               2 * sum(1, (n + 1) / 2, [&](Index j) { return c(2 * j * k); }) -
-               2 * sum(n / 2 + 1, n, [&](Index j) { return s(2 * (n - j) * k); });
+        return point(0) + (n % 2 == 0 ? sign * point(n / 2) : 0) + 2 * cosine_sum(x, 1, (n + 1) / 2, 0, 2 * k) -
+               2 * sine_sum(x, n / 2 + 1, n, 2 * n * k, -2 * k);
     }
     return 0;
   }
@@ -181,6 +168,30 @@ class Definition {
     }
   }
 
+  /// The sum of x_j sin(pi (first + j step) / N), from <= j < to
+  [[nodiscard]] long double sine_sum(const std::vector<long double>& x, Index from, Index to, Index first, Index step) const {
+    return sum(x, from, to, 2 * (first + from * step), 2 * step);
+  }
+
+  /// The same with the cosine
+  [[nodiscard]] long double cosine_sum(const std::vector<long double>& x, Index from, Index to, Index first, Index step) const {
+    return sum(x, from, to, 2 * (first + from * step) + N_, 2 * step);
+  }
+
+  /// The angles are multiples of half an angle pi / N. From one to the next it takes a sum, and no division.
+  [[nodiscard]] long double sum(const std::vector<long double>& x, Index from, Index to, Index angle, Index step) const {
+    const auto turn = static_cast<Index>(sine_.size());
+    angle = (angle % turn + turn) % turn;
+    step = (step % turn + turn) % turn;
+    long double result = 0;
+    for (Index j = from; j < to; ++j) {
+      result += x[static_cast<std::size_t>(j)] * sine_[static_cast<std::size_t>(angle)];
+      angle += step;
+      if (angle >= turn) angle -= turn;
+    }
+    return result;
+  }
+
   Transform kind_;
   Index n_, N_;
   std::vector<long double> sine_;
@@ -197,6 +208,13 @@ struct RelativeError {
   [[nodiscard]] double value() const { return static_cast<double>(std::sqrt(error / norm)); }
 };
 
+template <class T>
+std::vector<long double> points_of(const LineArray<T>& lines, Index line) {
+  std::vector<long double> points;
+  for (Index j = 0; j < lines.layout.length; ++j) points.push_back(static_cast<long double>(lines(line, j)));
+  return points;
+}
+
 /// The error in the 2-norm of what became of the lines x, all together. Of long lines some outputs stand for
 /// all.
 template <class T, class U>
@@ -204,10 +222,11 @@ double error_by_definition(Transform kind, const LineArray<T>& got, const LineAr
   const Index n = x.layout.length, step = n > 600 ? 11 : 1;
   const Definition definition(kind, n);
   RelativeError error;
-  for (Index line = 0; line < x.lines(); ++line)
+  for (Index line = 0; line < x.lines(); ++line) {
+    const std::vector<long double> points = points_of(x, line);
     for (Index k = step > 1 ? line % step : 0; k < n; k += step)
-      error.add(static_cast<long double>(got(line, k)),
-                definition.output([&](Index j) { return x(line, j); }, k));
+      error.add(static_cast<long double>(got(line, k)), definition.output(points, k));
+  }
   return error.value();
 }
 

@@ -109,10 +109,10 @@ void check_folding() {
                                 lines.data.begin() + LineArray<double>::margin + n);
     const auto y = by_folding<kind>(x);
     const Definition definition(kind, n);
+    const std::vector<long double> points = points_of(lines, 0);
     RelativeError error;
     for (Index k = 0; k < n; ++k)
-      error.add(static_cast<long double>(y[static_cast<std::size_t>(k)]),
-                definition.output([&](Index j) { return x[static_cast<std::size_t>(j)]; }, k));
+      error.add(static_cast<long double>(y[static_cast<std::size_t>(k)]), definition.output(points, k));
     CHECK(error.value() < 2e-15);
   }
 }
