@@ -160,8 +160,8 @@ void sweep_jacobi(Stream stream, const JacobiArgs& args, InOut<T> u, InOut<T> ot
     between(sweep, u, other, stripe.begin(jacobi_reach(1)), stripe.end(jacobi_reach(1)));
     return args.has_source ? launch_sweep<true>(stream, sweep) : launch_sweep<false>(stream, sweep);
   }
-  sweep_in_passes(stream, stripe, pass, args.sweeps, deepest_jacobi_pass(args.has_source),
-                  jacobi_reach(1), u, other, with, [&](int depth, const Pass<T>& next) {
+  sweep_in_passes(stream, stripe, pass, args.sweeps, deepest_jacobi_pass(args.has_source), jacobi_reach(1), u,
+                  other, with, [&](int depth, const Pass<T>& next) {
                     args.has_source ? launch_sweeps<true>(stream, depth, next)
                                     : launch_sweeps<false>(stream, depth, next);
                   });

@@ -34,7 +34,7 @@ struct CodeletCore::State {
   std::vector<Kernel> cuda;
   starpu_codelet codelet{};
   starpu_perfmodel model{};
-  std::mutex mutex;                  // guards the list
+  std::mutex mutex;                    // guards the list
   std::list<CodeletOnNodes> on_nodes;  // as StarPU knows the nodes of a codelet, not of a task; few
 
   /// Makes a codelet of StarPU's of this, for any tiles.

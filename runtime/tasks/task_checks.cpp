@@ -106,8 +106,8 @@ std::uint32_t possible_workers(const CodeletCore::State& core, const Buffers& bu
       rule_out(fmt::format("there is no {} worker", kind.name), fmt::format("allow {} workers", kind.name));
     } else {
       rule_out(fmt::format("its tiles ({}) need {} at once, {} memory has {}", describe(buffers.all),
-                           human_bytes(static_cast<double>(needed_in(buffers, kind.memory, hints))), kind.memory_name,
-                           human_bytes(static_cast<double>(kind.room.capacity))),
+                           human_bytes(static_cast<double>(needed_in(buffers, kind.memory, hints))),
+                           kind.memory_name, human_bytes(static_cast<double>(kind.room.capacity))),
                "use smaller tiles, or allow more memory");
     }
   }

@@ -25,7 +25,7 @@ struct TileState : std::enable_shared_from_this<TileState> {
   bool borrowed = false;
   std::uintptr_t kept = 0;  // its room on the GPU that keeps it, in memory node kept_node
   unsigned kept_node = 0;
-  int home = -1;                    // the memory node of the GPU where Hints::together finds it; -1: none in particular
+  int home = -1;  // the memory node of the GPU where Hints::together finds it; -1: none in particular
   bool written = false;             // reading a tile that nobody wrote makes StarPU abort
   std::atomic<int> host_views = 0;  // HostViews that hold it now
   // What kept the last task that has ended from writing it; nullptr: nothing.

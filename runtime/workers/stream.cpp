@@ -80,7 +80,8 @@ KernelOfTask::KernelOfTask(TaskRecord& task) {
 KernelOfTask::~KernelOfTask() { in_kernel = nullptr; }
 
 void KernelOfTask::launched() const {
-  if (has_status) worker_of_this_thread("a status word").words.send(*in_kernel, starpu_cuda_get_local_stream());
+  if (has_status)
+    worker_of_this_thread("a status word").words.send(*in_kernel, starpu_cuda_get_local_stream());
 }
 
 }  // namespace detail

@@ -18,8 +18,8 @@ namespace {
 int device_of(int gpu) {
   const int worker = gpu < 0 ? -1 : starpu_worker_get_by_type(STARPU_CUDA_WORKER, gpu);
   if (worker < 0)
-    throw Error(fmt::format("a team with GPU {}: there are {}, counted from 0", gpu,
-                            starpu_cuda_worker_get_count()));
+    throw Error(
+        fmt::format("a team with GPU {}: there are {}, counted from 0", gpu, starpu_cuda_worker_get_count()));
   return starpu_worker_get_devid(worker);
 }
 
@@ -61,10 +61,11 @@ void Teams::let_see(const std::vector<int>& devices) {
       const std::pair pair{device, other};
       if (device == other || std::ranges::find(seen_, pair) != seen_.end()) continue;
       if (!can_see(device, other))
-        throw Error(fmt::format("GPU {} cannot use the memory of GPU {}: they cannot work on a task together; see "
-                                "Runtime::gpus_see_each_other",
-                                device, other),
-                    Blame::machine);
+        throw Error(
+            fmt::format("GPU {} cannot use the memory of GPU {}: they cannot work on a task together; see "
+                        "Runtime::gpus_see_each_other",
+                        device, other),
+            Blame::machine);
       const OnDevice here(device);
       const cudaError_t status = cudaDeviceEnablePeerAccess(other, 0);
       if (status == cudaErrorPeerAccessAlreadyEnabled)
@@ -132,8 +133,7 @@ void Team::meet() {
     check(cudaEventRecord(member.event, member.stream), "cudaEventRecord");
   for (const Member& member : members_)
     for (const Member& other : members_)
-      if (&other != &member)
-        check(cudaStreamWaitEvent(member.stream, other.event, 0), "cudaStreamWaitEvent");
+      if (&other != &member) check(cudaStreamWaitEvent(member.stream, other.event, 0), "cudaStreamWaitEvent");
 }
 
 }  // namespace cuda

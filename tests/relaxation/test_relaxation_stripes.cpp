@@ -278,7 +278,8 @@ TEST_CASE("tasks on GPUs are whole passes of their kernels") {
     for (const std::size_t count : {1, 2}) {
       const std::vector<Candidate> workers(gpus.begin(), gpus.begin() + static_cast<std::ptrdiff_t>(count));
       const auto sweeps = [&](relaxation::Method method) {
-        return relaxation::cut_rows<double>(workers, {.shape = {n, n}}, {.method = method, .check_every = 1000})
+        return relaxation::cut_rows<double>(workers, {.shape = {n, n}},
+                                            {.method = method, .check_every = 1000})
             .sweeps_per_task;
       };
       CAPTURE(n);

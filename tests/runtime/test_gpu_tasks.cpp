@@ -101,7 +101,8 @@ TEST_CASE("gpu: several GPUs work on a task together, and find tiles where they 
   };
   // Each member hands what it has on to the next one, round after round: who goes on too early, or too late, is seen.
   const Codelet<Homes, Many<InOut<double>>, Many<InOut<double>>> pass_on{
-      "test_gpu_pass_on", nullptr, [](Stream stream, const Homes& homes, Many<InOut<double>> x, Many<InOut<double>> y) {
+      "test_gpu_pass_on", nullptr,
+      [](Stream stream, const Homes& homes, Many<InOut<double>> x, Many<InOut<double>> y) {
         for (const auto& list : {x, y})
           for (Index k = 0; k < x.size(); ++k) {
             cudaPointerAttributes where{};
@@ -128,14 +129,16 @@ TEST_CASE("gpu: several GPUs work on a task together, and find tiles where they 
       tiles->back().set_home(k % gpus);
     }
   }
-  for (int again = 0; again < 3; ++again) pass_on(homes, x, y, {.where = Where::cuda, .worker = 0, .together = true});
+  for (int again = 0; again < 3; ++again)
+    pass_on(homes, x, y, {.where = Where::cuda, .worker = 0, .together = true});
   if (runtime.gpus_see_each_other()) {
     for (int k = 0; k < members; ++k) CHECK(value(x[static_cast<std::size_t>((k + 300) % members)]) == k);
   } else {
     CHECK_THROWS_AS(runtime.wait(), TaskFailure);
   }
   CHECK_THROWS_WITH_AS(pass_on(homes, x, y, {.together = true}),
-                       "task test_gpu_pass_on is for GPUs together, and not for them alone: say Where::cuda", Error);
+                       "task test_gpu_pass_on is for GPUs together, and not for them alone: say Where::cuda",
+                       Error);
   CHECK_THROWS_AS(x[0].set_home(gpus), Error);
 }
 

@@ -107,9 +107,11 @@ TEST_CASE("the same bits in every division into blocks, and on every number of r
   }
 }
 
-TEST_CASE("gpu: many iterations of several blocks in one task: the same bits with every number of blocks and every look") {
+TEST_CASE(
+    "gpu: many iterations of several blocks in one task: the same bits with every number of blocks and every look") {
   Runtime runtime;
-  for (const char* name : {"poisson2d:200x150", "poisson3d:31x30x29", "ecology-like:150x140", "circuit-like:400"}) {
+  for (const char* name :
+       {"poisson2d:200x150", "poisson3d:31x30x29", "ecology-like:150x140", "circuit-like:400"}) {
     const Csr<double> a = model(name);
     const std::vector<double> b = row_sums(a);
     for (const char* preconditioner : {"none", "diagonal"}) {
@@ -124,7 +126,8 @@ TEST_CASE("gpu: many iterations of several blocks in one task: the same bits wit
       const LinearSolution<double> two = solved(2, 10);
       CHECK(two.report.reason == Reason::solved);
       CHECK(two.report.true_residual <= 1.1e-9);
-      for (const auto& [blocks, check_every] : {std::pair<Index, Index>{2, 7}, {3, 10}, {5, 100}, {16, 33}, {17, 10}}) {
+      for (const auto& [blocks, check_every] :
+           {std::pair<Index, Index>{2, 7}, {3, 10}, {5, 100}, {16, 33}, {17, 10}}) {
         CAPTURE(blocks);
         const LinearSolution<double> other = solved(blocks, check_every);
         CHECK(other.report.reason == Reason::solved);

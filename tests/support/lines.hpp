@@ -143,8 +143,8 @@ class Definition {
         if (k <= n / 2) return cosine_sum(x, 0, n, 0, 2 * k);
         return -sine_sum(x, 0, n, 0, 2 * (n - k));
       case Transform::idft:
-        return point(0) + (n % 2 == 0 ? sign * point(n / 2) : 0) + 2 * cosine_sum(x, 1, (n + 1) / 2, 0, 2 * k) -
-               2 * sine_sum(x, n / 2 + 1, n, 2 * n * k, -2 * k);
+        return point(0) + (n % 2 == 0 ? sign * point(n / 2) : 0) +
+               2 * cosine_sum(x, 1, (n + 1) / 2, 0, 2 * k) - 2 * sine_sum(x, n / 2 + 1, n, 2 * n * k, -2 * k);
     }
     return 0;
   }
@@ -169,17 +169,20 @@ class Definition {
   }
 
   /// The sum of x_j sin(pi (first + j step) / N), from <= j < to
-  [[nodiscard]] long double sine_sum(const std::vector<long double>& x, Index from, Index to, Index first, Index step) const {
+  [[nodiscard]] long double sine_sum(const std::vector<long double>& x, Index from, Index to, Index first,
+                                     Index step) const {
     return sum(x, from, to, 2 * (first + from * step), 2 * step);
   }
 
   /// The same with the cosine
-  [[nodiscard]] long double cosine_sum(const std::vector<long double>& x, Index from, Index to, Index first, Index step) const {
+  [[nodiscard]] long double cosine_sum(const std::vector<long double>& x, Index from, Index to, Index first,
+                                       Index step) const {
     return sum(x, from, to, 2 * (first + from * step) + N_, 2 * step);
   }
 
   /// The angles are multiples of half an angle pi / N. From one to the next it takes a sum, and no division.
-  [[nodiscard]] long double sum(const std::vector<long double>& x, Index from, Index to, Index angle, Index step) const {
+  [[nodiscard]] long double sum(const std::vector<long double>& x, Index from, Index to, Index angle,
+                                Index step) const {
     const auto turn = static_cast<Index>(sine_.size());
     angle = (angle % turn + turn) % turn;
     step = (step % turn + turn) % turn;

@@ -23,7 +23,7 @@ enum class Kind { pq, rr, rz };
 
 /// What a block tells all blocks, itself too.
 struct ToldSums {
-  const double* sums[2];      ///< of its units
+  const double* sums[2];  ///< of its units
   double* told[2][most];  ///< where they go
   int kinds, blocks, units;
 };
@@ -82,7 +82,8 @@ __global__ void __launch_bounds__(tell_threads) tell_kernel(const __grid_constan
 /// (N4)
 template <class T>
 __global__ void __launch_bounds__(tell_threads)
-    turn_others_kernel(const __grid_constant__ Elements<const T> from, T* p, const CgState* state, Index iteration) {
+    turn_others_kernel(const __grid_constant__ Elements<const T> from, T* p, const CgState* state,
+                       Index iteration) {
   wait_for_previous_kernel();
   const int now = side_of(iteration), next = side_of(iteration + 1);
   if (state->status[now] != CgStatus::running) return;
@@ -203,7 +204,8 @@ class Blocks {
     for (std::size_t i = 0; i < args_.pairs.size(); ++i)
       if (args_.pairs[i].to == k) {
         const auto pair = static_cast<Index>(i);
-        from.add(ports_.pairs.packs[pair].data, ports_.pairs.placed[pair].data, ports_.pairs.placed[pair].cols);
+        from.add(ports_.pairs.packs[pair].data, ports_.pairs.placed[pair].data,
+                 ports_.pairs.placed[pair].cols);
       }
     return from;
   }
@@ -228,12 +230,14 @@ class Blocks {
   void turn_others(Stream stream, Index k) const {
     const Elements<const T> from = arrivals(k);
     if (from.pairs == 0) return;
-    launch<turn_others_kernel<T>>("turn_others", stream, {from.blocks(), static_cast<unsigned>(from.pairs)}, from,
-                                  ports_.p[k].data, static_cast<const CgState*>(ports_.state[k].data), iteration_);
+    launch<turn_others_kernel<T>>("turn_others", stream, {from.blocks(), static_cast<unsigned>(from.pairs)},
+                                  from, ports_.p[k].data, static_cast<const CgState*>(ports_.state[k].data),
+                                  iteration_);
   }
 
   template <auto kernel, class... Arguments>
-  static void launch(const char* name, Stream stream, std::array<unsigned, 2> blocks, const Arguments&... arguments) {
+  static void launch(const char* name, Stream stream, std::array<unsigned, 2> blocks,
+                     const Arguments&... arguments) {
     launch_chained<kernel>(name, stream, dim3(blocks[0], blocks[1]), tell_threads, arguments...);
   }
 
