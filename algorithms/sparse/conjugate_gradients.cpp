@@ -265,8 +265,7 @@ CgOnGpusPorts<AsTiles, T, V> ConjugateGradients<T, V>::ports_on_gpus() {
 /// (N1) to (N3) of all blocks in one task.
 template <class T, class V>
 void ConjugateGradients<T, V>::iterate_on_gpus(Index iterations) {
-  CgOnGpusArgs its{
-      .unit = system().unit(), .iteration = iteration_, .count = iterations, .first = iteration_ == 0};
+  CgOnGpusArgs its{.unit = system().unit(), .iteration = iteration_, .count = iterations};
   for (Index k = 0; k < count(); ++k) {
     its.shapes.push_back(system().matrix().shape(k));
     its.gpus.push_back(gpu_of(blocks()[k]));

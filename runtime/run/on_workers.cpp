@@ -67,12 +67,16 @@ void Runtime::on_each_worker(WorkerKind kind, const std::function<void()>& body)
   call.rethrow();
 }
 
-void Runtime::on_worker(WorkerKind kind, int number, const std::function<void()>& body) {
+int number_in_starpu(WorkerKind kind, int number) {
   const bool cpu = kind == WorkerKind::cpu;
-  const int worker =
-      number < 0 ? -1 : starpu_worker_get_by_type(cpu ? STARPU_CPU_WORKER : STARPU_CUDA_WORKER, number);
+  return number < 0 ? -1 : starpu_worker_get_by_type(cpu ? STARPU_CPU_WORKER : STARPU_CUDA_WORKER, number);
+}
+
+void Runtime::on_worker(WorkerKind kind, int number, const std::function<void()>& body) {
+  const int worker = number_in_starpu(kind, number);
   if (worker < 0)
-    throw Error(fmt::format("there is no {} worker {}", cpu ? "CPU" : "CUDA", number), Blame::machine);
+    throw Error(fmt::format("there is no {} worker {}", kind == WorkerKind::cpu ? "CPU" : "CUDA", number),
+                Blame::machine);
   Call call(body);
   auto id = static_cast<unsigned>(worker);
   starpu_execute_on_specific_workers(Call::run, &call, 1, &id, "on_worker");

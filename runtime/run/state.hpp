@@ -190,4 +190,7 @@ std::vector<std::string> schedulers();
 /// The Runtime that lives in this process, or nullptr.
 Runtime::State* current_runtime();
 
+/// StarPU's number of a worker of this rank, from its number among those of the kind; -1: there is none.
+int number_in_starpu(WorkerKind kind, int number);
+
 }  // namespace asterism

@@ -34,7 +34,7 @@ void wait_for(const TileState& tile, int node, starpu_data_access_mode mode) {
 
 /// The memory node of a rank's GPU. @throw Error: there is none with that number
 unsigned node_of_gpu(int gpu) {
-  const int worker = gpu < 0 ? -1 : starpu_worker_get_by_type(STARPU_CUDA_WORKER, gpu);
+  const int worker = number_in_starpu(WorkerKind::cuda, gpu);
   if (worker < 0)
     throw Error(
         fmt::format("tile for GPU {}: there are {}, counted from 0", gpu, starpu_cuda_worker_get_count()));

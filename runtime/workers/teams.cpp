@@ -16,7 +16,7 @@ namespace {
 
 /// The device of a rank's GPU. @throw Error
 int device_of(int gpu) {
-  const int worker = gpu < 0 ? -1 : starpu_worker_get_by_type(STARPU_CUDA_WORKER, gpu);
+  const int worker = number_in_starpu(WorkerKind::cuda, gpu);
   if (worker < 0)
     throw Error(
         fmt::format("a team with GPU {}: there are {}, counted from 0", gpu, starpu_cuda_worker_get_count()));

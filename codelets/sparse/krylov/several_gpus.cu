@@ -253,7 +253,7 @@ class Blocks {
 template <class T, class V>
 void cg_on_gpus(Stream stream, const CgOnGpusArgs& args, CgOnGpusPorts<AsPorts, T, V> ports) {
   Blocks<T, V> blocks(stream, args, ports);
-  if (args.first) blocks.take_first_p();
+  if (args.iteration == 0) blocks.take_first_p();
   for (Index i = 0; i < args.count; ++i) blocks.iterate();
 }
 

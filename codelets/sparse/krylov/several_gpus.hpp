@@ -26,7 +26,6 @@ struct CgOnGpusArgs {
   std::vector<int> gpus = {};           ///< of each block: the first is that of the task
   std::vector<BlockPair> pairs = {};
   Index unit = 0, iteration = 0, count = 0;
-  bool first = false;  ///< nobody has brought others' elements of p to where they are multiplied yet
 };
 
 inline constexpr Index most_blocks_on_gpus = 16;
