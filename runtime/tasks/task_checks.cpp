@@ -26,13 +26,17 @@ std::size_t bytes_in(const Buffers& buffers, MemoryKind kind) {
   return bytes;
 }
 
-/// Those that tiles take on the GPU that has most of them, where each is at its home.
+/// Those that tiles take on one GPU at most, where each is at its home; that GPU may be the task's own, which has those
+/// without a home, too.
 std::size_t most_bytes_at_home(const Buffers& buffers) {
-  std::map<int, std::size_t> bytes;
-  for (const Buffer& buffer : buffers.all) bytes[buffer.tile->home] += buffer.tile->bytes();
-  std::size_t most = 0;
-  for (const auto& [home, here] : bytes) most = std::max(most, here);
-  return most;
+  std::map<int, std::size_t> at_home;
+  std::size_t most = 0, homeless = 0;
+  for (const Buffer& buffer : buffers.all) {
+    std::size_t& bytes = buffer.tile->home < 0 ? homeless : at_home[buffer.tile->home];
+    bytes += buffer.tile->bytes();
+  }
+  for (const auto& [home, bytes] : at_home) most = std::max(most, bytes);
+  return most + homeless;
 }
 
 /// What a task needs at once in a memory of this kind.
@@ -123,9 +127,7 @@ unsigned chosen_worker(const CodeletCore::State& core, const Hints& hints) {
   if (hints.where == Where::anywhere)
     throw Error(fmt::format("task {} asks for worker {} of no kind: say CPU or CUDA", task(), hints.worker));
   const bool cpu = hints.where == Where::cpu;
-  const int worker = hints.worker < 0 ? -1
-                                      : starpu_worker_get_by_type(
-                                            cpu ? STARPU_CPU_WORKER : STARPU_CUDA_WORKER, hints.worker);
+  const int worker = number_in_starpu(cpu ? WorkerKind::cpu : WorkerKind::cuda, hints.worker);
   if (worker < 0)
     throw Error(fmt::format("task {} asks for {} worker {}: there are {}, counted from 0", task(),
                             cpu ? "CPU" : "CUDA", hints.worker,
