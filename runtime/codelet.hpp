@@ -65,12 +65,14 @@ using CudaCall = void (*)(Kernel, Stream, const void* args, PortReader);
 struct ArgsType {
   std::size_t bytes, alignment;
   void (*copy)(void* to, const void* from);
-  void (*end)(void* copy);
+  void (*end)(void* copy);  // nullptr: there is nothing to do
 };
 template <class Args>
 inline constexpr ArgsType args_type{sizeof(Args), alignof(Args),
                                     [](void* to, const void* from) { new (to) Args(*static_cast<const Args*>(from)); },
-                                    [](void* copy) { static_cast<Args*>(copy)->~Args(); }};
+                                    std::is_trivially_destructible_v<Args>
+                                        ? nullptr
+                                        : +[](void* copy) { static_cast<Args*>(copy)->~Args(); }};
 
 /// Arguments without their type.
 struct KernelArgs {

@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstddef>
+#include <iterator>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -15,14 +17,16 @@ class ShortList {
  public:
   T& push_back(T value) {
     if (size_ < room) return short_[size_++] = std::move(value);
-    if (size_ == room) long_.assign(std::move_iterator(short_.begin()), std::move_iterator(short_.end()));
+    if (size_ == room)
+      long_ = std::make_unique<std::vector<T>>(std::move_iterator(short_.begin()),
+                                               std::move_iterator(short_.end()));
     ++size_;
-    return long_.emplace_back(std::move(value));
+    return long_->emplace_back(std::move(value));
   }
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
-  [[nodiscard]] T* data() { return size_ <= room ? short_.data() : long_.data(); }
-  [[nodiscard]] const T* data() const { return size_ <= room ? short_.data() : long_.data(); }
+  [[nodiscard]] T* data() { return size_ <= room ? short_.data() : long_->data(); }
+  [[nodiscard]] const T* data() const { return size_ <= room ? short_.data() : long_->data(); }
   [[nodiscard]] T* begin() { return data(); }
   [[nodiscard]] T* end() { return data() + size_; }
   [[nodiscard]] const T* begin() const { return data(); }
@@ -33,7 +37,7 @@ class ShortList {
  private:
   std::size_t size_ = 0;
   std::array<T, room> short_;
-  std::vector<T> long_;
+  std::unique_ptr<std::vector<T>> long_;  // all of them, once they are more
 };
 
 }  // namespace asterism::detail

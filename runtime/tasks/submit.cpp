@@ -94,10 +94,7 @@ int submit_on_rank(Runtime::State& runtime, starpu_task* task, int executor) {
   return status;
 }
 
-void ended(void* argument) {
-  auto& record = *static_cast<TaskRecord*>(argument);
-  record.runtime->task_ended(record);
-}
+void ended(void* argument) { current_runtime()->task_ended(*static_cast<TaskRecord*>(argument)); }
 
 struct DropRecord {
   void operator()(TaskRecord* record) const { record->drop(); }
@@ -172,7 +169,6 @@ Task CodeletCore::submit(const KernelArgs& args, const TaskTiles& tiles, const H
   record->has_counts = !tiles.counts.empty();
   record->repeats_tiles = !record->buffers.of_port.empty();
   for (const Buffer& buffer : record->buffers.all) record->writes_out |= buffer.access == Access::write;
-  record->runtime = &runtime;
   OwnTask task = task_on(core, record->buffers.all, hints);
   record->task = task.get();
   task->where = static_cast<std::int32_t>(workers.where);

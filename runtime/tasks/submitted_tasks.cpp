@@ -6,6 +6,32 @@
 
 namespace asterism {
 
+EndedTasks::~EndedTasks() {
+  while (taken_from_ != nullptr) delete std::exchange(taken_from_, taken_from_->next);
+}
+
+void EndedTasks::push(detail::TaskRecord& record) {
+  const std::uint64_t before = count_.load(std::memory_order_relaxed);
+  const std::size_t place = before % pushed_to_->records.size();
+  if (place == 0 && before > 0) pushed_to_ = pushed_to_->next = new Block;
+  pushed_to_->records[place] = &record;
+  count_.store(before + 1);  // a full barrier, too
+}
+
+detail::TaskRecord* EndedTasks::take(detail::TaskRecord* others) {
+  constexpr std::uint64_t ahead = 8;  // the records come from the worker's cache: several at a time
+  for (const std::uint64_t end = count_.load(std::memory_order_acquire); taken_ < end; ++taken_) {
+    const std::size_t place = taken_ % taken_from_->records.size();
+    if (place == 0 && taken_ > 0) delete std::exchange(taken_from_, taken_from_->next);
+    if (place + ahead < taken_from_->records.size() && taken_ + ahead < end)
+      __builtin_prefetch(taken_from_->records[place + ahead], 1);
+    detail::TaskRecord* const record = taken_from_->records[place];
+    record->leave_flight();
+    record->next_ended = std::exchange(others, record);
+  }
+  return others;
+}
+
 bool SubmittedTasks::fill(std::uint64_t window) {
   const std::uint64_t submitted = submitted_;
   if (submitted >= ended_before_ + window) ended_before_ = ended();
@@ -14,40 +40,22 @@ bool SubmittedTasks::fill(std::uint64_t window) {
 
 void SubmittedTasks::add(detail::TaskRecord& record) {
   if (!record.streams) ++beside_streams_;
-  const std::lock_guard lock(list_);
-  record.older = newest_;
-  (newest_ != nullptr ? newest_->newer : oldest_) = &record;
-  newest_ = &record;
-  submitted_.store(submitted_.load(std::memory_order_relaxed) + 1);  // in the lock alone
+  record.enter_flight(++submitted_);
 }
 
 void SubmittedTasks::end(detail::TaskRecord& record) {
   if (!record.streams) --beside_streams_;
   TasksOfWorker& mine = of_this_worker();
   record.ended.store(true, std::memory_order_release);
-  record.next_ended = mine.ended_tasks.load(std::memory_order_relaxed);
-  while (!mine.ended_tasks.compare_exchange_weak(record.next_ended, &record, std::memory_order_acq_rel))
-    continue;
-  ++mine.ended;  // a full barrier, too: before it is seen whether somebody waits for this
+  std::unique_lock lock(no_worker_, std::defer_lock);
+  if (&mine == &of_workers_.back()) lock.lock();
+  mine.ended.push(record);
 }
 
 detail::TaskRecord* SubmittedTasks::take_ended() {
+  const std::lock_guard lock(taking_);
   detail::TaskRecord* all = nullptr;
-  std::unique_lock lock(list_, std::defer_lock);
-  for (TasksOfWorker& one : of_workers_) {
-    if (one.ended_tasks.load(std::memory_order_relaxed) == nullptr) continue;
-    if (!lock) lock.lock();
-    detail::TaskRecord* const first = one.ended_tasks.exchange(nullptr);
-    if (first == nullptr) continue;  // another thread was quicker
-    detail::TaskRecord* record = first;
-    while (true) {
-      (record->older != nullptr ? record->older->newer : oldest_) = record->newer;
-      (record->newer != nullptr ? record->newer->older : newest_) = record->older;
-      if (record->next_ended == nullptr) break;
-      record = record->next_ended;
-    }
-    record->next_ended = std::exchange(all, first);
-  }
+  for (TasksOfWorker& one : of_workers_) all = one.ended.take(all);
   return all;
 }
 
@@ -72,9 +80,15 @@ TasksOfWorker& SubmittedTasks::of_this_worker() {
   return of_workers_[id < 0 ? of_workers_.size() - 1 : static_cast<std::size_t>(id)];
 }
 
-std::uint64_t SubmittedTasks::sum(std::atomic<std::uint64_t> TasksOfWorker::*count) const {
+std::uint64_t SubmittedTasks::begun() const {
   std::uint64_t all = 0;
-  for (const TasksOfWorker& one : of_workers_) all += one.*count;
+  for (const TasksOfWorker& one : of_workers_) all += one.begun;
+  return all;
+}
+
+std::uint64_t SubmittedTasks::ended() const {
+  std::uint64_t all = 0;
+  for (const TasksOfWorker& one : of_workers_) all += one.ended.count();
   return all;
 }
 

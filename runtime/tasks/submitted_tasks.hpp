@@ -2,6 +2,7 @@
 /// The tasks of this rank that were submitted. Private to runtime/.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -12,10 +13,38 @@
 
 namespace asterism {
 
+/// The tasks that a worker has ended, for those who submit. One thread at a time pushes, one at a time takes; neither waits
+/// for the other. What each writes to has cache lines of its own.
+class EndedTasks {
+ public:
+  EndedTasks() : taken_from_(new Block), pushed_to_(taken_from_) {}
+  EndedTasks(const EndedTasks&) = delete;
+  EndedTasks& operator=(const EndedTasks&) = delete;
+  ~EndedTasks();
+
+  /// How many were pushed.
+  [[nodiscard]] std::uint64_t count() const { return count_; }
+  /// What this thread reads next, it reads after others could see the task here.
+  void push(detail::TaskRecord& record);
+  /// Those that were not taken yet, the newest first, before the list `others`: linked by next_ended.
+  [[nodiscard]] detail::TaskRecord* take(detail::TaskRecord* others);
+
+ private:
+  struct Block {
+    std::array<detail::TaskRecord*, 255> records;
+    Block* next = nullptr;
+  };
+
+  Block* taken_from_;
+  std::uint64_t taken_ = 0;
+  alignas(64) Block* pushed_to_;
+  std::atomic<std::uint64_t> count_ = 0;
+};
+
 /// What a worker counts. Only its thread writes to it, but for those who take the tasks.
 struct alignas(64) TasksOfWorker {
-  std::atomic<std::uint64_t> begun = 0, ended = 0;
-  std::atomic<detail::TaskRecord*> ended_tasks = nullptr;  // a stack
+  EndedTasks ended;
+  std::atomic<std::uint64_t> begun = 0;
 };
 
 /// How many tasks there are, and what is kept of each. Workers count only: they take no lock.
@@ -26,8 +55,8 @@ class SubmittedTasks {
 
   /// Tasks that were submitted, begun and ended so far.
   [[nodiscard]] std::uint64_t submitted() const { return submitted_; }
-  [[nodiscard]] std::uint64_t begun() const { return sum(&TasksOfWorker::begun); }
-  [[nodiscard]] std::uint64_t ended() const { return sum(&TasksOfWorker::ended); }
+  [[nodiscard]] std::uint64_t begun() const;
+  [[nodiscard]] std::uint64_t ended() const;
   [[nodiscard]] std::uint64_t in_flight() const {
     const std::uint64_t before = ended();  // first, or it might become more than those submitted
     return submitted_ - before;
@@ -58,19 +87,17 @@ class SubmittedTasks {
   /// Calls `look` with the oldest task that has not ended, if there is one.
   template <class Look>
   void look_at_oldest(Look look) const {
-    const std::lock_guard lock(list_);
-    const detail::TaskRecord* waits = oldest_;
-    while (waits != nullptr && waits->ended) waits = waits->newer;
-    if (waits != nullptr) look(*waits);
+    const std::lock_guard lock(taking_);  // none of them ends meanwhile
+    if (const detail::TaskRecord* const oldest = detail::TaskRecord::oldest_in_flight()) look(*oldest);
   }
 
  private:
   [[nodiscard]] TasksOfWorker& of_this_worker();
-  [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> TasksOfWorker::*count) const;
 
-  mutable std::mutex list_;
-  detail::TaskRecord *oldest_ = nullptr, *newest_ = nullptr;               // some of them have ended
+  // Workers read this all the time: nothing beside it may change.
   std::vector<TasksOfWorker> of_workers_ = std::vector<TasksOfWorker>(1);  // and last of those that are none
+  alignas(64) mutable std::mutex taking_;
+  std::mutex no_worker_;  // threads that are none, one at a time
   alignas(64) std::atomic<std::uint64_t> submitted_ = 0;
   std::atomic<std::uint64_t> ended_before_ =
       0;  // how many had ended some time ago: workers write to what is looked at

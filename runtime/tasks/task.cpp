@@ -19,7 +19,7 @@ bool Task::ended() const { return record_ == nullptr || record_->ended; }
 void Task::wait() const {
   if (record_ == nullptr) return;
   if (!record_->ended) {
-    Runtime::State& runtime = *record_->runtime;
+    Runtime::State& runtime = *current_runtime();
     std::unique_lock lock(runtime.mutex);
     runtime.wait_until(lock, [&] { return record_->ended.load(); });
   }

@@ -1,7 +1,11 @@
 #include "task_record.hpp"
 
+#include <cstddef>
+#include <limits>
+#include <memory>
 #include <mutex>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "../run/state.hpp"
@@ -10,22 +14,32 @@
 namespace asterism::detail {
 
 KeptArgs::KeptArgs(const KernelArgs& args) : where_(here_), type_(args.type) {
-  if (!is_here()) where_ = ::operator new (type_->bytes, std::align_val_t{type_->alignment});
+  if (!is_here(*type_)) where_ = ::operator new (type_->bytes, std::align_val_t{type_->alignment});
   type_->copy(where_, args.args);
 }
 
-bool KeptArgs::is_here() const {
-  return type_->bytes <= sizeof here_ && type_->alignment <= alignof(std::max_align_t);
+bool KeptArgs::is_here(const ArgsType& type) {
+  return type.bytes <= sizeof here_ && type.alignment <= alignof(std::max_align_t);
 }
 
 void KeptArgs::end() noexcept {
-  if (where_ == nullptr) return;
-  type_->end(where_);
-  if (!is_here()) ::operator delete (where_, std::align_val_t{type_->alignment});
-  where_ = nullptr;
+  const ArgsType* const type = std::exchange(type_, nullptr);
+  if (type == nullptr) return;
+  void* const where = is_here(*type) ? here_ : where_;  // which lies where the worker has written
+  if (type->end != nullptr) type->end(where);
+  if (where != here_) ::operator delete (where, std::align_val_t{type->alignment});
 }
 
 namespace {
+
+/// Memory for a record, and what is told of it to those who look for tasks and do not know whether there is one in it.
+struct alignas(64) Place {
+  alignas(TaskRecord) std::byte memory[sizeof(TaskRecord)];
+  std::atomic<std::uint64_t> number = 0;  // of its task, while that is in flight
+};
+static_assert(offsetof(Place, memory) == 0);
+
+Place& place_of(TaskRecord* record) { return *reinterpret_cast<Place*>(record); }
 
 /// Memory for records that no thread has for itself. It comes in blocks and stays until the process ends. Records that
 /// are allocated one by one lie between the tasks that StarPU allocates, and keep its memory in small pieces, to look
@@ -45,20 +59,26 @@ class Pool {
   }
   static constexpr std::size_t at_a_time = 1024;
 
+  template <class Look>
+  void look_at_all(Look look) const {
+    const std::lock_guard lock(mutex_);
+    for (const std::unique_ptr<Place[]>& block : blocks_)
+      for (std::size_t i = 0; i < at_a_time; ++i) look(block[i]);
+  }
+
  private:
   static void move_last(std::vector<void*>& from, std::vector<void*>& to) {
     to.push_back(from.back());
     from.pop_back();
   }
   void add_block() {
-    auto* const block = static_cast<std::byte*>(
-        ::operator new (at_a_time * sizeof(TaskRecord), std::align_val_t{alignof(TaskRecord)}));
-    blocks_.push_back(block);
-    for (std::size_t i = 0; i < at_a_time; ++i) records_.push_back(block + i * sizeof(TaskRecord));
+    Place* const block = blocks_.emplace_back(new Place[at_a_time]).get();
+    for (std::size_t i = 0; i < at_a_time; ++i) records_.push_back(block[i].memory);
   }
 
-  std::mutex mutex_;
-  std::vector<void*> records_, blocks_;
+  mutable std::mutex mutex_;
+  std::vector<void*> records_;
+  std::vector<std::unique_ptr<Place[]>> blocks_;
 };
 Pool& pool() {
   static Pool& all = *new Pool;  // handles may end after all else
@@ -98,6 +118,26 @@ void TaskRecord::operator delete(void* memory) noexcept {
   records.push_back(memory);
   if (!one.empty()) pool().put(one, 1);
   if (records.size() > most_spare) pool().put(records, records.size() / 2);
+}
+
+void TaskRecord::enter_flight(std::uint64_t number) noexcept {
+  place_of(this).number.store(number, std::memory_order_release);
+}
+
+void TaskRecord::leave_flight() noexcept { place_of(this).number.store(0, std::memory_order_relaxed); }
+
+const TaskRecord* TaskRecord::oldest_in_flight() {
+  const TaskRecord* oldest = nullptr;
+  std::uint64_t its_number = std::numeric_limits<std::uint64_t>::max();
+  pool().look_at_all([&](const Place& place) {
+    const std::uint64_t number = place.number.load(std::memory_order_acquire);
+    if (number == 0 || number > its_number) return;
+    const auto* const record = reinterpret_cast<const TaskRecord*>(place.memory);
+    if (record->ended) return;
+    oldest = record;
+    its_number = number;
+  });
+  return oldest;
 }
 
 void TaskRecord::clear() noexcept {

@@ -42,11 +42,11 @@ class KeptArgs {
   void end() noexcept;
 
  private:
-  [[nodiscard]] bool is_here() const;
+  [[nodiscard]] static bool is_here(const ArgsType& type);
 
   void* where_;
-  const ArgsType* type_;
   alignas(std::max_align_t) std::byte here_[48];
+  const ArgsType* type_;  // nullptr: it has ended
 };
 
 /// When a task counts as one that has ended.
@@ -57,37 +57,43 @@ enum class TaskEnd : std::uint8_t {
 
 /// Made by whoever submits, read by the worker, ended by whoever submits or waits next: arguments may own tiles, whose end
 /// waits. Handles (Task) may keep it beyond that.
-struct alignas(64) TaskRecord {
+///
+/// Every cache line that has to come from another core takes longer than all that is done with it. So the first one is
+/// all that a worker needs, unless there are arguments or counts, and all that it writes to; who ends the record does not
+/// look at it any more.
+struct TaskRecord {
   explicit TaskRecord(const KernelArgs& kernel_args) : args(kernel_args) {}
   TaskRecord(const TaskRecord&) = delete;
   TaskRecord& operator=(const TaskRecord&) = delete;
-  // A thread that submits soon needs the memory again.
+  // A thread that submits soon needs the memory again. It begins with a cache line.
   static void* operator new(std::size_t bytes);
   static void operator delete(void* memory) noexcept;
 
-  // What a worker looks at comes first: every further cache line that it needs from another core takes longer than all
-  // that it does with it.
   const CodeletCore::State* codelet = nullptr;
-  Runtime::State* runtime = nullptr;
   starpu_task* task = nullptr;
-  TaskRecord* next_ended = nullptr;  // in TasksOfWorker::ended_tasks
-  std::atomic<int> holders =
-      2;  // the Runtime, until it has seen that the task ended, and handles: one at first
+  HandedOver given;  // to StarPU
   std::atomic<bool> ended = false;
   TaskEnd end = TaskEnd::with_callback;
   bool streams = true;
   bool writes_out = false;                         // whether it has a port of Access::write
-  HandedOver given;                                // to StarPU
   bool repeats_tiles = false, has_counts = false;  // whether buffers.of_port, and counts, have anything
-  KeptArgs args;                                   // where they are is in the first line, too
+  KeptArgs args;
 
   Buffers buffers;
-  ShortList<Index, 2> counts;                     // how many tiles each Many and each Optional has
-  std::unique_ptr<const std::string> label;       // seldom there
-  std::shared_ptr<const Failure> failure;         // why the task failed, or was skipped; set before it ends
-  TaskRecord *older = nullptr, *newer = nullptr;  // in Runtime::State, from oldest to newest
+  ShortList<Index, 2> counts;                // how many tiles each Many and each Optional has
+  std::unique_ptr<const std::string> label;  // seldom there
+  std::shared_ptr<const Failure> failure;    // why the task failed, or was skipped; set before it ends
+  TaskRecord* next_ended = nullptr;          // in the list that SubmittedTasks::take_ended() makes
+  std::atomic<int> holders =
+      2;  // the Runtime, until it has seen that the task ended, and handles: one at first
 
   [[nodiscard]] std::string name() const;
+  /// From here to leave_flight() others may look at it: it does not change, but for what its worker writes.
+  /// @param number in the order of submission, counted from 1
+  void enter_flight(std::uint64_t number) noexcept;
+  void leave_flight() noexcept;
+  /// Of those in flight that have not ended the one that was submitted first, or nullptr. None may leave meanwhile.
+  [[nodiscard]] static const TaskRecord* oldest_in_flight();
   /// The task did not do what it should have: notes that in the tiles that it was to write.
   void lose(const Failure& why);
   void drop() noexcept {
@@ -97,6 +103,6 @@ struct alignas(64) TaskRecord {
   /// Ends what it holds for the kernel, when the task has ended.
   void clear() noexcept;
 };
-static_assert(offsetof(TaskRecord, args) + 2 * sizeof(void*) <= alignof(TaskRecord));
+static_assert(offsetof(TaskRecord, args) + sizeof(void*) <= 64);
 
 }  // namespace asterism::detail

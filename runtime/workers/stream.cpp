@@ -19,7 +19,7 @@ void look_at_status(void* argument) noexcept {
   auto& record = *static_cast<detail::TaskRecord*>(argument);
   const std::string failure = worker_of_this_thread("a status word").words.look(record);
   if (!failure.empty() && record.failure == nullptr)
-    record.lose(record.runtime->fail(record.name(), failure));
+    record.lose(current_runtime()->fail(record.name(), failure));
 }
 
 }  // namespace
