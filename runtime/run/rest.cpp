@@ -22,7 +22,10 @@ unsigned rest(void* /*argument*/) {
   const Clock::time_point now = Clock::now();
   if (std::exchange(has_worked, false)) idle_since = now;
   const Clock::duration idle = now - idle_since;
-  if (idle > patience) std::this_thread::sleep_for(std::min<Clock::duration>(idle / 20, longest_nap));
+  if (idle > patience)
+    std::this_thread::sleep_for(std::min<Clock::duration>(idle / 20, longest_nap));
+  else
+    std::this_thread::yield();
   return 1;  // StarPU may block the worker, which it does in other builds of it only
 }
 

@@ -165,6 +165,14 @@ void require_gpus(int asked) {
                 Blame::machine);
 }
 
+/// What StarPU allocates for tasks comes and goes in waves of many megabytes. After each of them glibc gives the heap back to
+/// the system, and to get its pages again takes as long as the tasks do. It keeps 64 MiB once a block of nearly 32 MiB has
+/// come and gone (mallopt(3), M_MMAP_THRESHOLD), unless the user has told it what to keep. No page of that is touched.
+void keep_heap() {
+  void* volatile block = std::malloc((std::size_t{32} << 20) - (std::size_t{64} << 10));  // no compiler leaves it out
+  std::free(block);
+}
+
 }  // namespace
 
 void start_starpu(Runtime::State& state, bool& running) {
@@ -186,6 +194,7 @@ void start_starpu(Runtime::State& state, bool& running) {
                             std::strerror(-status)),
                 Blame::machine);
   running = true;
+  keep_heap();
   require_gpus(options.gpus);
   state.rest.emplace();
   if (!options.spill.empty()) register_spill_disk(state);

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 #include <malloc.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -202,7 +203,8 @@ TEST_CASE("codelets: may end before their tasks, and be made again under the sam
   }
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which have heaps of their own
+// Sanitizers have heaps of their own.
+#if !defined(ASTERISM_SANITIZE_ADDRESS) && !defined(ASTERISM_SANITIZE_THREAD)
 TEST_CASE("codelets: memory does not grow with the number of tasks") {
   // The submitting thread's heap, to the byte. A StarPU that lacks the changes of tools/setup keeps 32 bytes
   // of it for every task that reads `a`.
@@ -231,6 +233,26 @@ TEST_CASE("codelets: memory does not grow with the number of tasks") {
   CHECK(allocated_bytes() < allocated + (std::size_t{1} << 20));
   CHECK(resident_bytes() < resident + (std::size_t{4} << 20));
   CHECK(value(b) == 100'000);
+}
+
+TEST_CASE("codelets: waves of tasks take the same memory again") {
+  Runtime runtime(Options{.window = 20'000});
+  const Tile<double> a(runtime, 1, 1), b(runtime, 1, 1);
+  set_first(1, a);
+  set_first(0, b);
+  const auto wave = [&] {
+    for (int i = 0; i < 10'000; ++i) axpy(1, a, b);
+    runtime.wait();
+  };
+  const auto pages_taken = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_minflt;
+  };
+  for (int i = 0; i < 3; ++i) wave();
+  const long before = pages_taken();
+  for (int i = 0; i < 10; ++i) wave();
+  CHECK(pages_taken() - before < 10'000);  // each wave more than 3000 where the heap goes back to the system
 }
 
 #endif
