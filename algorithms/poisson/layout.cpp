@@ -14,12 +14,12 @@ constexpr Index mebibyte = Index{1} << 20;
 
 /// What the choice of a layout works with, per rank. Sizes in bytes.
 struct Resources {
-  Where where;          ///< the workers that the slabs go to
-  Index workers;        ///< how many of them
-  Index planes, plane;  ///< planes of the grid (those of one problem at most), size of one
-  Index grid;           ///< size of all that the rank holds
-  Index capacity;       ///< of the memory that they work in (of each, where there are several)
-  bool spills;          ///< whether a disk takes what does not fit in main memory
+  Where where;           ///< the workers that the slabs go to
+  Index workers;         ///< how many of them
+  Index planes, plane;   ///< planes of the grid (those of one problem at most), size of one
+  Index grid;            ///< size of all that the rank holds
+  Index capacity;        ///< of the memory that they work in (of each, where there are several)
+  bool spills;           ///< whether a disk takes what does not fit in main memory
   bool one_rank, alone;  ///< whether one rank, or one worker of one, works on all slabs
 
   /// Whether slabs have to share the workers' memory with others that come and go.
@@ -70,15 +70,23 @@ Where choose_interface(const Resources& r, Mode mode, bool has_cpus, Index colum
   return mode == Mode::streaming && has_cpus && columns < many_columns ? Where::cpu : r.where;
 }
 
-/// At most so many planes a slab, every GPU as many slabs as the others, and whole blocks of the tridiagonal CUDA kernels'
+/// About so many planes a slab, every GPU as many slabs as the others, and whole blocks of the tridiagonal CUDA kernels'
 /// rows, on which these are fastest, where that leaves it so.
-Index dealt_to_gpus(const Resources& r, Index most) {
+Index dealt_to_gpus(const Resources& r, Index wanted, Index most) {
   constexpr Index block = cuda::block_rows;
   const auto parts = [](Index of, Index size) { return (of + size - 1) / size; };
-  if (most > block && most < r.planes) most = most / block * block;
-  const Index slabs = parts(parts(r.planes, most), r.workers) * r.workers;
-  const Index even = parts(r.planes, slabs), whole = parts(even, block) * block;
-  return whole <= most && parts(r.planes, whole) % r.workers == 0 ? whole : even;
+  const auto dealt = [&](Index planes) {
+    return parts(r.planes, parts(parts(r.planes, planes), r.workers) * r.workers);
+  };
+  const auto in_blocks = [&](Index planes) { return parts(planes, block) * block; };
+  const auto good = [&](Index planes, Index limit) {
+    return planes <= limit && parts(r.planes, planes) % r.workers == 0;
+  };
+  const Index even = dealt(wanted);
+  if (const Index whole = in_blocks(even); good(whole, std::min(most, even + even / 8))) return whole;
+  const bool has_blocks = wanted > block && wanted < r.planes;
+  const Index lower = has_blocks ? wanted / block * block : wanted, even_lower = dealt(lower);
+  return good(in_blocks(even_lower), lower) ? in_blocks(even_lower) : even;
 }
 
 /// The work of the cores of all ranks.
@@ -116,9 +124,9 @@ Index choose_slab_planes(const Resources& r, Mode mode, bool fetch_result, Index
   }
   // What the slabs show takes no more than a twentieth of the grid, or 64 MiB.
   const Index allowed = std::max({Index{1}, r.planes / 20, 64 * mebibyte / r.plane});
-  const Index planes = std::max(wanted / r.plane, interface_planes * r.planes / allowed);
-  const Index limited = std::max<Index>(1, std::min(planes, most / r.plane));
-  return r.where == Where::cuda ? dealt_to_gpus(r, limited) : limited;
+  const Index planes = std::max((wanted + r.plane - 1) / r.plane, interface_planes * r.planes / allowed);
+  most = std::max<Index>(1, most / r.plane);  // planes from here on
+  return r.where == Where::cuda ? dealt_to_gpus(r, std::min(planes, most), most) : std::min(planes, most);
 }
 
 /// Planes that are transformed together, and the working memory that a slab's task then needs.
