@@ -49,11 +49,13 @@ inline std::string description(const poisson::Problem& problem) {
          (problem.coordinates.empty() ? "" : " stretched") + " lambda " + std::to_string(problem.lambda);
 }
 
-/// Every combination of conditions, but on several ranks and with a disk only some of them: what these add does not
-/// depend on the combination within the planes.
+/// In these shapes some combinations are enough: what they add does not depend on the combination within the planes.
+inline bool is_brief() { return shape_is("mpi") || shape_is("disk") || shape_is("one_worker"); }
+
+/// Every combination of conditions, or some of them.
 inline std::vector<poisson::Problem> combinations(const std::vector<Index>& shape) {
   const std::vector<poisson::Problem> all = all_combinations(shape);
-  if (!shape_is("mpi") && !shape_is("disk")) return all;
+  if (!is_brief()) return all;
   std::vector<poisson::Problem> some;
   for (std::size_t i = 0; i < all.size(); i += 7) some.push_back(all[i]);
   return some;

@@ -39,7 +39,7 @@ TEST_CASE_TEMPLATE("every combination of conditions, centering and dimension: th
         CHECK(solved.check.scaled_residual <= 2 * eps<T>);
         if (solved.check.error) CHECK(*solved.check.error < 1e4 * eps<T>);
       }
-  if (!shape_is("mpi") && !shape_is("disk")) CHECK(cases >= 150);
+  if (!is_brief()) CHECK(cases >= 150);
 }
 
 TEST_CASE("every combination: second order convergence to the solution of the differential equation") {
