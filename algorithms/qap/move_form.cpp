@@ -42,7 +42,6 @@ class Planes {
  public:
   Planes(const Problem& problem, const MoveForm& form)
       : problem_(problem),
-        form_(form),
         d_is_added_(form.terms == 1 && form.unit == 1 &&
                     (!is_symmetric(problem.d, problem.n) || is_symmetric(problem.f, problem.n))),
         f_is_added_(form.terms == 1 && form.unit == 1 && !d_is_added_) {}
@@ -59,7 +58,6 @@ class Planes {
   }
 
   const Problem& problem_;
-  const MoveForm& form_;
   bool d_is_added_, f_is_added_;
 };
 

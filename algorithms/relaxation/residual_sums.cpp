@@ -23,9 +23,7 @@ ResidualSums::ResidualSums(Runtime& runtime, const std::vector<Part>& stripes)
 
 const Tile<SquareSum>& ResidualSums::sums(std::size_t s, Index number) const { return sums_[number % 2][s]; }
 
-const Tile<SquareSum>& ResidualSums::work(std::size_t s) const {
-  return work_[static_cast<std::size_t>(stripes_[s].rank)];
-}
+const Tile<SquareSum>& ResidualSums::work(std::size_t s) const { return work_[stripes_[s].rank]; }
 
 std::optional<Norms> ResidualSums::norms(Index number, double diagonal, const Scaled& lifted) const {
   constexpr std::size_t parts = residual_parts;

@@ -45,10 +45,13 @@ struct LineTables {
   static constexpr int fourths(int bits) { return (1 << bits) / 2; }     ///< j = 0 ... n/2 - 1
   static constexpr int halves(int bits) { return (1 << bits) / 2 + 1; }  ///< j = 0 ... N/2
 
+  static constexpr int rotations(int bits, int most) {
+    int all = 0;
+    for (int b = 0; b < bits; ++b) all += fft_rotations(b, most);
+    return all;
+  }
   static constexpr int fft(int bits, int most) {
-    int start = most == 4 ? 0 : fft(max_bits + 1, 4);
-    for (int b = 0; b < bits; ++b) start += fft_rotations(b, most);
-    return start;
+    return (most == 4 ? 0 : rotations(max_bits + 1, 4)) + rotations(bits, most);
   }
   static constexpr int cosine(int bits) { return fft(max_bits + 1, 3) + 2 * sum(bits, pairs); }
   static constexpr int fourier(int bits) { return cosine(max_bits + 1) + 2 * sum(bits, pairs); }

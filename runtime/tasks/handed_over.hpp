@@ -7,7 +7,7 @@
 
 namespace asterism {
 
-#ifdef __SANITIZE_THREAD__
+#ifdef ASTERISM_SANITIZE_THREAD
 inline constexpr bool thread_sanitizer = true;
 #else
 inline constexpr bool thread_sanitizer = false;

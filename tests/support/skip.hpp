@@ -32,7 +32,7 @@ class SkipUnless {
   const char* reason_;
 };
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(ASTERISM_SANITIZE_ADDRESS) || defined(ASTERISM_SANITIZE_THREAD)
 constexpr bool sanitized = true;
 #else
 constexpr bool sanitized = false;

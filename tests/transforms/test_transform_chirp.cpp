@@ -51,7 +51,7 @@ TEST_CASE("sine transform: the high part of a chirp convolution is exact") {
 }
 
 TEST_CASE_TEMPLATE("sine transform: odd lines of hard lengths", T, float, double) {
-  constexpr Index n = 1020;
+  static constexpr Index n = 1020;
   const auto transformed = [](auto value) {
     LineArray<T> line({.count = 1, .length = n, .width = 1});
     line.for_each([&](Index, Index j, T& x) { x = static_cast<T>(value(j)); });
