@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../support/messages.hpp"
+#include "../support/skip.hpp"
 #include "algorithms/qap/move_form.hpp"
 #include "codelets/qap/move_table.hpp"
 #include "random_instances.hpp"
@@ -99,6 +100,7 @@ TEST_CASE("tables of moves of 1 to 64 locations: all changes after every swap, a
   for (const Kind kind : kinds)
     for (const Diagonals diagonal : diagonals)
       for (const Index n : sizes) {
+        if (left_out_when_sanitized(n % 3 != 1)) continue;
         CAPTURE(n);
         const int swaps = n <= 12 ? 8 : 3;
         check_in_its_form(random_problem(n, kind, diagonal, 0, 5), 16, swaps);

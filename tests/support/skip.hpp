@@ -42,4 +42,7 @@ constexpr bool sanitized = false;
 /// do not.
 inline SkipUnless quick_enough() { return {!sanitized, "takes minutes under sanitizers"}; }
 
+/// Within a test case, for some of many sizes: the others do all that they do.
+constexpr bool left_out_when_sanitized(bool these) { return sanitized && these; }
+
 }  // namespace asterism::test
