@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "../../runtime/error.hpp"
 #include "slabs/costs.hpp"
@@ -78,15 +79,14 @@ Index dealt_to_gpus(const Resources& r, Index wanted, Index most) {
   const auto dealt = [&](Index planes) {
     return parts(r.planes, parts(parts(r.planes, planes), r.workers) * r.workers);
   };
-  const auto in_blocks = [&](Index planes) { return parts(planes, block) * block; };
-  const auto good = [&](Index planes, Index limit) {
-    return planes <= limit && parts(r.planes, planes) % r.workers == 0;
+  const auto in_blocks = [&](Index planes, Index limit) -> std::optional<Index> {
+    const Index whole = cuda::blocks_of(dealt(planes)) * block;
+    if (whole <= limit && parts(r.planes, whole) % r.workers == 0) return whole;
+    return {};
   };
-  const Index even = dealt(wanted);
-  if (const Index whole = in_blocks(even); good(whole, std::min(most, even + even / 8))) return whole;
-  const bool has_blocks = wanted > block && wanted < r.planes;
-  const Index lower = has_blocks ? wanted / block * block : wanted, even_lower = dealt(lower);
-  return good(in_blocks(even_lower), lower) ? in_blocks(even_lower) : even;
+  const Index even = dealt(wanted), lower = wanted > block && wanted < r.planes ? wanted / block * block : wanted;
+  if (const auto higher = in_blocks(wanted, std::min(most, even + even / 8))) return *higher;
+  return in_blocks(lower, lower).value_or(even);
 }
 
 /// The work of the cores of all ranks.
@@ -125,8 +125,8 @@ Index choose_slab_planes(const Resources& r, Mode mode, bool fetch_result, Index
   // What the slabs show takes no more than a twentieth of the grid, or 64 MiB.
   const Index allowed = std::max({Index{1}, r.planes / 20, 64 * mebibyte / r.plane});
   const Index planes = std::max((wanted + r.plane - 1) / r.plane, interface_planes * r.planes / allowed);
-  most = std::max<Index>(1, most / r.plane);  // planes from here on
-  return r.where == Where::cuda ? dealt_to_gpus(r, std::min(planes, most), most) : std::min(planes, most);
+  const Index most_planes = std::max<Index>(1, most / r.plane), limited = std::min(planes, most_planes);
+  return r.where == Where::cuda ? dealt_to_gpus(r, limited, most_planes) : limited;
 }
 
 /// Planes that are transformed together, and the working memory that a slab's task then needs.
