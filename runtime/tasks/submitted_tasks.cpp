@@ -19,12 +19,9 @@ void EndedTasks::push(detail::TaskRecord& record) {
 }
 
 detail::TaskRecord* EndedTasks::take(detail::TaskRecord* others) {
-  constexpr std::uint64_t ahead = 8;  // the records come from the worker's cache: several at a time
   for (const std::uint64_t end = count_.load(std::memory_order_acquire); taken_ < end; ++taken_) {
     const std::size_t place = taken_ % taken_from_->records.size();
     if (place == 0 && taken_ > 0) delete std::exchange(taken_from_, taken_from_->next);
-    if (place + ahead < taken_from_->records.size() && taken_ + ahead < end)
-      __builtin_prefetch(taken_from_->records[place + ahead], 1);
     detail::TaskRecord* const record = taken_from_->records[place];
     record->leave_flight();
     record->next_ended = std::exchange(others, record);
