@@ -46,9 +46,7 @@ struct LineTables {
   static constexpr int halves(int bits) { return (1 << bits) / 2 + 1; }  ///< j = 0 ... N/2
 
   static constexpr int rotations(int bits, int most) {
-    int all = 0;
-    for (int b = 0; b < bits; ++b) all += fft_rotations(b, most);
-    return all;
+    return sum(bits, [most](int b) { return fft_rotations(b, most); });
   }
   static constexpr int fft(int bits, int most) {
     return (most == 4 ? 0 : rotations(max_bits + 1, 4)) + rotations(bits, most);
@@ -59,7 +57,8 @@ struct LineTables {
   static constexpr int first(int bits) { return fourth(max_bits + 1) + sum(bits, halves); }
   static constexpr int size() { return first(max_bits + 1); }
 
-  static constexpr int sum(int bits, int (*of)(int)) {
+  template <class Of>
+  static constexpr int sum(int bits, Of of) {
     int total = 0;
     for (int b = 0; b < bits; ++b) total += of(b);
     return total;
