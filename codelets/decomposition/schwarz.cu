@@ -13,7 +13,7 @@ using asterism::cuda::wait_for_previous_kernel;
 
 namespace {
 
-constexpr int threads = 256, warp_lanes = 32;
+constexpr int threads = 256, patch_lanes = 32;  // a warp for each patch
 
 /// For a loop over so many elements, one for each thread or more.
 unsigned blocks_for(Index elements) {
@@ -45,13 +45,13 @@ __global__ void __launch_bounds__(threads)
     patch_sums_kernel(const T* r, const std::int32_t* members, const std::int32_t* begins, Index patches,
                       double* sums) {
   wait_for_previous_kernel();
-  const int lane = static_cast<int>(threadIdx.x) % warp_lanes;
-  const Index patch = (blockIdx.x * Index{threads} + threadIdx.x) / warp_lanes;
+  const int lane = static_cast<int>(threadIdx.x) % patch_lanes;
+  const Index patch = (blockIdx.x * Index{threads} + threadIdx.x) / patch_lanes;
   if (patch >= patches) return;
   double sum = 0;
-  for (std::int32_t k = begins[patch] + lane; k < begins[patch + 1]; k += warp_lanes)
+  for (std::int32_t k = begins[patch] + lane; k < begins[patch + 1]; k += patch_lanes)
     sum += static_cast<double>(r[members[k]]);
-  for (int half = warp_lanes / 2; half > 0; half /= 2) sum += __shfl_xor_sync(~0U, sum, half);
+  for (int half = patch_lanes / 2; half > 0; half /= 2) sum += __shfl_xor_sync(~0U, sum, half);
   if (lane == 0) sums[patch] = sum;
 }
 
@@ -97,7 +97,7 @@ template <class T>
 void patch_sums(Stream stream, PatchSumPorts<AsPorts, T> ports) {
   sparse::cuda::unpack(stream, ports.arrivals, ports.work.data);
   const Index patches = ports.sums.cols;
-  const auto blocks = static_cast<unsigned>((patches * warp_lanes + threads - 1) / threads);
+  const auto blocks = static_cast<unsigned>((patches * patch_lanes + threads - 1) / threads);
   launch_chained<patch_sums_kernel<T>>("patch_sums", stream, blocks, threads,
                                        static_cast<const T*>(ports.work.data), ports.members.data,
                                        ports.begins.data, patches, ports.sums.data);

@@ -58,12 +58,12 @@ Blas& blas() {
   return of_device[device];
 }
 
-constexpr unsigned threads = 256;
+constexpr unsigned matrix_threads = 256;
 
 /// Threads walk along the rows, block rows down them.
 template <class T>
-__global__ void __launch_bounds__(threads) transform_matrix_kernel(TransformPart part, Out<T> matrix) {
-  const Index j = Index{blockIdx.x} * threads + threadIdx.x;
+__global__ void __launch_bounds__(matrix_threads) transform_matrix_kernel(TransformPart part, Out<T> matrix) {
+  const Index j = Index{blockIdx.x} * matrix_threads + threadIdx.x;
   if (j >= matrix.cols) return;
   for (Index i = blockIdx.y; i < matrix.rows; i += gridDim.y)
     matrix.row(i)[j] =
@@ -85,9 +85,9 @@ void plan_multiply() { blas(); }
 template <class T>
 void transform_matrix(Stream stream, const TransformPart& part, Out<T> matrix) {
   constexpr Index most = 65535;  // block rows of a grid
-  const dim3 blocks(static_cast<unsigned>((matrix.cols + threads - 1) / threads),
+  const dim3 blocks(static_cast<unsigned>((matrix.cols + matrix_threads - 1) / matrix_threads),
                     static_cast<unsigned>(std::min(matrix.rows, most)));
-  transform_matrix_kernel<<<blocks, threads, 0, native(stream)>>>(part, matrix);
+  transform_matrix_kernel<<<blocks, matrix_threads, 0, native(stream)>>>(part, matrix);
   check_launch("transform_matrix");
 }
 

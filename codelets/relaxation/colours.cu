@@ -74,7 +74,7 @@ void launch_pass_of(Stream stream, const Pass<T>& pass) {
 }
 
 template <bool has_source, class T>
-void launch_sweeps(Stream stream, int sweeps, const Pass<T>& pass) {
+void launch_colour_sweeps(Stream stream, int sweeps, const Pass<T>& pass) {
   switch (sweeps) {
     case 1:
       return launch_pass_of<1, has_source>(stream, pass);
@@ -100,8 +100,8 @@ void sweep_colours(Stream stream, const ColourArgs& args, InOut<T> u, InOut<T> o
   const Pass<T> pass = pass_over(stripe, weights<T>(args), static_cast<T>(args.omega), g);
   sweep_in_passes(stream, stripe, pass, args.sweeps, deepest_colour_pass(args.has_source),
                   reach(args.sweep, 1), u, other, with, [&](int depth, const Pass<T>& next) {
-                    args.has_source ? launch_sweeps<true>(stream, depth, next)
-                                    : launch_sweeps<false>(stream, depth, next);
+                    args.has_source ? launch_colour_sweeps<true>(stream, depth, next)
+                                    : launch_colour_sweeps<false>(stream, depth, next);
                   });
 }
 

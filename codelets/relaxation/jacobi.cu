@@ -133,7 +133,7 @@ void launch_sweep(Stream stream, const ExchangingPass<T>& pass) {
 }
 
 template <bool has_source, class T>
-void launch_sweeps(Stream stream, int sweeps, const Pass<T>& pass) {
+void launch_jacobi_sweeps(Stream stream, int sweeps, const Pass<T>& pass) {
   switch (sweeps) {
     case 1:
       return launch_sweep<has_source>(stream, ExchangingPass<T>(pass));
@@ -162,8 +162,8 @@ void sweep_jacobi(Stream stream, const JacobiArgs& args, InOut<T> u, InOut<T> ot
   }
   sweep_in_passes(stream, stripe, pass, args.sweeps, deepest_jacobi_pass(args.has_source), jacobi_reach(1), u,
                   other, with, [&](int depth, const Pass<T>& next) {
-                    args.has_source ? launch_sweeps<true>(stream, depth, next)
-                                    : launch_sweeps<false>(stream, depth, next);
+                    args.has_source ? launch_jacobi_sweeps<true>(stream, depth, next)
+                                    : launch_jacobi_sweeps<false>(stream, depth, next);
                   });
 }
 

@@ -14,7 +14,7 @@ using asterism::cuda::native;
 
 namespace {
 
-constexpr int warp_lanes = 32, threads = warp_lanes * small_of_job;
+constexpr int warp_lanes = 32, solve_threads = warp_lanes * small_of_job;
 
 /// A block of threads, or one of its warps. @tparam size threads of the team
 template <int size, class V>
@@ -80,7 +80,7 @@ struct GpuTeam {
 template <class V>
 struct BlockRoom {
   static constexpr int most_below = 2048;
-  V v1[most_width], y[most_width], v2[most_below], parts[threads];
+  V v1[most_width], y[most_width], v2[most_below], parts[solve_threads];
 };
 template <class V>
 struct WarpRoom {
@@ -169,7 +169,7 @@ __device__ void work_on(const Team& team, const SolveOnGpu<T, V>& at, std::int32
 }
 
 template <class T, class V>
-__global__ void __launch_bounds__(threads, 2)
+__global__ void __launch_bounds__(solve_threads, 2)
     solve_kernel(const __grid_constant__ SolveSeveralOnGpu<T, V> all) {
   __shared__ Room<V> room;
   __shared__ int taken;
@@ -186,7 +186,7 @@ __global__ void __launch_bounds__(threads, 2)
     const std::int32_t* const numbers = at.solve.order + begin;
     if (count == 1 && !is_small(at.solve.nodes[numbers[0]])) {
       BlockRoom<V>& its = room.block;
-      const GpuTeam<threads, V> team{static_cast<int>(threadIdx.x), its.parts};
+      const GpuTeam<solve_threads, V> team{static_cast<int>(threadIdx.x), its.parts};
       work_on(team, at, numbers[0], TeamRoom<V>{its.v1, its.y, its.v2, BlockRoom<V>::most_below}, forward);
     } else if (const int warp = static_cast<int>(threadIdx.x) / warp_lanes; warp < count) {
       WarpRoom<V>& its = room.warps[warp];
@@ -202,7 +202,7 @@ Index blocks_at_once(Kernel kernel) {
   check(cudaGetDevice(&device), "cudaGetDevice");
   check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
         "cudaDeviceGetAttribute");
-  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, 0), "occupancy");
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, solve_threads, 0), "occupancy");
   return std::max<Index>(1, Index{processors} * blocks);
 }
 
@@ -228,7 +228,7 @@ void solve_supernodes(Stream stream, const SupernodePorts<AsPorts, V>& ports, In
                                .b = b.data,
                                .x = x.data};
   const Index blocks = std::min(most_blocks, columns * lists.job_count);
-  solve_kernel<T, V><<<static_cast<unsigned>(blocks), threads, 0, native(stream)>>>(
+  solve_kernel<T, V><<<static_cast<unsigned>(blocks), solve_threads, 0, native(stream)>>>(
       {first, counters.data + 2 * nodes, columns, work.ld, counters.ld, b.ld, x.ld});
   check_launch("solve_supernodes");
 }
