@@ -204,15 +204,19 @@ void check_together(SchwarzSettings schwarz, const sparse::LinearSettings& setti
   if (settings.max_iterations == 0) CHECK(counts.size() > 2);
 }
 
+/// Where all cores are busy with more ranks than two, a solve takes seconds; and ranks change nothing that two do not.
+bool more_than_two_ranks() { return shape_is("mpi4") || shape_is("mpi_unlike3"); }
+
 void check_all_together(SolveOn solve_on) {
   const SchwarzSettings restricted{.subdomains = {.count = 4, .cut = Cut::graph, .overlap = 1}};
   SchwarzSettings balanced = restricted;
   balanced.combination = Combination::symmetric;
   balanced.patches = 3;
   check_together<ConjugateGradients<double>, float>(balanced, {.tolerance = 1e-11}, solve_on);
+  check_together<ConjugateGradients<double>>(balanced, {.tolerance = 0, .max_iterations = 4}, solve_on);
+  if (more_than_two_ranks()) return;
   check_together<ConjugateGradients<double>>(balanced, {.reductions = sparse::Reductions::one}, solve_on);
   check_together<Dbds<double>, float>(restricted, {.tolerance = 1e-2, .check_every = 3}, solve_on);
-  check_together<ConjugateGradients<double>>(balanced, {.tolerance = 0, .max_iterations = 4}, solve_on);
 }
 
 }  // namespace
@@ -225,7 +229,8 @@ TEST_CASE("gpu: right-hand sides that go along together have the bits that each 
   check_all_together(SolveOn::gpus);
 }
 #endif
-TEST_CASE("GMRES and BiCGStab on subdomains take right-hand sides one after the other") {
+TEST_CASE("GMRES and BiCGStab on subdomains take right-hand sides one after the other" *
+          doctest::skip(more_than_two_ranks())) {
   const SchwarzSettings restricted{.subdomains = {.count = 5, .cut = Cut::graph, .overlap = 1}};
   check_together<sparse::Gmres<double>>(restricted, {}, SolveOn::fastest);
   check_together<sparse::BiCgStab<double>>(restricted, {}, SolveOn::fastest);
