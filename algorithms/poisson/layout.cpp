@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "../../runtime/error.hpp"
@@ -17,11 +18,12 @@ constexpr Index mebibyte = Index{1} << 20;
 struct Resources {
   Where where;           ///< the workers that the slabs go to
   Index workers;         ///< how many of them
+  Index problems;        ///< of the batch
   Index planes, plane;   ///< planes of the grid (those of one problem at most), size of one
   Index grid;            ///< size of all that the rank holds
   Index capacity;        ///< of the memory that they work in (of each, where there are several)
   bool spills;           ///< whether a disk takes what does not fit in main memory
-  bool one_rank, alone;  ///< whether one rank, or one worker of one, works on all slabs
+  bool one_rank;         ///< works on all slabs
 
   /// Whether slabs have to share the workers' memory with others that come and go.
   [[nodiscard]] bool limited() const { return where == Where::cuda || spills; }
@@ -37,13 +39,13 @@ Resources resources_for(const Machine& machine, const Grid& grid) {
   const Index plane = grid.columns() * static_cast<Index>(sizeof(T));
   return {on_gpus ? Where::cuda : Where::cpu,
           on_gpus ? gpus : cpus,
+          grid.batch,
           std::min(mine, grid.planes),
           plane,
           mine * plane,
           static_cast<Index>(machine.capacity(on_gpus ? MemoryKind::gpu : MemoryKind::main)),
           machine.capacity(MemoryKind::disk) > 0,
-          machine.ranks == 1,
-          machine.ranks == 1 && (on_gpus ? gpus : cpus) == 1};
+          machine.ranks == 1};
 }
 
 Mode choose_mode(const Resources& r) {
@@ -71,17 +73,25 @@ Where choose_interface(const Resources& r, Mode mode, bool has_cpus, Index colum
   return mode == Mode::streaming && has_cpus && columns < many_columns ? Where::cpu : r.where;
 }
 
-/// About so many planes a slab, every GPU as many slabs as the others, and whole blocks of the tridiagonal CUDA kernels'
-/// rows, on which these are fastest, where that leaves it so.
-Index dealt_to_gpus(const Resources& r, Index wanted, Index most) {
+/// GPUs of this rank that are worth their while. What they tell each other takes some 200 us, as long as one of them takes
+/// for 64 MiB that it has, or for what comes to it and goes again through its link in that time.
+Index worthwhile_gpus(const Resources& r, Mode mode, bool fetch_result) {
+  if (mode == Mode::streaming) return r.workers;
+  return std::clamp<Index>(r.grid / ((fetch_result ? 8 : 32) * mebibyte), 1, r.workers);
+}
+
+/// About so many planes a slab, every one of the GPUs as many slabs as the others, and whole blocks of the tridiagonal CUDA
+/// kernels' rows, on which these are fastest, where that leaves it so.
+Index dealt_to_gpus(const Resources& r, Index gpus, Index wanted, Index most) {
   constexpr Index block = cuda::block_rows;
+  const Index even_number = gpus / std::gcd(gpus, r.problems);  // of slabs of each problem, or a multiple of it
   const auto parts = [](Index of, Index size) { return (of + size - 1) / size; };
   const auto dealt = [&](Index planes) {
-    return parts(r.planes, parts(parts(r.planes, planes), r.workers) * r.workers);
+    return parts(r.planes, parts(parts(r.planes, planes), even_number) * even_number);
   };
   const auto in_blocks = [&](Index planes, Index limit) -> std::optional<Index> {
     const Index whole = cuda::blocks_of(dealt(planes)) * block;
-    if (whole <= limit && parts(r.planes, whole) % r.workers == 0) return whole;
+    if (whole <= limit && parts(r.planes, whole) % even_number == 0) return whole;
     return {};
   };
   const Index even = dealt(wanted), lower = wanted > block && wanted < r.planes ? wanted / block * block : wanted;
@@ -102,8 +112,9 @@ CoreWork work_on_cores(const Resources& r, const Grid& grid, Index cores) {
 Index choose_slab_planes(const Resources& r, Mode mode, bool fetch_result, Index interface_planes,
                          const CoreWork& on_cores) {
   constexpr Index largest = 2048 * mebibyte;
+  const Index gpus = worthwhile_gpus(r, mode, fetch_result);
   Index wanted = 0, most = r.grid;  // bytes
-  if (r.where == Where::cuda && mode == Mode::incore && r.alone) {
+  if (r.where == Where::cuda && mode == Mode::incore && r.one_rank && gpus == 1) {
     // A slab that is all there is has nothing to tell others; but a few let work and transfers overlap. Working memory
     // grows with the slab, and so do two buffers in main memory that the check of u needs.
     wanted = most = std::min({fetch_result ? r.grid / 4 : r.grid, largest, r.capacity - r.grid});
@@ -111,7 +122,7 @@ Index choose_slab_planes(const Resources& r, Mode mode, bool fetch_result, Index
     // What slabs tell each other costs more than kernels on higher ones save: two for each GPU, of which the first tells
     // while the second is worked on; four where they come and go, or where ranks may have them by their speeds.
     const Index each = fetch_result || !r.one_rank ? 4 : 2;
-    wanted = std::max(r.grid / (each * r.workers), 16 * mebibyte);
+    wanted = std::max(r.grid / (each * gpus), 16 * mebibyte);
     most = std::min(largest, r.capacity / 8);
   } else if (r.where == Where::cuda) {
     // Large enough to hide the cost of a task, small enough for a pipeline of several to fit.
@@ -126,7 +137,7 @@ Index choose_slab_planes(const Resources& r, Mode mode, bool fetch_result, Index
   const Index allowed = std::max({Index{1}, r.planes / 20, 64 * mebibyte / r.plane});
   const Index planes = std::max((wanted + r.plane - 1) / r.plane, interface_planes * r.planes / allowed);
   const Index most_planes = std::max<Index>(1, most / r.plane), limited = std::min(planes, most_planes);
-  return r.where == Where::cuda ? dealt_to_gpus(r, limited, most_planes) : limited;
+  return r.where == Where::cuda ? dealt_to_gpus(r, gpus, limited, most_planes) : limited;
 }
 
 /// Planes that are transformed together, and the working memory that a slab's task then needs.

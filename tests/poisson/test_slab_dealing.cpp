@@ -219,6 +219,29 @@ TEST_CASE("workers are measured with slabs, and all ranks know the same speeds")
   }
 }
 
+TEST_CASE("GPUs take part where the grid is worth it, each with as many slabs as the others") {
+  Machine machine;
+  machine.memories = {{.name = "main", .kind = MemoryKind::main, .capacity = std::size_t{100} << 30, .used = 0}};
+  for (unsigned gpu = 1; gpu <= 2; ++gpu) {
+    machine.memories.push_back(
+        {.name = "GPU", .kind = MemoryKind::gpu, .capacity = std::size_t{70} << 30, .used = 0});
+    machine.workers.push_back({.name = "CUDA", .kind = WorkerKind::cuda, .node = gpu});
+  }
+  const auto slabs = [&](std::vector<Index> shape, bool fetch_result, Index batch = 1) {
+    const poisson::Grid grid = poisson::discretise({.shape = std::move(shape), .batch = batch});
+    const poisson::SlabArgs args{grid.a.y, grid.a.x, 1, 1, grid.interface()};
+    return poisson::choose_layout<double>(machine, 0, grid, {.fetch_result = fetch_result}, args).slabs;
+  };
+  CHECK(slabs({63, 63}, false) == 1);
+  CHECK(slabs({2047, 2047}, false) == 1);  // 32 MiB
+  CHECK(slabs({2047, 2047}, true) % 2 == 0);
+  CHECK(slabs({127, 127, 127}, false) == 1);
+  CHECK(slabs({4095, 4095}, false) == 4);  // 128 MiB
+  CHECK(slabs({8191, 8191}, false) == 4);
+  CHECK(slabs({1023, 1023}, false, 20) == 1);  // ten problems each
+  CHECK(slabs({1023, 1023}, false, 21) == 2);
+}
+
 TEST_CASE("a large grid is divided by measured speed, and solved") {
   Runtime runtime;
   const poisson::Problem problem{.shape = {2100, 2000}};
