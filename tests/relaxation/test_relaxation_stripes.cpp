@@ -47,7 +47,7 @@ TEST_CASE("stripes in proportion to speeds") {
     return relaxation::cut_rows<double>(all, {.shape = {rows, 4096}}, {.sweeps = 1}).stripes.parts().size();
   };
   CHECK(count({{0, Where::cuda, 0, 1, 141e9}, {0, Where::cuda, 1, 1, 141e9}}, 4096) == 2);
-  CHECK(count({{0, Where::cuda, 0, 1, 141e9}, {0, Where::cuda, 1, 1, 141e9}}, 512) == 1);
+  CHECK(count({{0, Where::cuda, 0, 1, 141e9}, {0, Where::cuda, 1, 1, 141e9}}, 256) == 1);
   CHECK(count({{0, Where::cuda, 0, 1, 1e9}}, 16384) == 3);  // 5 x 16384 x 4096 x 8 bytes = 2.7e9
   CHECK(count({{0, Where::cpu, 0, 1, 0}}, Index{1} << 20) == 2);
   CHECK(count({{0, Where::cpu, 0, 1, 0}, {1, Where::cpu, 0, 1, 0}}, 4) == 1);  // 2 x 2 ghost rows each

@@ -9,10 +9,11 @@ namespace asterism::relaxation {
 Index Division::count() const { return std::accumulate(stripes.begin(), stripes.end(), Index{0}); }
 
 Index worthwhile_stripes(const std::vector<Candidate>& workers, Index nodes, Index possible) {
-  // So many nodes that a few sweeps over them take longer than a task costs.
+  // So many nodes that a few sweeps over them take longer than a task costs; on GPUs also that they come and go sooner
+  // through a link each, which a short run gains by as much as a long one loses.
   const bool only_gpus =
       std::all_of(workers.begin(), workers.end(), [](const Candidate& w) { return w.where == Where::cuda; });
-  const Index worthwhile = only_gpus ? Index{1} << 21 : Index{1} << 15;
+  const Index worthwhile = only_gpus ? Index{1} << 20 : Index{1} << 15;
   Index ranks = 0;
   for (std::size_t i = 0; i < workers.size(); ++i)
     if (i == 0 || workers[i].rank != workers[i - 1].rank) ++ranks;
