@@ -4,11 +4,11 @@
 
 namespace asterism {
 
-/// While it lives, CPU workers that have found nothing to do let others have their core between two looks for a task: most
-/// of all the thread that submits, which has none of its own, and makes them wait if they do not. StarPU itself looks in a
-/// tight loop. Those that have had nothing to do for a millisecond sleep meanwhile: a twentieth of the time that they have
-/// been idle, so that a task waits little longer for its worker than it did for what came before it, and at most 20 ms;
-/// which leaves memory bandwidth, locks and power to the workers of GPUs. StarPU runs meanwhile.
+/// While it lives, workers that have found nothing to do let others have their core between two looks for a task: most of
+/// all the thread that submits, which has none of its own, and makes them wait if they do not. StarPU itself looks in a
+/// tight loop. CPU workers that have had nothing to do for a millisecond sleep meanwhile: a twentieth of the time that they
+/// have been idle, so that a task waits little longer for its worker than it did for what came before it, and at most
+/// 20 ms; which leaves memory bandwidth, locks and power to the workers of GPUs. StarPU runs meanwhile.
 class Rest {
  public:
   Rest();
