@@ -153,6 +153,7 @@ TEST_CASE(
 TEST_CASE("rho: (7.35) for a line in each subdomain, and the rate that is observed") {
   Runtime runtime;
   for (const Index n : {8, 16}) {
+    if (left_out_when_sanitized(n == 16)) continue;
     CAPTURE(n);
     const Problem problem("poisson2d:" + std::to_string(n) + "x" + std::to_string(n));
     const double known = 2 / (2 - std::cos(std::acos(-1.0) / static_cast<double>(n + 1))) - 1;

@@ -214,7 +214,7 @@ void check_all_together(SolveOn solve_on) {
   balanced.patches = 3;
   check_together<ConjugateGradients<double>, float>(balanced, {.tolerance = 1e-11}, solve_on);
   check_together<ConjugateGradients<double>>(balanced, {.tolerance = 0, .max_iterations = 4}, solve_on);
-  if (more_than_two_ranks()) return;
+  if (more_than_two_ranks() || sanitized) return;
   check_together<ConjugateGradients<double>>(balanced, {.reductions = sparse::Reductions::one}, solve_on);
   check_together<Dbds<double>, float>(restricted, {.tolerance = 1e-2, .check_every = 3}, solve_on);
 }
@@ -230,7 +230,7 @@ TEST_CASE("gpu: right-hand sides that go along together have the bits that each 
 }
 #endif
 TEST_CASE("GMRES and BiCGStab on subdomains take right-hand sides one after the other" *
-          doctest::skip(more_than_two_ranks())) {
+          doctest::skip(more_than_two_ranks() || sanitized)) {
   const SchwarzSettings restricted{.subdomains = {.count = 5, .cut = Cut::graph, .overlap = 1}};
   check_together<sparse::Gmres<double>>(restricted, {}, SolveOn::fastest);
   check_together<sparse::BiCgStab<double>>(restricted, {}, SolveOn::fastest);

@@ -237,6 +237,7 @@ TEST_CASE("every matrix of the test data is read" *
     if (entry.path().extension() != ".mtx") continue;
     CAPTURE(entry.path());
     ++files;
+    if (left_out_when_sanitized(entry.file_size() > 1'000'000)) continue;
     const Oracle oracle = oracle_of(entry.path());
     const MatrixFile file = read_matrix(entry.path());
     CHECK(to_string(file.field) == oracle.field);

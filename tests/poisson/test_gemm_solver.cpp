@@ -75,6 +75,7 @@ TEST_CASE_TEMPLATE("every combination of conditions: the solution is the fast so
   for (const std::vector<Index>& shape : {std::vector<Index>{13, 9}, {8, 14}})
     for (Problem problem : all_combinations(shape))
       for (const double lambda : {0.0, -2.75}) {
+        if (left_out_when_sanitized(lambda == 0 && shape[0] == 8)) continue;
         problem.lambda = lambda;
         CAPTURE(description(problem));
         const poisson::Settings settings{.slab_planes = 3};

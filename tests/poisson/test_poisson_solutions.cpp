@@ -152,6 +152,7 @@ TEST_CASE_TEMPLATE("any cut into slabs and either mode give the same solution to
     slabs.insert(slabs.end(), {1, 2, 31, 32, 33, 64, planes / 2, planes / 2 + 1, planes - 1});
     for (const poisson::Mode mode : {poisson::Mode::incore, poisson::Mode::streaming})
       for (const Index slab : slabs) {
+        if (left_out_when_sanitized(slab % 2 == 0)) continue;
         const Solved<T> cut = solve_model<T>(runtime, problem, Model::random, {.mode = mode, .slab_planes = slab});
         CHECK(cut.layout.slabs == (planes + cut.layout.slab_planes - 1) / cut.layout.slab_planes);
         if (runtime.ranks() == 1) CHECK(distance(cut.u, whole.u) < bound * eps<T>);

@@ -100,7 +100,7 @@ TEST_CASE("tables of moves of 1 to 64 locations: all changes after every swap, a
   for (const Kind kind : kinds)
     for (const Diagonals diagonal : diagonals)
       for (const Index n : sizes) {
-        if (left_out_when_sanitized(n % 3 != 1)) continue;
+        if (left_out_when_sanitized(n % 6 != 1 && n != 64)) continue;
         CAPTURE(n);
         const int swaps = n <= 12 ? 8 : 3;
         check_in_its_form(random_problem(n, kind, diagonal, 0, 5), 16, swaps);

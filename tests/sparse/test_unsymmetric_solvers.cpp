@@ -131,6 +131,7 @@ TEST_CASE("solutions with every preconditioner, in every division the same bits"
     Csr<double> negative = random_matrix(230, 4, Symmetry::unsymmetric, 3);
     for (double& value : negative.values) value = -value;
     for (const Csr<double>& a : {convection, negative}) {
+      if (is_brief() && a.total_rows == negative.total_rows) continue;
       const std::vector<double> b = uneven(a.total_rows);
       const DenseVector x = dense(a).partialPivLu().solve(dense(b));
       for (const char* preconditioner : preconditioners()) {
@@ -143,9 +144,7 @@ TEST_CASE("solutions with every preconditioner, in every division the same bits"
         for (const Index blocks : {3, 7}) {
           if (is_brief() && blocks == 7) continue;
           CAPTURE(blocks);
-          CHECK(solve(runtime, a, b, with(preconditioner, blocks),
-                      shape_is("mpi4") ? Rows::on_rank_0 : Rows::shared)
-                    .x == one.x);
+          CHECK(solve(runtime, a, b, with(preconditioner, blocks), Rows::shared).x == one.x);
         }
       }
     }
