@@ -131,6 +131,18 @@ std::vector<Index> begins(const Tiles<T>& tiles, Index count, Index (TileBase::*
   return all;
 }
 
+/// @throw Error: tiles of a row are not of the same height, or those of a column not of the same width
+template <class T>
+void require_grid(const Tiles<T>& tiles) {
+  for (Index i = 0; i < tiles.count_rows(); ++i)
+    for (Index j = 0; j < tiles.count_cols(); ++j)
+      if (tiles(i, j).rows() != tiles(i, 0).rows() || tiles(i, j).cols() != tiles(0, j).cols())
+        throw Error("tile (" + std::to_string(i) + ", " + std::to_string(j) + ") of " +
+                    std::to_string(tiles(i, j).rows()) + " x " + std::to_string(tiles(i, j).cols()) +
+                    " elements is no part of a matrix: those beside it are " + std::to_string(tiles(i, 0).rows()) +
+                    " high, those below and above " + std::to_string(tiles(0, j).cols()) + " wide");
+}
+
 template <class T>
 void take_pieces(const std::vector<Piece>& pieces, Many<In<T>> from, Out<T> to) {
   for (Index k = 0; k < from.size(); ++k) {
@@ -143,7 +155,8 @@ void take_pieces(const std::vector<Piece>& pieces, Many<In<T>> from, Out<T> to) 
 }  // namespace detail
 
 /// Submits tasks on cores that copy a matrix to tiles that are cut, and owned, in another way: one for each tile of `to`,
-/// to which only those travel that it needs. @throw Error: they are not of the same extents
+/// to which only those travel that it needs. @throw Error: they are not of the same extents, or tiles that were made one by
+/// one are no matrix
 template <class T>
 void redistribute(const Tiles<T>& from, const Tiles<T>& to, const Hints& hints = {}) {
   using detail::TileBase;
@@ -155,6 +168,8 @@ void redistribute(const Tiles<T>& from, const Tiles<T>& to, const Hints& hints =
   const auto cols = [](const Tiles<T>& t) {
     return detail::begins(t, t.count_cols(), &TileBase::cols, 0, 1);
   };
+  detail::require_grid(from);
+  detail::require_grid(to);
   const std::vector<Index> from_rows = rows(from), from_cols = cols(from), to_rows = rows(to),
                            to_cols = cols(to);
   if (from_rows.back() != to_rows.back() || from_cols.back() != to_cols.back())

@@ -2,6 +2,7 @@
 /// A tile on every rank, and reductions.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,13 @@ class PerRank {
     for (int rank = 0; rank < runtime.ranks(); ++rank) tiles_.emplace_back(runtime, rows, cols, rank);
   }
 
-  [[nodiscard]] const Tile<T>& operator[](int rank) const { return tiles_[static_cast<std::size_t>(rank)]; }
+  /// @throw Error: there is no such rank, or this is empty (default-constructed, or moved from)
+  [[nodiscard]] const Tile<T>& operator[](int rank) const {
+    if (rank < 0 || rank >= size())
+      throw Error("the tile of rank " + std::to_string(rank) + " is asked for, of " + std::to_string(size()) +
+                  " there are");
+    return tiles_[static_cast<std::size_t>(rank)];
+  }
   /// That of this rank.
   [[nodiscard]] const Tile<T>& mine() const { return (*this)[rank_]; }
   [[nodiscard]] int size() const { return static_cast<int>(tiles_.size()); }
@@ -43,10 +50,10 @@ void copy(const Tile<T>& from, const PerRank<T>& to, const Hints& hints = {}) {
 template <class T>
 class Reduction {
  public:
-  /// @throw Error: there is no part
+  /// @throw Error: there is no part, or one is absent
   Reduction(Runtime& runtime, const TileList<T>& parts) {
     if (parts.size() == 0) throw Error("a reduction of 0 parts: there must be at least 1");
-    const std::vector<const Tile<T>*> all(parts.begin(), parts.end());
+    const std::vector<const Tile<T>*> all = present(parts);
     for (std::size_t k = 0; k + 1 < all.size(); k += 2)
       nodes_.emplace_back(runtime, all[k]->rows(), all[k]->cols(), all[k]->owner());
   }
@@ -55,7 +62,7 @@ class Reduction {
   template <class Combine>
   void operator()(const Combine& combine, const TileList<T>& parts, const Tile<T>& result,
                   const Hints& hints = {}) const {
-    const std::vector<const Tile<T>*> all(parts.begin(), parts.end());
+    const std::vector<const Tile<T>*> all = present(parts);
     if (all.size() / 2 != nodes_.size())
       throw Error("a reduction of " + std::to_string(all.size()) +
                   " parts, which was made for others: make one for these");
@@ -81,6 +88,14 @@ class Reduction {
   }
 
  private:
+  static std::vector<const Tile<T>*> present(const TileList<T>& parts) {
+    std::vector<const Tile<T>*> all(parts.begin(), parts.end());
+    const auto absent = std::find(all.begin(), all.end(), nullptr);
+    if (absent != all.end())
+      throw Error("part " + std::to_string(absent - all.begin()) + " of a reduction is absent: leave it out");
+    return all;
+  }
+
   std::vector<Tile<T>> nodes_;
 };
 

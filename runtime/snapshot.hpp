@@ -31,8 +31,8 @@ class SnapshotBase {
   [[nodiscard]] bool failed() const;
 
   /// Calls `callback` once, as soon as it is ready: in a thread of the runtime, or at once in this one. It may look at the
-  /// snapshot, and cancel, but not wait for anything, nor submit. What it throws is a failure of the run: see
-  /// Runtime::wait().
+  /// snapshot, and cancel, but not wait for anything, nor submit. What it throws is a failure of the run, in either case: see
+  /// Runtime::wait(). Where the Runtime has ended it is thrown here.
   void then(std::function<void()> callback) const;
 
   [[nodiscard]] Index rows() const;

@@ -141,6 +141,11 @@ class Tiles {
   using Owner = std::function<int(Index tile_row, Index tile_col)>;
 
   Tiles() = default;
+  Tiles(Tiles&& from) noexcept { swap(from); }
+  Tiles& operator=(Tiles&& from) noexcept {
+    Tiles(std::move(from)).swap(*this);
+    return *this;
+  }
 
   /// Tiles made one by one, in the order of their numbers: a column of them. @throw Error when there is none.
   explicit Tiles(std::vector<Tile<T>> tiles)
@@ -215,6 +220,14 @@ class Tiles {
       tiles_.emplace_back(runtime, data, r, c, ld, rank);
     else
       tiles_.emplace_back(runtime, r, c, rank);
+  }
+
+  void swap(Tiles& other) noexcept {
+    std::swap(tile_rows_, other.tile_rows_);
+    std::swap(tile_cols_, other.tile_cols_);
+    std::swap(count_rows_, other.count_rows_);
+    std::swap(count_cols_, other.count_cols_);
+    tiles_.swap(other.tiles_);
   }
 
   Index tile_rows_ = 0, tile_cols_ = 0, count_rows_ = 0, count_cols_ = 0;

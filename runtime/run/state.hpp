@@ -78,7 +78,7 @@ struct Runtime::State {
   std::vector<std::shared_ptr<detail::TileState>> left_behind;  // those of them that nobody has any more
   std::atomic<const Failure*> failure = nullptr;  // the first one since the last wait(): tasks do nothing
   std::list<Failure> failures;                    // all of them: tiles refer to those that they were lost by
-  std::uint64_t period = 1;                       // between two calls of wait()
+  std::atomic<std::uint64_t> period = 1;          // between two calls of wait()
 
   // Stops: what keeps the tasks of all ranks from beginning, a failure or a cancellation. First all ranks hold the tasks
   // that would begin, then all know why: what a task should have written and did not is never read by another that runs.

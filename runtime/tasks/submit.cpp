@@ -31,9 +31,9 @@ starpu_data_access_mode starpu_mode(Access access) {
 void note_written(const Buffers& buffers) {
   for (const auto& [tile, access] : buffers.all) {
     if (!writes(access)) continue;
-    tile->written = true;
+    tile->written.store(true, std::memory_order_relaxed);
     tile->note_told();
-    tile->written_in = tile->runtime->period;
+    tile->written_in.store(tile->runtime->period, std::memory_order_relaxed);
     // What wait() has thrown; else the task will do nothing, or has not failed yet.
     if (const Failure* const lost = tile->lost; lost != nullptr && lost != tile->runtime->failure)
       tile->mended = lost;

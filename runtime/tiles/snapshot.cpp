@@ -187,7 +187,10 @@ void SnapshotBase::then(std::function<void()> callback) const {
     const std::lock_guard lock(state_->mutex);
     if (!state_->ready) return state_->callbacks.push_back(std::move(callback));
   }
-  callback();
+  if (current_runtime() == state_->runtime)
+    state_->call(callback);
+  else
+    callback();
 }
 
 Index SnapshotBase::rows() const { return state_ == nullptr ? 0 : state_->shape.rows; }

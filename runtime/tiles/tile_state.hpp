@@ -26,17 +26,18 @@ struct TileState : std::enable_shared_from_this<TileState> {
   std::uintptr_t kept = 0;  // its room on the GPU that keeps it, in memory node kept_node
   unsigned kept_node = 0;
   int home = -1;  // the memory node of the GPU where Hints::together finds it; -1: none in particular
-  bool written = false;             // reading a tile that nobody wrote makes StarPU abort
+  std::atomic<bool> written = false;  // reading a tile that nobody wrote makes StarPU abort
   std::atomic<int> host_views = 0;  // HostViews that hold it now
   // What kept the last task that has ended from writing it; nullptr: nothing.
   std::atomic<const Failure*> lost = nullptr;
-  const Failure* mended = nullptr;  // a loss after which a task that writes it was submitted
-  std::shared_ptr<void> memory;     // borrowed memory that lives as long as this
+  std::atomic<const Failure*> mended = nullptr;  // a loss after which a task that writes it was submitted
+  std::shared_ptr<void> memory;                  // borrowed memory that lives as long as this
   // With several ranks: those that have it as it was before the host changed it, and were not told. Guarded by the
   // Runtime's mutex, but for whether there are any.
   std::vector<int> outdated;
   std::atomic<bool> is_outdated = false;
-  std::uint64_t written_in = 0;  // the Runtime's period in which a task that writes it was last submitted
+  // The Runtime's period in which a task that writes it was last submitted.
+  std::atomic<std::uint64_t> written_in = 0;
 
   /// @throw Error: see Tile
   void begin(Runtime::State& its_runtime, const TileShape& its_shape, void* memory_of_caller, int its_owner);

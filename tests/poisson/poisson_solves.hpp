@@ -122,6 +122,9 @@ void check_tiles_of_another_cut() {
   refused(Tiles<double>(runtime, 16, 126, 8, 126, owner), "8 x 127 of rank 0 are wanted");
   refused(Tiles<double>(runtime, 16, 127, 16, 127), "1 tiles are given, the problem is cut into 2 slabs");
   refused(Tiles<double>(), "0 tiles are given");
+  Tiles<double> own = solver.own();
+  const Tiles<double> elsewhere = std::move(own);
+  says([&] { solver.solve(own); }, "0 tiles are given");
   if (runtime.ranks() > 1)
     refused(Tiles<double>(runtime, 16, 127, 8, 127),
             "the tile of slab 1 has 8 x 127 elements and belongs to rank 0");

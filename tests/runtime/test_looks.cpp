@@ -143,6 +143,36 @@ TEST_CASE("looks: what a callback throws is a failure of the run") {
   *open = 1;
   CHECK_THROWS_WITH_AS(runtime.wait(), "task that called back failed: not this one", TaskFailure);
   runtime.wait();
+
+  set(0, tile);
+  const Snapshot<double> ready(tile);
+  ready.wait();
+  ready.then([] { throw std::runtime_error("nor this one"); });  // called at once
+  CHECK_THROWS_WITH_AS(runtime.wait(), "task that called back failed: nor this one", TaskFailure);
+}
+
+TEST_CASE("threads: four submit, look and wait") {
+  Runtime runtime(on_cpus());
+  constexpr int threads = 4, rounds = 50;
+  std::vector<Tile<double>> own, shared;
+  for (int t = 0; t < threads; ++t) own.emplace_back(runtime, 1, 1);
+  for (int t = 0; t < threads; ++t) set(0, shared.emplace_back(runtime, 1, 1));
+  std::vector<std::thread> all;
+  std::atomic<int> right = 0;
+  for (int t = 0; t < threads; ++t)
+    all.emplace_back([&, t] {
+      const Tile<double>& mine = own[static_cast<std::size_t>(t)];
+      set(0, mine);
+      for (int round = 0; round < rounds; ++round) {
+        add(1, mine);
+        for (const Tile<double>& of_all : shared) add(1, of_all);
+        if (round % 10 == 9 && Snapshot<double>(mine)(0, 0) == round + 1) ++right;
+        if (round % 10 == 5) runtime.wait();
+      }
+    });
+  for (std::thread& thread : all) thread.join();
+  CHECK(right == threads * rounds / 10);
+  for (const Tile<double>& of_all : shared) CHECK(value(of_all) == threads * rounds);
 }
 
 TEST_CASE("tasks: one is waited for alone") {

@@ -20,11 +20,13 @@ namespace {
 
 const Codelet<NoArgs, InOut<int>> count_up{"test_kept", [](const NoArgs&, InOut<int> x) { ++*x.data; }};
 
-/// A run whose StarPU keeps its files below `home`.
-Child run_at_home(const fs::path& home) {
-  return run_in_child("models: a child's run", {"-u", "STARPU_PERF_MODEL_DIR", "-u", "STARPU_HOME",
-                                                "STARPU_SCHED=dmda", "XDG_CACHE_HOME=" + home.string()});
+/// What makes env(1) let StarPU keep its files below `home`.
+Words at_home(const fs::path& home) {
+  return {"-u", "STARPU_PERF_MODEL_DIR", "-u", "STARPU_HOME", "STARPU_SCHED=dmda",
+          "XDG_CACHE_HOME=" + home.string()};
 }
+
+Child run_at_home(const fs::path& home) { return run_in_child("models: a child's run", at_home(home)); }
 
 std::map<fs::path, std::string> files_below(const fs::path& folder) {
   std::map<fs::path, std::string> files;
@@ -102,6 +104,26 @@ TEST_CASE("models: damaged files are set aside, told, and written again") {
     const Child next = run_at_home(home);
     CHECK_MESSAGE(next.text.find("damaged") == std::string::npos, next.text);
   }
+}
+
+TEST_CASE("models: programs have their own, of codelets with the same name too") {
+  const fs::path home = fresh_folder("home"), other = fs::absolute(home / "other");
+  fs::create_hard_link(fs::read_symlink("/proc/self/exe"), other);
+  REQUIRE(run_at_home(home).status == 0);
+  const Result result =
+      Process(Words{"env"} + at_home(home) +
+              Words{other.string(), "--no-skip", "--test-case=models: a child's run"})
+          .wait(60);
+  REQUIRE_MESSAGE(result.status == 0, result.err);
+  fs::remove(other);
+  int of_this = 0, of_other = 0;
+  for (const auto& [file, text] : files_below(home)) {
+    const std::string name = file.filename().string();
+    if (name.find("test_kept") == std::string::npos) continue;
+    ++(name.starts_with("other-") ? of_other : of_this);
+  }
+  CHECK(of_this == 1);
+  CHECK(of_other == 1);
 }
 
 TEST_CASE("models: whatever is cut off or put in is seen") {

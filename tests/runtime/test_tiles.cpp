@@ -118,6 +118,12 @@ TEST_CASE("tiles: empty ones and those that were moved from are refused wherever
   }
   fill(1, moved);
   CHECK(HostView<double>(moved, Access::read)(1, 2) == 1);
+  Tiles<double> some(runtime, 4, 6, 2, 3);
+  const Tiles<double> moved_all = std::move(some);
+  CHECK(moved_all.count() == 4);
+  CHECK(some.count() == 0);  // NOLINT: what is left of it
+  CHECK(some.count_cols() == 0);
+  CHECK(some.begin() == some.end());
   CHECK_THROWS_WITH_AS(Tiles<double>(std::vector<Tile<double>>{}),
                        "a column of 0 tiles: there must be at least 1", Error);
 }

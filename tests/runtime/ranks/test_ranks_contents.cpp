@@ -65,6 +65,9 @@ TEST_CASE("contents: a tile on every rank") {
   copy(one, everywhere);
   const HostView<double> mine(everywhere.mine(), HostView<double>::Access::read);
   CHECK(mine(1, 1) == 101);
+  const PerRank<double> empty;
+  CHECK(refusal([&] { static_cast<void>(empty.mine()); }) == "the tile of rank 0 is asked for, of 0 there are");
+  CHECK(refusal([&] { static_cast<void>(everywhere[runtime.ranks()]); }).starts_with("the tile of rank "));
 }
 
 TEST_CASE("contents: a tile gets another owner") {
@@ -93,8 +96,22 @@ TEST_CASE("contents: a matrix is cut anew") {
     redistribute(from, to);
     CHECK(gather(to) == expected);
   }
+  const Tiles<double> slabs(runtime, {2, 7, 1, 3}, cols,
+                            [&](Index k, Index) { return static_cast<int>(k % runtime.ranks()); }, {});
+  redistribute(from, slabs);
+  CHECK(gather(slabs) == expected);
+  const Tiles<double> back(runtime, rows, cols, 6, 5);
+  redistribute(slabs, back);
+  CHECK(gather(back) == expected);
+
   const Tiles<double> other(runtime, rows, cols + 1, 4, 4);
   CHECK(refusal([&] { redistribute(from, other); }).starts_with("cannot cut a matrix of 13 x 11 elements"));
+  std::vector<Tile<double>> unlike;
+  for (const Index width : {11, 10}) unlike.emplace_back(runtime, 1, width);
+  const Tiles<double> no_matrix(std::move(unlike));
+  CHECK(refusal([&] { redistribute(no_matrix, other); })
+            .starts_with("tile (1, 0) of 1 x 10 elements is no part of a matrix"));
+  CHECK(refusal([&] { redistribute(other, no_matrix); }).starts_with("tile (1, 0)"));
 }
 
 TEST_CASE("contents: reductions add up in the order of a tree, whoever has the parts") {
@@ -122,6 +139,10 @@ TEST_CASE("contents: reductions add up in the order of a tree, whoever has the p
   }
   CHECK(refusal([&] { Reduction<double>(runtime, {}); }) ==
         "a reduction of 0 parts: there must be at least 1");
+  const Tile<double> there(runtime, 1, 1);
+  const std::vector<const Tile<double>*> one_absent{&there, nullptr};
+  CHECK(refusal([&] { Reduction<double>(runtime, one_absent); }) ==
+        "part 1 of a reduction is absent: leave it out");
 }
 
 TEST_CASE("ranks: what the host changes after it was sent comes again, or is refused") {

@@ -233,11 +233,12 @@ TEST_CASE("ranks: what one rank throws in a program ends all ranks with its word
     expect("task", 4,
            ": task test_ranks_fail failed" +
                (ranks > 1 ? " on rank " + std::to_string(ranks - 1) : std::string()) + ": a pivot of 0");
-    if (ranks != 2) continue;
+    if (ranks == 1) continue;
     expect("large", 3,
            last + "task test_ranks_start can run nowhere: its tiles (1000 x 1000 of 8 bytes) need 7.6 MiB");
     expect("unwritten", 2,
            last + "task test_ranks_copy reads a 1000 x 1000 tile (port 0) before anything was written");
+    if (ranks != 2) continue;
     expect("number", 4, last + "something was thrown that is no std::exception");
     expect("nothing", 5, "");
   }
