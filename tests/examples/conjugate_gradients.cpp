@@ -112,8 +112,7 @@ int main() {
       look = Snapshot<State>(state[0]);
     }
     double error = 0;
-    for (const double value : gather(x))
-      if (!(std::abs(value - 1) <= error)) error = std::abs(value - 1);  // nor NaN
+    for (const double value : gather(x)) error = std::abs(value - 1) <= error ? error : std::abs(value - 1);  // nor NaN
     if (runtime.rank() == 0) std::printf("%d iterations, largest error %.1e\n", int(iteration), error);
     return error < 1e-8 ? 0 : 1;
   });

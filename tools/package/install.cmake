@@ -9,7 +9,8 @@ install(TARGETS asterism_program)
 install(PROGRAMS tools/plot DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME asterism-plot)
 install(DIRECTORY tests/examples/ DESTINATION ${CMAKE_INSTALL_DATADIR}/asterism/examples PATTERN install_and_use EXCLUDE)
 install(DIRECTORY runtime codelets algorithms DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/asterism
-  FILES_MATCHING PATTERN "*.hpp" PATTERN kept EXCLUDE REGEX "/runtime/(ranks|run|tasks|tiles|workers)$" EXCLUDE)
+  FILES_MATCHING PATTERN "*.hpp" PATTERN kept EXCLUDE REGEX "/runtime/(ranks|run|tasks|tiles|workers)$" EXCLUDE
+  REGEX "/runtime/hardware/(cores|control_groups).hpp$" EXCLUDE)
 install(EXPORT asterism_targets NAMESPACE asterism:: FILE asterism-targets.cmake DESTINATION ${package_folder})
 
 file(RELATIVE_PATH prefix_from_pkgconfig /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
