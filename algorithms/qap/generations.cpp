@@ -51,7 +51,7 @@ class TypedGenerations final : public Generations {
              .unit = form.unit,
              .capacity = plan.capacity,
              .target = settings.target.value_or(std::numeric_limits<Cost>::min()),
-             .stop = &stop_};
+             .stop = stop_};
     fill(problem, matrices_of<E>(problem, facts, form), settings.start);
     for (const IslandPlan& island : plan.islands) add(island);
     const std::vector<Candidate> workers =
@@ -64,7 +64,7 @@ class TypedGenerations final : public Generations {
   TypedGenerations(const TypedGenerations&) = delete;
   TypedGenerations& operator=(const TypedGenerations&) = delete;
 
-  ~TypedGenerations() override { stop_ = true; }
+  ~TypedGenerations() override { *stop_ = true; }
 
   void submit() override {
     for (const Tile<Index>& best : best_of(submitted_)) codelets::clear_record({}, best);
@@ -88,7 +88,7 @@ class TypedGenerations final : public Generations {
     return found;
   }
 
-  std::atomic<bool>& stop() override { return stop_; }
+  std::atomic<bool>& stop() override { return *stop_; }
 
   [[nodiscard]] Index batches() const override { return static_cast<Index>(walks_.size()); }
 
@@ -160,7 +160,7 @@ class TypedGenerations final : public Generations {
   const Index n_;
   const Plan& plan_;
   TabuArguments walk_;  // of every task
-  std::atomic<bool> stop_{false};
+  const std::shared_ptr<std::atomic<bool>> stop_ = std::make_shared<std::atomic<bool>>(false);
   PerRank<E> matrices_;
   PerRank<Index> costs_;  // d, below it f
   PerRank<std::int32_t> starts_;

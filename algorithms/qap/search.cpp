@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <limits>
 #include <mutex>
 #include <numeric>
@@ -17,7 +18,7 @@
 namespace asterism::qap {
 namespace {
 
-/// Sets the flag when the time is over, or somebody wants an end.
+/// Sets the flag when the time is over, or somebody wants an end, or cannot say whether.
 class Alarm {
  public:
   Alarm(std::atomic<bool>& flag, std::optional<double> seconds, const std::function<bool()>& interrupted,
@@ -26,7 +27,7 @@ class Alarm {
           std::unique_lock lock(mutex_);
           while (!stop.stop_requested() && !flag) {
             if (seconds && watch.total() >= *seconds) over_ = flag = true;
-            if (interrupted && interrupted()) interrupted_ = flag = true;
+            if (interrupted) ask(interrupted, flag);
             constexpr double step = 0.02;
             const double wait = seconds ? std::clamp(*seconds - watch.total(), 0.0, step) : step;
             wake_.wait_for(lock, stop, std::chrono::duration<double>(wait), [] { return false; });
@@ -35,9 +36,24 @@ class Alarm {
 
   [[nodiscard]] bool time_is_over() const { return over_; }
   [[nodiscard]] bool was_interrupted() const { return interrupted_; }
+  /// What `interrupted` has thrown, if it has.
+  void rethrow() const {
+    if (failed_) std::rethrow_exception(error_);
+  }
 
  private:
-  std::atomic<bool> over_{false}, interrupted_{false};
+  void ask(const std::function<bool()>& interrupted, std::atomic<bool>& flag) {
+    try {
+      if (interrupted()) interrupted_ = flag = true;
+    } catch (...) {
+      error_ = std::current_exception();
+      failed_ = true;  // before the flag: what a stopped walk has found is not taken for a whole generation's
+      flag = true;
+    }
+  }
+
+  std::atomic<bool> over_{false}, interrupted_{false}, failed_{false};
+  std::exception_ptr error_;  // there once failed_ is set
   std::mutex mutex_;
   std::condition_variable_any wake_;
   std::jthread thread_;  // ends first
@@ -89,8 +105,8 @@ class Search {
 
   SearchReport run() {
     const bool endless = !settings_.generations && !settings_.target;
-    const Alarm alarm(generations_->stop(), settings_.seconds || !endless ? settings_.seconds : 10.0,
-                      settings_.interrupted, watch_);
+    Alarm alarm(generations_->stop(), settings_.seconds || !endless ? settings_.seconds : 10.0,
+                settings_.interrupted, watch_);
     const Index limit = settings_.generations.value_or(std::numeric_limits<Index>::max());
     Index submitted = 0;
     std::optional<Ending> ending;
@@ -99,38 +115,53 @@ class Search {
         generations_->submit();
         ++submitted;
       }
-      look();
+      look(alarm);
       ending = reason_to_end(alarm);
     }
     generations_->stop() = true;
     report_.ending = ending.value_or(Ending::generations);
     // Answers that the clock decides on anyway may as well have what the last tasks found.
     const bool by_clock = ending == Ending::time || ending == Ending::stopped;
-    while (by_clock && report_.generations < submitted) look();
+    while (by_clock && report_.generations < submitted) look(alarm);
     runtime_.wait();
     report_.seconds = watch_.total();
     return std::move(report_);
   }
 
  private:
-  void look() {
+  void look(const Alarm& alarm) {
     const Found found = of_all_ranks(runtime_, generations_->look(report_.generations));
-    const Index generation = report_.generations++;
+    ++report_.generations;
     report_.iterations += found.iterations;
     report_.longest = found.longest;
     report_.moves += static_cast<double>(found.moves);
     const double seconds = watch_.total();
-    if (found.is_there && (report_.history.empty() || found.cost < report_.cost)) {
+    const bool is_better = found.is_there && (report_.history.empty() || found.cost < report_.cost);
+    if (is_better) {
       report_.cost = found.cost;
       report_.permutation = found.permutation;
       report_.seconds_to_best = seconds;
       report_.history.emplace_back(seconds, found.cost);
-      if (settings_.on_improvement)
-        wants_end_ |=
-            settings_.on_improvement({found.cost, seconds, generation, report_.permutation}) == Proceed::stop;
     }
-    if (settings_.on_generation)
-      settings_.on_generation({report_.generations, report_.cost, seconds, report_.moves / seconds});
+    tell(is_better, seconds, alarm);
+  }
+
+  /// Calls this rank's functions. @throw what they or `interrupted` throw on any rank, on all, when no task is left
+  void tell(bool is_better, double seconds, const Alarm& alarm) {
+    try {
+      agree(runtime_, [&] {
+        if (is_better && settings_.on_improvement)
+          wants_end_ |= settings_.on_improvement({report_.cost, seconds, report_.generations - 1,
+                                                  report_.permutation}) == Proceed::stop;
+        if (settings_.on_generation)
+          settings_.on_generation({report_.generations, report_.cost, seconds, report_.moves / seconds});
+        alarm.rethrow();
+      });
+    } catch (const std::exception&) {  // on all ranks; what is none has left agree() on this one alone
+      generations_->stop() = true;
+      runtime_.wait();  // for the tasks of generations that nobody will look at
+      throw;
+    }
   }
 
   /// The same on all ranks.

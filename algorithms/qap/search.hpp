@@ -53,6 +53,9 @@ struct SearchState {
   double seconds = 0, moves_per_second = 0;
 };
 
+/// Each rank has its own on_improvement, on_generation and interrupted, and need not have any. What one of them throws
+/// ends the search: its walks stop as at the end of its time, and when no task is left search() throws it. With several
+/// ranks all of them throw it, as an Error with the number of the rank.
 struct SearchSettings {
   Method method = Method::automatic;
   std::uint64_t seed = 1;
@@ -72,12 +75,14 @@ struct SearchSettings {
   Index first_iterations = 0;  ///< of a multistart's walk; 0: n
   Index most_iterations = 0;   ///< to which they grow; 0: n^2
   Walkers walkers = Walkers::all;
-  /// Called on every rank for every new best, in the thread that searches. Says whether to go on; what it throws ends
-  /// the search.
+  /// Called on every rank for every new best, in the thread that searches. Says whether to go on. What it throws is
+  /// thrown before on_generation is called.
   std::function<Proceed(const Improvement&)> on_improvement = {};
-  /// Called after every generation, on every rank.
+  /// Called after every generation, on every rank, in the thread that searches. What it throws is thrown before the
+  /// next generation is looked at.
   std::function<void(const SearchState&)> on_generation = {};
-  /// Asked all the time, by another thread: whether to end now.
+  /// Asked all the time, by another thread: whether to end now. What it throws is thrown by the thread that searches,
+  /// at the end of the generation, which comes soon; it is not asked again.
   std::function<bool()> interrupted = {};
 };
 
@@ -103,7 +108,8 @@ struct SearchReport {
 /// Searches until there is a reason to end. With several ranks: collective, each with the same problem and settings
 /// (but for what is called).
 /// @throw Error: what facts_of() and require_permutation() refuse; a setting that makes no sense, a target that no
-/// permutation can have; a rank without a core, or where GPUs are to walk without a GPU. @throw TaskFailure, Stall
+/// permutation can have; a rank without a core, or where GPUs are to walk without a GPU. @throw TaskFailure, Stall; what
+/// the caller's functions throw, see SearchSettings
 SearchReport search(Runtime& runtime, const Problem& problem, const SearchSettings& settings = {});
 
 }  // namespace asterism::qap

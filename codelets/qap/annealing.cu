@@ -36,7 +36,7 @@ class FirstThread {
 /// at again: as if there were one thread.
 template <class E, int terms, Tables where>
 __global__ void __launch_bounds__(threads)
-    anneal_kernel(TabuArguments a, MatrixView<E> m, Layout<E, terms> layout, BlockWalks walks,
+    anneal_kernel(WalkRules a, MatrixView<E> m, Layout<E, terms> layout, BlockWalks walks,
                   Scratch<unsigned char> room) {
   extern __shared__ __align__(16) unsigned char shared[];
   __shared__ FirstThread first;
@@ -99,7 +99,7 @@ void anneal(Stream stream, const TabuArguments& a, In<E> matrices, Many<InOut<un
         launch_walks(walks, room, [&](const BlockWalks& some, const Scratch<unsigned char>& its_room) {
           anneal_kernel<E, terms, where>
               <<<some.count(), threads, static_cast<std::size_t>(layout.bytes), native(stream)>>>(
-                  a, view, layout, some, its_room);
+                  WalkRules(a), view, layout, some, its_room);
           check_launch("anneal");
         });
       });

@@ -56,7 +56,7 @@ constexpr int blocks_at_once = terms == 1 && sizeof(E) == 2 ? 5
 
 template <class E, int terms, Tables where>
 __global__ void __launch_bounds__(threads, blocks_at_once<E, terms>)
-    tabu_kernel(TabuArguments a, MatrixView<E> m, Layout<E, terms> layout, BlockWalks walks,
+    tabu_kernel(WalkRules a, MatrixView<E> m, Layout<E, terms> layout, BlockWalks walks,
                 Scratch<unsigned char> room) {
   extern __shared__ __align__(16) unsigned char shared[];
   __shared__ OfWarps<E> best_free, best_tabu;
@@ -124,7 +124,7 @@ void tabu_search(Stream stream, const TabuArguments& a, In<E> matrices, Many<InO
         launch_walks(walks, room, [&](const BlockWalks& some, const Scratch<unsigned char>& its_room) {
           tabu_kernel<E, terms, where>
               <<<some.count(), threads, static_cast<std::size_t>(layout.bytes), native(stream)>>>(
-                  a, view, layout, some, its_room);
+                  WalkRules(a), view, layout, some, its_room);
           check_launch("tabu_search");
         });
       });

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 
 #include "../../runtime/codelet.hpp"
 #include "matrices.hpp"
@@ -20,8 +21,9 @@ struct TabuArguments {
   std::int64_t unit = 1;    ///< what a difference of 1 is in costs
   Index capacity = 0;       ///< see WalkView
   std::int64_t target = 0;  ///< a walk ends where its best cost is this or less
-  /// Walks on cores end when it is set, those on GPUs are not begun; may be nullptr.
-  const std::atomic<bool>* stop = nullptr;
+  /// Walks on cores end when it is set, those on GPUs are not begun; may be nullptr. Tasks own it, too: whoever leaves by
+  /// an exception does not wait for them.
+  std::shared_ptr<const std::atomic<bool>> stop = {};
 
   [[nodiscard]] bool is_stopped() const { return stop != nullptr && stop->load(std::memory_order_relaxed); }
 };

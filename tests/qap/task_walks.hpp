@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "algorithms/qap/move_form.hpp"
@@ -72,11 +73,11 @@ class TaskWalks {
              .unit = form_.unit,
              .capacity = capacity_,
              .target = target,
-             .stop = &stop},
+             .stop = stop},
             matrices_, tiles_, room_, {.where = where_});
   }
 
-  std::atomic<bool> stop{false};
+  const std::shared_ptr<std::atomic<bool>> stop = std::make_shared<std::atomic<bool>>(false);
 
   std::vector<Walk> walks() {
     std::vector<Walk> all;

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <limits>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -293,6 +294,36 @@ TEST_CASE("a search ends at its target, and when its caller wants it to") {
   const SearchReport interrupted = search(runtime, problem, {.interrupted = [] { return true; }});
   CHECK(interrupted.ending == Ending::stopped);
   CHECK(interrupted.cost == cost_of(problem, interrupted.permutation));
+}
+
+TEST_CASE("what a search calls throws: the search throws it, and the next one goes well") {
+  Runtime runtime;
+  const Problem problem = random_problem(20, Kind::symmetric, Diagonals::zero, 0, 9);
+  const auto check_thrown = [&](const SearchSettings& settings, const char* what) {
+    std::string message;  // with several ranks perhaps behind the number of one
+    try {
+      search(runtime, problem, settings);
+    } catch (const std::runtime_error& error) {
+      message = error.what();
+    }
+    message_has(message, {what});
+    const SearchReport next = search(runtime, problem, {.generations = 2});
+    CHECK(next.ending == Ending::generations);
+    CHECK(next.cost == cost_of(problem, next.permutation));
+  };
+  SearchSettings improving, generating, interrupted;
+  improving.on_improvement = [](const Improvement&) -> Proceed { throw std::runtime_error("too good"); };
+  check_thrown(improving, "too good");
+  Index generations = 0;
+  generating.on_generation = [&](const SearchState& state) {
+    generations = state.generation;
+    if (generations == 2) throw std::runtime_error("no third one");
+  };
+  check_thrown(generating, "no third one");
+  CHECK(generations == 2);
+  interrupted.seconds = 60;
+  interrupted.interrupted = []() -> bool { throw std::runtime_error("nobody knows"); };
+  check_thrown(interrupted, "nobody knows");
 }
 
 TEST_CASE("a cost that no permutation can beat ends a search") {

@@ -120,7 +120,7 @@ void check_stopped(Runtime& runtime, Where where) {
   const Problem problem = random_problem(12, Kind::symmetric, Diagonals::zero, 0, 9);
   TaskWalks<std::int16_t> tasks(runtime, problem, {TabuRule::pair, 5, 5}, some_starts(12, 3), where, 1.0);
   const std::vector<Walk> begun = tasks.walks();
-  tasks.stop = true;
+  *tasks.stop = true;
   tasks.go(20);
   tasks.go(20, std::numeric_limits<Cost>::min(), qap::codelets::anneal<std::int16_t>());
   CHECK(tasks.walks() == begun);

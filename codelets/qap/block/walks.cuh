@@ -2,9 +2,22 @@
 /// The walks of a launch, for `.cu` files only: those of several tiles, a block of threads for each.
 #pragma once
 
+#include <cstdint>
+#include <type_traits>
+
 #include "../../../runtime/ports.hpp"
+#include "../tabu_search.hpp"
 
 namespace asterism::qap::cuda {
+
+/// What kernels need of a task's arguments, which themselves stay on the host: they own the flag that stops walks.
+struct WalkRules {
+  Index n, capacity;
+  std::int64_t unit, target;
+
+  explicit WalkRules(const TabuArguments& a) : n(a.n), capacity(a.capacity), unit(a.unit), target(a.target) {}
+};
+static_assert(std::is_trivially_copyable_v<WalkRules>);
 
 /// As many tiles as travel with a launch, one after the other.
 class BlockWalks {
