@@ -157,7 +157,7 @@ class Search {
           settings_.on_generation({report_.generations, report_.cost, seconds, report_.moves / seconds});
         alarm.rethrow();
       });
-    } catch (const std::exception&) {  // on all ranks; what is none has left agree() on this one alone
+    } catch (...) {  // on all ranks
       generations_->stop() = true;
       runtime_.wait();  // for the tasks of generations that nobody will look at
       throw;

@@ -47,6 +47,8 @@ void agree(const Runtime& runtime, const std::function<void()>& body) {
     failure = Failure{"", error.what(), error.blame()};
   } catch (const std::exception& error) {
     failure = Failure{"", error.what(), Blame::task};
+  } catch (...) {
+    failure = Failure{"", no_standard_exception, Blame::task};
   }
   const Meeting meeting(runtime.state());
   failure = ranks::agree_on_failure(failure);

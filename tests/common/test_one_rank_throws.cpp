@@ -29,7 +29,6 @@
 #include "algorithms/sparse/models/models.hpp"
 #include "algorithms/sparse/unsymmetric/bicgstab.hpp"
 #include "algorithms/sparse/unsymmetric/gmres.hpp"
-#include "algorithms/wavefront/solver.hpp"
 #include "runtime/codelet.hpp"
 #include "runtime/run.hpp"
 
@@ -128,12 +127,6 @@ void solve_operator(Runtime& runtime) {
   solve_for_ones(runtime, solver);
 }
 
-void solve_in_wavefronts(Runtime& runtime) {
-  wavefront::Settings settings;
-  settings.sweeps = 50;
-  const wavefront::Solver<double> solver(runtime, {.shape = {127, 63}}, settings);
-}
-
 void search_assignment(Runtime& runtime) {
   qap::SearchSettings settings;
   settings.generations = 3;
@@ -155,7 +148,6 @@ TEST_CASE("one rank throws: a child" * doctest::skip()) {
     if (solver == "sor") relax<relaxation::Solver<double>>(runtime, relaxation::Settings{});
     if (solver == "mlssor")
       relax<relaxation::mlssor::Solver<double>>(runtime, relaxation::mlssor::Settings{});
-    if (solver == "wavefront") solve_in_wavefronts(runtime);
     if (solver == "cg") solve_sparse<sparse::ConjugateGradients<double>>(runtime, my_rows(runtime));
     if (solver == "gmres") solve_sparse<sparse::Gmres<double>>(runtime, my_rows(runtime));
     if (solver == "bicgstab") solve_sparse<sparse::BiCgStab<double>>(runtime, my_rows(runtime));
@@ -200,7 +192,6 @@ TEST_CASE("one rank throws: in a solver's constructor, between and in solve") {
       {"schwarz", "constructor", 2, of_last + "0 subdomains of 1600 rows"},
       {"dbds", "solve", 4, of_last + "no more of this"},
       {"dcg", "solve", 4, of_last + "no more of this"},
-      {"wavefront", "constructor", 2, ": wavefronts run on one rank, there are 2"},  // both ranks refuse
   };
   if (!sanitized) all.insert(all.end(), more.begin(), more.end());  // each takes a second
   std::vector<Ending> endings;

@@ -96,6 +96,12 @@ TEST_CASE("ranks: an error on one is thrown on all, and they go on together") {
     CHECK(error.blame() == Blame::machine);
     CHECK(error.thrown_by() == (last == 0 ? ThrownBy::this_rank : ThrownBy::all_ranks));
   }
+  const auto number = [&] {
+    agree(runtime, [&] {
+      if (runtime.rank() == runtime.ranks() - 1) throw 7;
+    });
+  };
+  if (runtime.ranks() > 1) CHECK_THROWS_AS(number(), Error);
   const auto everywhere = [&] { agree(runtime, [] { throw Error("grid is 0 x 5"); }); };
   CHECK_THROWS_WITH_AS(everywhere(), "grid is 0 x 5", Error);
   CHECK(gather(runtime, runtime.rank()).size() == static_cast<std::size_t>(runtime.ranks()));
