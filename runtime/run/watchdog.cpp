@@ -11,7 +11,7 @@
 namespace asterism {
 namespace {
 
-constexpr std::chrono::duration<double> between_looks(0.25), patience_of_exceptions(0.6);
+constexpr std::chrono::duration<double> between_looks(0.25), patience_of_exceptions(0.3);
 
 }  // namespace
 
