@@ -77,7 +77,9 @@ Where choose_interface(const Resources& r, Mode mode, bool has_cpus, Index colum
 /// for 64 MiB that it has, or for what comes to it and goes again through its link in that time.
 Index worthwhile_gpus(const Resources& r, Mode mode, bool fetch_result) {
   if (mode == Mode::streaming) return r.workers;
-  return std::clamp<Index>(r.grid / ((fetch_result ? 8 : 32) * mebibyte), 1, r.workers);
+  Index gpus = std::clamp<Index>(r.grid / ((fetch_result ? 8 : 32) * mebibyte), 1, r.workers);
+  while (gpus < r.workers && !stays_in(r.grid, gpus * r.capacity)) ++gpus;
+  return gpus;
 }
 
 /// About so many planes a slab, every one of the GPUs as many slabs as the others, and whole blocks of the tridiagonal CUDA
@@ -112,9 +114,9 @@ CoreWork work_on_cores(const Resources& r, const Grid& grid, Index cores) {
 Index choose_slab_planes(const Resources& r, Mode mode, bool fetch_result, Index interface_planes,
                          const CoreWork& on_cores) {
   constexpr Index largest = 2048 * mebibyte;
-  const Index gpus = worthwhile_gpus(r, mode, fetch_result);
+  const Index gpus = r.where == Where::cuda ? worthwhile_gpus(r, mode, fetch_result) : 0;
   Index wanted = 0, most = r.grid;  // bytes
-  if (r.where == Where::cuda && mode == Mode::incore && r.one_rank && gpus == 1) {
+  if (gpus == 1 && mode == Mode::incore && r.one_rank) {
     // A slab that is all there is has nothing to tell others; but a few let work and transfers overlap. Working memory
     // grows with the slab, and so do two buffers in main memory that the check of u needs.
     wanted = most = std::min({fetch_result ? r.grid / 4 : r.grid, largest, r.capacity - r.grid});

@@ -240,6 +240,9 @@ TEST_CASE("GPUs take part where the grid is worth it, each with as many slabs as
   CHECK(slabs({8191, 8191}, false) == 4);
   CHECK(slabs({1023, 1023}, false, 20) == 1);  // ten problems each
   CHECK(slabs({1023, 1023}, false, 21) == 2);
+  for (Memory& memory : machine.memories)
+    if (memory.kind == MemoryKind::gpu) memory.capacity = std::size_t{34} << 20;
+  CHECK(slabs({2047, 2047}, false) % 2 == 0);  // one of them alone has no room for it
 }
 
 TEST_CASE("a large grid is divided by measured speed, and solved") {
