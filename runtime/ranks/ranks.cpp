@@ -307,10 +307,7 @@ int start(starpu_conf& conf, Environment& environment) {
 #ifdef ASTERISM_WITH_CUDA
   take_gpus(environment);
 #endif
-  const CoresInUse cores = cores_in_use();
   environment.suggest("STARPU_MPI_NOBIND", "1");
-  if (!cores.own || conf.ncpus >= cores.count)  // StarPU's thread for MPI has no core of its own
-    starpu_idle_hook_register([](void*) -> unsigned { return sched_yield() != 0; }, nullptr);
   if (connection.ranks == 1) return starpu_init(&conf);
   return starpu_mpi_init_conf(nullptr, nullptr, 0, connection.comm, &conf);
 }
