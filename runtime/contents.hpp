@@ -139,8 +139,9 @@ void require_grid(const Tiles<T>& tiles) {
       if (tiles(i, j).rows() != tiles(i, 0).rows() || tiles(i, j).cols() != tiles(0, j).cols())
         throw Error("tile (" + std::to_string(i) + ", " + std::to_string(j) + ") of " +
                     std::to_string(tiles(i, j).rows()) + " x " + std::to_string(tiles(i, j).cols()) +
-                    " elements is no part of a matrix: those beside it are " + std::to_string(tiles(i, 0).rows()) +
-                    " high, those below and above " + std::to_string(tiles(0, j).cols()) + " wide");
+                    " elements is no part of a matrix: those beside it are " +
+                    std::to_string(tiles(i, 0).rows()) + " high, those below and above " +
+                    std::to_string(tiles(0, j).cols()) + " wide");
 }
 
 template <class T>

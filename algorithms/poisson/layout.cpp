@@ -16,14 +16,14 @@ constexpr Index mebibyte = Index{1} << 20;
 
 /// What the choice of a layout works with, per rank. Sizes in bytes.
 struct Resources {
-  Where where;           ///< the workers that the slabs go to
-  Index workers;         ///< how many of them
-  Index problems;        ///< of the batch
-  Index planes, plane;   ///< planes of the grid (those of one problem at most), size of one
-  Index grid;            ///< size of all that the rank holds
-  Index capacity;        ///< of the memory that they work in (of each, where there are several)
-  bool spills;           ///< whether a disk takes what does not fit in main memory
-  bool one_rank;         ///< works on all slabs
+  Where where;          ///< the workers that the slabs go to
+  Index workers;        ///< how many of them
+  Index problems;       ///< of the batch
+  Index planes, plane;  ///< planes of the grid (those of one problem at most), size of one
+  Index grid;           ///< size of all that the rank holds
+  Index capacity;       ///< of the memory that they work in (of each, where there are several)
+  bool spills;          ///< whether a disk takes what does not fit in main memory
+  bool one_rank;        ///< works on all slabs
 
   /// Whether slabs have to share the workers' memory with others that come and go.
   [[nodiscard]] bool limited() const { return where == Where::cuda || spills; }
@@ -86,7 +86,8 @@ Index worthwhile_gpus(const Resources& r, Mode mode, bool fetch_result) {
 /// kernels' rows, on which these are fastest, where that leaves it so.
 Index dealt_to_gpus(const Resources& r, Index gpus, Index wanted, Index most) {
   constexpr Index block = cuda::block_rows;
-  const Index even_number = gpus / std::gcd(gpus, r.problems);  // of slabs of each problem, or a multiple of it
+  // Of each problem's slabs, or a multiple of it.
+  const Index even_number = gpus / std::gcd(gpus, r.problems);
   const auto parts = [](Index of, Index size) { return (of + size - 1) / size; };
   const auto dealt = [&](Index planes) {
     return parts(r.planes, parts(parts(r.planes, planes), even_number) * even_number);
@@ -96,7 +97,8 @@ Index dealt_to_gpus(const Resources& r, Index gpus, Index wanted, Index most) {
     if (whole <= limit && parts(r.planes, whole) % even_number == 0) return whole;
     return {};
   };
-  const Index even = dealt(wanted), lower = wanted > block && wanted < r.planes ? wanted / block * block : wanted;
+  const Index even = dealt(wanted),
+              lower = wanted > block && wanted < r.planes ? wanted / block * block : wanted;
   if (const auto higher = in_blocks(wanted, std::min(most, even + even / 8))) return *higher;
   return in_blocks(lower, lower).value_or(even);
 }

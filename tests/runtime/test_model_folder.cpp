@@ -22,8 +22,8 @@ const Codelet<NoArgs, InOut<int>> count_up{"test_kept", [](const NoArgs&, InOut<
 
 /// What makes env(1) let StarPU keep its files below `home`.
 Words at_home(const fs::path& home) {
-  return {"-u", "STARPU_PERF_MODEL_DIR", "-u", "STARPU_HOME", "STARPU_SCHED=dmda",
-          "XDG_CACHE_HOME=" + home.string()};
+  return {"-u",          "STARPU_PERF_MODEL_DIR", "-u",
+          "STARPU_HOME", "STARPU_SCHED=dmda",     "XDG_CACHE_HOME=" + home.string()};
 }
 
 Child run_at_home(const fs::path& home) { return run_in_child("models: a child's run", at_home(home)); }
@@ -110,10 +110,9 @@ TEST_CASE("models: programs have their own, of codelets with the same name too")
   const fs::path home = fresh_folder("home"), other = fs::absolute(home / "other");
   fs::create_hard_link(fs::read_symlink("/proc/self/exe"), other);
   REQUIRE(run_at_home(home).status == 0);
-  const Result result =
-      Process(Words{"env"} + at_home(home) +
-              Words{other.string(), "--no-skip", "--test-case=models: a child's run"})
-          .wait(60);
+  const Result result = Process(Words{"env"} + at_home(home) +
+                                Words{other.string(), "--no-skip", "--test-case=models: a child's run"})
+                            .wait(60);
   REQUIRE_MESSAGE(result.status == 0, result.err);
   fs::remove(other);
   int of_this = 0, of_other = 0;

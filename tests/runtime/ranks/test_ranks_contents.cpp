@@ -66,7 +66,8 @@ TEST_CASE("contents: a tile on every rank") {
   const HostView<double> mine(everywhere.mine(), HostView<double>::Access::read);
   CHECK(mine(1, 1) == 101);
   const PerRank<double> empty;
-  CHECK(refusal([&] { static_cast<void>(empty.mine()); }) == "the tile of rank 0 is asked for, of 0 there are");
+  CHECK(refusal([&] { static_cast<void>(empty.mine()); }) ==
+        "the tile of rank 0 is asked for, of 0 there are");
   CHECK(refusal([&] { static_cast<void>(everywhere[runtime.ranks()]); }).starts_with("the tile of rank "));
 }
 
@@ -109,8 +110,9 @@ TEST_CASE("contents: a matrix is cut anew") {
   std::vector<Tile<double>> unlike;
   for (const Index width : {11, 10}) unlike.emplace_back(runtime, 1, width);
   const Tiles<double> no_matrix(std::move(unlike));
-  CHECK(refusal([&] { redistribute(no_matrix, other); })
-            .starts_with("tile (1, 0) of 1 x 10 elements is no part of a matrix"));
+  CHECK(refusal([&] {
+          redistribute(no_matrix, other);
+        }).starts_with("tile (1, 0) of 1 x 10 elements is no part of a matrix"));
   CHECK(refusal([&] { redistribute(other, no_matrix); }).starts_with("tile (1, 0)"));
 }
 
