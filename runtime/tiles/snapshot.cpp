@@ -97,9 +97,10 @@ void SnapshotState::take_tile() {
     write(l.task, lost->task);
     write(l.reason, lost->reason);
   } else {
-    const auto* const from = static_cast<const std::byte*>(starpu_data_get_local_ptr(tile->handle));
+    const HeldRows held = tile->in_main_memory();
+    const auto* const from = static_cast<const std::byte*>(held.data);
     const std::size_t row = static_cast<std::size_t>(shape.cols) * shape.element_bytes;
-    const std::size_t ld = starpu_matrix_get_local_ld(tile->handle) * shape.element_bytes;
+    const std::size_t ld = static_cast<std::size_t>(held.ld) * shape.element_bytes;
     for (std::size_t i = 0; i < static_cast<std::size_t>(shape.rows); ++i)
       std::memcpy(rows() + i * row, from + i * ld, row);
   }
@@ -110,7 +111,7 @@ void SnapshotState::take_tile() {
 }
 
 void SnapshotState::take_parcel() {
-  std::memcpy(bytes->data(), starpu_data_get_local_ptr(parcel->handle), bytes->size());
+  std::memcpy(bytes->data(), parcel->in_main_memory().data, bytes->size());
   starpu_data_release_on_node(parcel->handle, STARPU_MAIN_RAM);
   settle();
 }

@@ -174,6 +174,12 @@ bool TileState::is_outdated_on(int rank) const {
   return std::find(outdated.begin(), outdated.end(), rank) != outdated.end();
 }
 
+HeldRows TileState::in_main_memory() const {
+  void* const matrix = starpu_data_get_interface_on_node(handle, STARPU_MAIN_RAM);
+  return {reinterpret_cast<void*>(STARPU_MATRIX_GET_PTR(matrix)),
+          static_cast<Index>(STARPU_MATRIX_GET_LD(matrix))};
+}
+
 void TileState::note_end(Access access, const Failure* why) {
   // A task that never began has left what it was to change as it was: good, if its input was.
   const bool changes = why == nullptr ? access == Access::write
@@ -278,8 +284,8 @@ HeldTile acquire(const TileBase& tile, HostAccess access) {
                                                                      : STARPU_RW;
   wait_for(t, STARPU_MAIN_RAM, mode);
   ++t.host_views;
-  const HeldTile held{t.shared_from_this(), starpu_data_get_local_ptr(t.handle), t.shape.rows, t.shape.cols,
-                      static_cast<Index>(starpu_matrix_get_local_ld(t.handle))};
+  const HeldRows rows = t.in_main_memory();
+  const HeldTile held{t.shared_from_this(), rows.data, t.shape.rows, t.shape.cols, rows.ld};
   if (access == HostAccess::write) {
     t.written = true;
     t.written_in = 0;

@@ -17,6 +17,12 @@
 
 namespace asterism::detail {
 
+/// Rows of a tile, where they begin and how many elements from one to the next.
+struct HeldRows {
+  void* data;
+  Index ld;
+};
+
 struct TileState : std::enable_shared_from_this<TileState> {
   Runtime::State* runtime = nullptr;  // nullptr: it has ended, and the tile with it
   TileShape shape;
@@ -27,7 +33,7 @@ struct TileState : std::enable_shared_from_this<TileState> {
   unsigned kept_node = 0;
   int home = -1;  // the memory node of the GPU where Hints::together finds it; -1: none in particular
   std::atomic<bool> written = false;  // reading a tile that nobody wrote makes StarPU abort
-  std::atomic<int> host_views = 0;  // HostViews that hold it now
+  std::atomic<int> host_views = 0;    // HostViews that hold it now
   // What kept the last task that has ended from writing it; nullptr: nothing.
   std::atomic<const Failure*> lost = nullptr;
   std::atomic<const Failure*> mended = nullptr;  // a loss after which a task that writes it was submitted
@@ -47,6 +53,9 @@ struct TileState : std::enable_shared_from_this<TileState> {
   void note_told();
   /// Whether that rank has it as it is no more.
   [[nodiscard]] bool is_outdated_on(int rank) const;
+  /// The tile's copy there, for whoever has acquired it. Not by what StarPU calls local: what it calls back may run in the
+  /// thread of a GPU's worker, whose own memory is another.
+  [[nodiscard]] HeldRows in_main_memory() const;
   /// A task that writes the tile has ended: notes whether the content is lost. @param why the task did not do what it
   /// should have; nullptr: it did
   void note_end(Access access, const Failure* why);

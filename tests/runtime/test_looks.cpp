@@ -87,6 +87,20 @@ TEST_CASE("looks: many at once, and tasks do not wait for them") {
   }
 }
 
+TEST_CASE("looks: what is in main memory is seen also where a GPU's worker calls back") {
+  Runtime runtime;
+  const Tiles<double> tiles(runtime, 500, 1, 1, 1);
+  std::atomic<int> right = 0;
+  for (Index k = 0; k < tiles.count(); ++k) {
+    set(static_cast<double>(k), tiles[k]);
+    add(0.5, tiles[k]);
+    const Snapshot<double> look(tiles[k]);
+    look.then([&right, look, k] { right += look(0, 0) == static_cast<double>(k) + 0.5 ? 1 : 0; });
+  }
+  runtime.wait();
+  CHECK(right == tiles.count());
+}
+
 TEST_CASE("looks: a snapshot outlives its tile and its Runtime") {
   Snapshot<double> look;
   CHECK_FALSE(look.ready());
