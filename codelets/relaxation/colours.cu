@@ -45,8 +45,8 @@ __global__ void __launch_bounds__(element_threads) colour_step_kernel(ColourStep
 }
 
 template <class T>
-void sweep_in_steps(Stream stream, const ColourArgs& args, InOut<T> u, InOut<T> other, In<T> g,
-                    const Exchange<T>& with) {
+void colours_in_steps(Stream stream, const ColourArgs& args, InOut<T> u, InOut<T> other, In<T> g,
+                      const Exchange<T>& with) {
   const Stripe& stripe = args.stripe;
   fill_ghosts<T>(stream, stripe, {u, with.above, with.below});
   if (args.sweeps % 2 == 1) {
@@ -68,7 +68,7 @@ void sweep_in_steps(Stream stream, const ColourArgs& args, InOut<T> u, InOut<T> 
 
 /// A pass of so many sweeps.
 template <int sweeps, bool has_source, class T>
-void launch_pass_of(Stream stream, const Pass<T>& pass) {
+void launch_colour_pass(Stream stream, const Pass<T>& pass) {
   using S = ColourShape<T, sweeps, has_source>;
   launch_pass<S, colour_pass_kernel<S, has_source, T>>(stream, pass);
 }
@@ -77,11 +77,11 @@ template <bool has_source, class T>
 void launch_colour_sweeps(Stream stream, int sweeps, const Pass<T>& pass) {
   switch (sweeps) {
     case 1:
-      return launch_pass_of<1, has_source>(stream, pass);
+      return launch_colour_pass<1, has_source>(stream, pass);
     case 2:
-      return launch_pass_of<2, has_source>(stream, pass);
+      return launch_colour_pass<2, has_source>(stream, pass);
     default:
-      if constexpr (!has_source) launch_pass_of<4, false>(stream, pass);
+      if constexpr (!has_source) launch_colour_pass<4, false>(stream, pass);
   }
 }
 
@@ -92,7 +92,7 @@ void sweep_colours(Stream stream, const ColourArgs& args, InOut<T> u, InOut<T> o
   Stripe stripe = args.stripe;
   const bool piped = stripe.arrangement == Arrangement::separated && args.sweep == Sweep::red_black &&
                      aligned(u) && aligned(other) && (!args.has_source || aligned(g));
-  if (!piped) return sweep_in_steps(stream, args, u, other, g, with);
+  if (!piped) return colours_in_steps(stream, args, u, other, g, with);
   if (args.stale_ghosts) {
     for (const InOut<T>& tile : {u, other}) fill_ghosts<T>(stream, stripe, {tile, with.above, with.below});
     stripe.first = stripe.last = true;  // they stay as they are, like the frame

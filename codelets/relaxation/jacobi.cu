@@ -90,8 +90,8 @@ void launch_step(Stream stream, const Step<T>& step) {
 }
 
 template <Reading reading, class T>
-void sweep_in_steps(Stream stream, const JacobiArgs& args, InOut<T> u, InOut<T> other, In<T> g,
-                    const Exchange<T>& with) {
+void jacobi_in_steps(Stream stream, const JacobiArgs& args, InOut<T> u, InOut<T> other, In<T> g,
+                     const Exchange<T>& with) {
   const Stripe& stripe = args.stripe;
   fill_ghosts<T>(stream, stripe, {u, with.above, with.below});
   for (Index sweep = 1; sweep <= args.sweeps; ++sweep) {
@@ -120,7 +120,7 @@ bool in_cache(const Pass<T>& pass) {
 
 /// A pass of so many sweeps.
 template <int sweeps, bool has_source, bool cached = true, class P>
-void launch_pass_of(Stream stream, const P& pass) {
+void launch_jacobi_pass(Stream stream, const P& pass) {
   using S = JacobiShape<typename P::Element, sweeps, has_source, cached>;
   launch_pass<S, jacobi_pass_kernel<S, has_source, P>>(stream, pass);
 }
@@ -128,8 +128,8 @@ void launch_pass_of(Stream stream, const P& pass) {
 template <bool has_source, class T>
 void launch_sweep(Stream stream, const ExchangingPass<T>& pass) {
   if constexpr (!has_source)
-    if (!in_cache(pass)) return launch_pass_of<1, false, false>(stream, pass);
-  launch_pass_of<1, has_source>(stream, pass);
+    if (!in_cache(pass)) return launch_jacobi_pass<1, false, false>(stream, pass);
+  launch_jacobi_pass<1, has_source>(stream, pass);
 }
 
 template <bool has_source, class T>
@@ -138,11 +138,11 @@ void launch_jacobi_sweeps(Stream stream, int sweeps, const Pass<T>& pass) {
     case 1:
       return launch_sweep<has_source>(stream, ExchangingPass<T>(pass));
     case 2:
-      return launch_pass_of<2, has_source>(stream, pass);
+      return launch_jacobi_pass<2, has_source>(stream, pass);
     case 4:
-      return launch_pass_of<4, has_source>(stream, pass);
+      return launch_jacobi_pass<4, has_source>(stream, pass);
     default:
-      if constexpr (!has_source) launch_pass_of<8, false>(stream, pass);
+      if constexpr (!has_source) launch_jacobi_pass<8, false>(stream, pass);
   }
 }
 
@@ -152,7 +152,7 @@ void sweep_jacobi(Stream stream, const JacobiArgs& args, InOut<T> u, InOut<T> ot
                   const Exchange<T>& with) {
   const bool piped =
       aligned(u) && aligned(other) && (!args.has_source || aligned(g)) && aligned(args.stripe, with);
-  if (!piped) return sweep_in_steps<Reading::global>(stream, args, u, other, g, with);
+  if (!piped) return jacobi_in_steps<Reading::global>(stream, args, u, other, g, with);
   const Stripe& stripe = args.stripe;
   const Pass<T> pass = pass_over(stripe, weights<T>(args), T{1}, g);
   if (args.sweeps == 1) {
@@ -171,15 +171,15 @@ void sweep_jacobi(Stream stream, const JacobiArgs& args, InOut<T> u, InOut<T> ot
 
 template <class T>
 void jacobi_global(Stream stream, const JacobiArgs& args, SweepPorts<AsPorts, T> p) {
-  sweep_in_steps<Reading::global, T>(stream, args, p.u, p.other, p.g, {p.above, p.below, p.top, p.bottom});
+  jacobi_in_steps<Reading::global, T>(stream, args, p.u, p.other, p.g, {p.above, p.below, p.top, p.bottom});
 }
 template <class T>
 void jacobi_shared(Stream stream, const JacobiArgs& args, SweepPorts<AsPorts, T> p) {
-  sweep_in_steps<Reading::shared, T>(stream, args, p.u, p.other, p.g, {p.above, p.below, p.top, p.bottom});
+  jacobi_in_steps<Reading::shared, T>(stream, args, p.u, p.other, p.g, {p.above, p.below, p.top, p.bottom});
 }
 template <class T>
 void jacobi_readonly(Stream stream, const JacobiArgs& args, SweepPorts<AsPorts, T> p) {
-  sweep_in_steps<Reading::readonly, T>(stream, args, p.u, p.other, p.g, {p.above, p.below, p.top, p.bottom});
+  jacobi_in_steps<Reading::readonly, T>(stream, args, p.u, p.other, p.g, {p.above, p.below, p.top, p.bottom});
 }
 template <class T>
 void jacobi_blocked(Stream stream, const JacobiArgs& args, SweepPorts<AsPorts, T> p) {
