@@ -20,8 +20,8 @@ namespace asterism {
 /// other ranks. Where `gpus` is larger than that part, a rank takes those that follow too. CUDA_VISIBLE_DEVICES and
 /// STARPU_WORKERS_CUDAID override the division of the GPUs: then every rank takes all that they name.
 struct Options {
-  /// CPU workers; -1: as many as there are usable cores left over by the GPU workers. More than two for each usable core are
-  /// told, and as many as there are cores start instead.
+  /// CPU workers; -1: as many as there are usable cores left over by the GPU workers and, beside those, by the thread that
+  /// submits (of four or more). More than two for each usable core are told, and as many as there are cores start instead.
   int cpus = -1;
   int gpus = -1;               ///< GPUs (of each rank); -1: all of its part of the node
   std::size_t cpu_memory = 0;  ///< bytes of main memory that tiles owned by the runtime may take; 0: no limit

@@ -51,7 +51,8 @@ int cpus_within_reason(const Options& options) {
 }
 
 /// Lets StarPU start no more CPU workers than there are cores to use, and those on these.
-void take_cores(starpu_conf& conf, Environment& environment, int ranks) {
+/// @param gpus at most so many will work
+void take_cores(starpu_conf& conf, Environment& environment, int ranks, int gpus) {
   const CoresFound& found = cores_found();
   const CoresInUse use = cores_in_use();
   const int seen = found.in_a_row ? static_cast<int>(found.allowed.size()) : found.visible;  // by StarPU
@@ -60,6 +61,9 @@ void take_cores(starpu_conf& conf, Environment& environment, int ranks) {
       conf.ncpus = use.count;
     else if (use.count < seen)
       conf.reserve_ncpus = std::max(conf.reserve_ncpus, 0) + seen - use.count;
+    // Where no core is left to them, the thread that submits and CUDA's own now and then take one of a GPU's worker, which
+    // then is late for its kernels: two GPUs at relaxation took up to a half longer.
+    if (gpus > 0 && use.count >= gpus + 4) conf.reserve_ncpus = std::max(conf.reserve_ncpus, 0) + 1;
   }
   if (!use.own || (use.own->count < seen && conf.ncpus > use.count)) {
     environment.suggest("STARPU_WORKERS_NOBIND", "1");  // bound ones would be on the same cores as others
@@ -187,7 +191,7 @@ void start_starpu(Runtime::State& state, bool& running) {
   state.scheduler_reason = choose_scheduler(options);
   starpu_conf conf = configuration(options, environment);
   tell_of_idle_cores(conf);
-  take_cores(conf, environment, state.ranks);
+  take_cores(conf, environment, state.ranks, gpus_within_reach(options));
   state.models.emplace(environment);
   if (const int status = ranks::start(conf, environment); status != 0)
     throw Error(fmt::format("StarPU found no worker to run on ({}): check --cpus, --gpus and `asterism info`",
