@@ -99,7 +99,7 @@ Partition cut_rows(const std::vector<Candidate>& workers, const relaxation::Prob
                     settings.stripes, rows, whole, whole == 1 ? "" : "s", n, whole));
   relaxation::Division division = relaxation::divide(
       workers,
-      settings.stripes > 0 ? settings.stripes : relaxation::worthwhile_stripes(workers, rows * nodes, whole));
+      settings.stripes > 0 ? settings.stripes : relaxation::worthwhile_stripes(workers, rows, nodes, whole));
   for (;;) {
     std::vector<double> speeds;
     for (const Candidate& worker : division.workers) speeds.push_back(speed_of(worker));

@@ -51,11 +51,11 @@ Index most_slices(const Machine& machine, const WavefrontArgs& grid, std::size_t
 /// that are worth their cost.
 /// @param most slices of a block
 WavefrontLayout choose_cpu_layout(const WavefrontArgs& grid, std::size_t element, int workers, Index most) {
-  constexpr double cache = 512 << 10, worth = 2e5;  // bytes; points
+  constexpr double cache = 512 << 10, worth = 4.5e4;  // bytes; points
   const auto size = static_cast<double>(slice_size(grid));
   const Index slices = cpu::wavefront_slices(grid);
   const double in_cache = cache / (2 * size * static_cast<double>(element)),
-               shared = static_cast<double>(slices) / (6 * workers);
+               shared = static_cast<double>(slices) / (12 * workers);
   const double height = std::max(std::min(in_cache, shared), std::sqrt(worth / size));
   WavefrontLayout layout;
   const Index blocks_of = std::clamp<Index>(static_cast<Index>(std::ceil(height)), 1, std::min(slices, most));

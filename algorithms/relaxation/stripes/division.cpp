@@ -8,16 +8,19 @@ namespace asterism::relaxation {
 
 Index Division::count() const { return std::accumulate(stripes.begin(), stripes.end(), Index{0}); }
 
-Index worthwhile_stripes(const std::vector<Candidate>& workers, Index nodes, Index possible) {
-  // So many nodes that a few sweeps over them take longer than a task costs; on GPUs also that they come and go sooner
-  // through a link each, which a short run gains by as much as a long one loses.
+Index worthwhile_stripes(const std::vector<Candidate>& workers, Index rows, Index columns, Index possible) {
   const bool only_gpus =
       std::all_of(workers.begin(), workers.end(), [](const Candidate& w) { return w.where == Where::cuda; });
-  const Index worthwhile = only_gpus ? Index{1} << 20 : Index{1} << 15;
+  const Index nodes = rows * columns;
+  // So many nodes each that a few sweeps over them take longer than a task costs. On GPUs also that they come and go sooner
+  // through a link each, which a short run gains by as much as a long one loses. On cores fewer do where the rows that
+  // neighbours exchange, and relax twice, are few beside a stripe's own.
+  const Index worthwhile =
+      only_gpus ? nodes >> 20 : std::max(nodes >> 15, std::min(nodes / 7000, rows / 60));
   Index ranks = 0;
   for (std::size_t i = 0; i < workers.size(); ++i)
     if (i == 0 || workers[i].rank != workers[i - 1].rank) ++ranks;
-  return std::min({std::max(nodes / worthwhile, ranks), static_cast<Index>(workers.size()), possible});
+  return std::min({std::max(worthwhile, ranks), static_cast<Index>(workers.size()), possible});
 }
 
 Division divide(const std::vector<Candidate>& workers, Index stripes) {

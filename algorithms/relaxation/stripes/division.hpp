@@ -17,9 +17,9 @@ struct Division {
 };
 
 /// A stripe for each worker, but for those that would have next to nothing to do; at least one for each rank.
-/// @param nodes    of the grid
-/// @param possible no more stripes than these
-Index worthwhile_stripes(const std::vector<Candidate>& workers, Index nodes, Index possible);
+/// @param rows, columns of the grid's nodes
+/// @param possible      no more stripes than these
+Index worthwhile_stripes(const std::vector<Candidate>& workers, Index rows, Index columns, Index possible);
 
 /// So many stripes for the fastest of the workers; several each where there are more stripes than workers.
 Division divide(const std::vector<Candidate>& workers, Index stripes);

@@ -104,7 +104,7 @@ Cut cut_rows(const std::vector<Candidate>& workers, const Problem& problem, cons
       most_stripes(rows, least_rows(settings, std::max<Index>(1, settings.sweeps_per_task)));
   Division division =
       divide(workers,
-             settings.stripes > 0 ? settings.stripes : worthwhile_stripes(workers, rows * nodes, as_wanted));
+             settings.stripes > 0 ? settings.stripes : worthwhile_stripes(workers, rows, nodes, as_wanted));
   for (;;) {
     Cut cut = cut_into(division, problem, settings);
     cut.exchange = settings.exchange;
