@@ -47,16 +47,17 @@ Index most_slices(const Machine& machine, const WavefrontArgs& grid, std::size_t
 }
 
 /// For CPUs. Blocks as high as the caches allow for, since a task can do as many sweeps as they have slices,
-/// but enough of them that all workers find some that do not depend on each other, and high enough for tasks
-/// that are worth their cost.
+/// but enough of them that all workers find some that do not depend on each other, a few of them one after the other for
+/// the sweeps that there are, and high enough for tasks that are worth their cost.
 /// @param most slices of a block
 WavefrontLayout choose_cpu_layout(const WavefrontArgs& grid, std::size_t element, int workers, Index most) {
   constexpr double cache = 512 << 10, worth = 4.5e4;  // bytes; points
   const auto size = static_cast<double>(slice_size(grid));
   const Index slices = cpu::wavefront_slices(grid);
   const double in_cache = cache / (2 * size * static_cast<double>(element)),
-               shared = static_cast<double>(slices) / (12 * workers);
-  const double height = std::max(std::min(in_cache, shared), std::sqrt(worth / size));
+               shared = static_cast<double>(slices) / (12 * workers),
+               in_turn = static_cast<double>(grid.sweeps) / 4;
+  const double height = std::max(std::min({in_cache, shared, in_turn}), std::sqrt(worth / size));
   WavefrontLayout layout;
   const Index blocks_of = std::clamp<Index>(static_cast<Index>(std::ceil(height)), 1, std::min(slices, most));
   height_of(layout, grid.dimensions) = blocks_of;
