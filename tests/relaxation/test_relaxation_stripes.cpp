@@ -238,6 +238,20 @@ TEST_CASE("fewer stripes than workers: the fastest have them, rank by rank") {
   }
 }
 
+TEST_CASE("as many stripes as are worth their tasks: by their nodes, on cores also by their rows") {
+  const auto stripes = [](int gpus, int cores, Index rows, Index columns) {
+    return relaxation::worthwhile_stripes(workers_of(0, gpus, 1, cores, 1), rows, columns, rows);
+  };
+  CHECK(stripes(0, 2, 90, 90) == 1);
+  CHECK(stripes(0, 2, 127, 127) == 2);
+  CHECK(stripes(0, 16, 335, 335) == 5);
+  CHECK(stripes(0, 16, 1023, 1023) == 16);
+  CHECK(stripes(0, 16, 8, 1 << 20) == 8);    // no more than there are rows
+  CHECK(stripes(0, 16, 4096, 3) == 1);       // rows, but hardly a node
+  CHECK(stripes(2, 0, 1023, 1023) == 1);
+  CHECK(stripes(2, 0, 2047, 2047) == 2);
+}
+
 TEST_CASE("ranks that would only slow the others down have no rows") {
   std::vector<Candidate> ranks = workers_of(0, 1, 4e11, 0, 0);
   for (const Candidate& worker : workers_of(1, 0, 0, 16, 5e8)) ranks.push_back(worker);

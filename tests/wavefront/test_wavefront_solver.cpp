@@ -14,6 +14,7 @@
 
 #include "../relaxation/sequential_sweeps.hpp"
 #include "../support/worst.hpp"
+#include "algorithms/wavefront/layout.hpp"
 #include "algorithms/wavefront/solver.hpp"
 
 using namespace asterism;
@@ -69,6 +70,26 @@ WavefrontLayout small_layout(int dimensions) {
 }
 
 }  // namespace
+
+TEST_CASE("tiles on cores: as high as caches allow, a few in turn for the sweeps, and worth a task") {
+  Runtime runtime({.cpus = 2, .gpus = 0});
+  const Machine machine = runtime.machine();
+  const auto sweeps_of_tile = [&](int dimensions, Index n, Index sweeps) {
+    WavefrontArgs grid;
+    grid.dimensions = dimensions;
+    grid.nodes = {dimensions > 2 ? n : 1, dimensions > 1 ? n : 1, n};
+    grid.sweeps = sweeps;
+    WavefrontLayout layout = layout_on_cpus(machine, grid, sizeof(double), {});
+    CHECK(height_of(layout, dimensions) >= layout.tile.sweeps);
+    return layout.tile.sweeps;
+  };
+  CHECK(sweeps_of_tile(2, 127, 64) == 19);    // 45,000 points of a task
+  CHECK(sweeps_of_tile(2, 1023, 64) == 16);   // four tasks in turn
+  CHECK(sweeps_of_tile(2, 1023, 512) == 32);  // what stays in a cache
+  CHECK(sweeps_of_tile(2, 2047, 512) == 16);
+  CHECK(sweeps_of_tile(2, 127, 3) == 3);      // no more than there are
+  CHECK(sweeps_of_tile(1, 1000, 1000) == 213);
+}
 
 TEST_CASE_TEMPLATE("the solver's sweeps are those of the sequential loop", T, float, double) {
   Runtime runtime;
