@@ -246,8 +246,8 @@ TEST_CASE("as many stripes as are worth their tasks: by their nodes, on cores al
   CHECK(stripes(0, 2, 127, 127) == 2);
   CHECK(stripes(0, 16, 335, 335) == 5);
   CHECK(stripes(0, 16, 1023, 1023) == 16);
-  CHECK(stripes(0, 16, 8, 1 << 20) == 8);    // no more than there are rows
-  CHECK(stripes(0, 16, 4096, 3) == 1);       // rows, but hardly a node
+  CHECK(stripes(0, 16, 8, 1 << 20) == 8);  // no more than there are rows
+  CHECK(stripes(0, 16, 4096, 3) == 1);     // rows, but hardly a node
   CHECK(stripes(2, 0, 1023, 1023) == 1);
   CHECK(stripes(2, 0, 2047, 2047) == 2);
 }

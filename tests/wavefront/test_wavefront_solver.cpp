@@ -87,7 +87,7 @@ TEST_CASE("tiles on cores: as high as caches allow, a few in turn for the sweeps
   CHECK(sweeps_of_tile(2, 1023, 64) == 16);   // four tasks in turn
   CHECK(sweeps_of_tile(2, 1023, 512) == 32);  // what stays in a cache
   CHECK(sweeps_of_tile(2, 2047, 512) == 16);
-  CHECK(sweeps_of_tile(2, 127, 3) == 3);      // no more than there are
+  CHECK(sweeps_of_tile(2, 127, 3) == 3);  // no more than there are
   CHECK(sweeps_of_tile(1, 1000, 1000) == 213);
 }
 
