@@ -48,11 +48,6 @@ bool has(const std::vector<Candidate>& workers, Where where) {
   return std::ranges::any_of(workers, [where](const Candidate& worker) { return worker.where == where; });
 }
 
-Hints hints_of(const Candidate& worker) {
-  // Each batch has its worker: how long it takes changes from generation to generation, so StarPU cannot know.
-  return {.where = worker.where, .worker = worker.worker};
-}
-
 /// Those of a GPU, in as many batches as keep it busy, or as its memory wants.
 void add_batches_of_gpu(const Candidate& gpu, const std::vector<Share>& shares, Index bytes,
                         std::vector<Batch>& batches) {
@@ -83,6 +78,8 @@ void add_batches(WalksInOrder walks, const std::vector<Candidate>& workers, Inde
 }
 
 }  // namespace
+
+Hints hints_of(const Candidate& worker) { return {.where = worker.where, .worker = worker.worker}; }
 
 std::vector<Index> share_walks(Index walks, const std::vector<Candidate>& workers) {
   constexpr double surely = 0.8;  // a core may have something else to do

@@ -38,6 +38,9 @@ std::vector<Index> share_walks(Index walks, const std::vector<Candidate>& worker
 std::vector<Batch> cut_walks(const std::vector<IslandPlan>& islands, const std::vector<Candidate>& workers,
                              Index bytes);
 
+/// Each batch has its worker: how long it takes changes from generation to generation, so StarPU cannot know.
+Hints hints_of(const Candidate& worker);
+
 /// Walks for which half of a worker's memory is enough, one at least, of `walks` that there are.
 Index fitting_walks(Index walks, Index bytes, const Candidate& worker);
 

@@ -2,13 +2,18 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <limits>
+#include <map>
 
 #include "../common/speeds.hpp"
 #include "batches.hpp"
 
 namespace asterism::qap {
 namespace {
+
+/// What speeds are counted in: those up to 1 count as not measured.
+constexpr double per_walk = 1e6;
 
 /// An island whose walks are copied for trials.
 struct Sample {
@@ -53,65 +58,113 @@ struct TrialWalks {
   }
 };
 
-/// The workers of a rank are tried with walks of its first island.
+/// The workers of a rank are tried with walks of its first island. @param turns in the order of ranks
 template <class E>
 void measure(Runtime& runtime, const Plan& plan, TabuArguments a, const Givens<E>& givens,
-             std::vector<Candidate>& workers) {
+             std::vector<Turn>& turns) {
   a.target = std::numeric_limits<std::int64_t>::min();
   a.stop = nullptr;
   std::deque<Sample> samples;
   std::deque<TrialWalks<E>> tried;
   std::vector<Trial> trials;
+  std::vector<Candidate> workers;
   const IslandPlan* island = nullptr;
-  for (const Candidate& worker : workers) {
+  for (const Turn& turn : turns) {
+    const Candidate& worker = workers.emplace_back(turn.worker);
     if (island == nullptr || island->rank != worker.rank) {
       island = &*std::ranges::find(plan.islands, worker.rank, &IslandPlan::rank);
       samples.emplace_back(runtime, *island, givens);
     }
-    const Index gpus = std::ranges::count_if(workers, [&](const Candidate& other) {
-      return other.rank == worker.rank && other.where == Where::cuda;
-    });
-    const Index count = worker.where == Where::cpu
-                            ? 1
-                            : fitting_walks((walks_of_rank(plan, worker.rank) + gpus - 1) / gpus,
-                                            bytes_of_walk<E>(a.n, a.capacity), worker);
+    const Index count = fitting_walks(turn.walks, bytes_of_walk<E>(a.n, a.capacity), worker);
     const TrialWalks<E>& its = tried.emplace_back(runtime, worker, count, a);
-    trials.push_back({.work = static_cast<double>(count) * 1e6,  // speeds up to 1 count as not measured
+    trials.push_back({.work = static_cast<double>(count) * per_walk,
                       .prepare =
                           [&runtime, &its, &sample = samples.back(), island] {
                             if (its.walks.owner() == runtime.rank()) its.begin(sample, *island);
                           },
                       .submit =
-                          [&plan, &its, &a, &givens, worker] {
-                            walk_codelet<E>(plan)(a, givens.matrices[worker.rank], {its.walks}, its.room,
-                                                  {.where = worker.where, .worker = worker.worker});
+                          [&plan, &its, &a, &givens, at = hints_of(worker), rank = worker.rank] {
+                            walk_codelet<E>(plan)(a, givens.matrices[rank], {its.walks}, its.room, at);
                           },
                       .last = &its.walks});
   }
   measure_speeds(runtime, workers, trials);
+  for (std::size_t k = 0; k < turns.size(); ++k) turns[k].worker.speed = workers[k].speed;
 }
 
-bool has(const std::vector<Candidate>& workers, int rank, Where where) {
-  return std::ranges::any_of(
-      workers, [=](const Candidate& worker) { return worker.rank == rank && worker.where == where; });
+/// Of a rank.
+std::vector<Turn> turns_of(int rank, const std::vector<Turn>& turns) {
+  std::vector<Turn> its;
+  std::ranges::copy_if(turns, std::back_inserter(its), [=](const Turn& turn) { return turn.worker.rank == rank; });
+  return its;
+}
+
+double seconds_of(const std::vector<Turn>& turns, Where where) {
+  double seconds = 0;
+  for (const auto& [worker, walks] : turns)
+    if (worker.where == where) seconds = std::max(seconds, static_cast<double>(walks) * per_walk / worker.speed);
+  return seconds;
 }
 
 }  // namespace
 
+std::vector<Turn> turns_of_gpus(const std::vector<Candidate>& workers, Index walks) {
+  const Index gpus = std::ranges::count(workers, Where::cuda, &Candidate::where);
+  std::vector<Turn> turns;
+  for (Index k = 0; k <= gpus; ++k)  // GPUs come first
+    turns.push_back({workers[static_cast<std::size_t>(k)], k < gpus ? (walks + gpus - 1) / gpus : 1});
+  return turns;
+}
+
+std::vector<Turn> turns_of_all(std::vector<Candidate> workers, Index walks, const std::vector<Turn>& of_gpus) {
+  constexpr double task = 20e-6;  // seconds that one more task of a generation takes those who wait for it
+  const auto cores = std::ranges::count(workers, Where::cpu, &Candidate::where);
+  if (seconds_of(of_gpus, Where::cuda) < task * static_cast<double>(cores)) return {};
+  for (std::size_t k = 0; k < workers.size(); ++k)
+    workers[k].speed = of_gpus[std::min(k, of_gpus.size() - 1)].worker.speed;
+  const std::vector<Index> shares = share_walks(walks, workers);
+  if (shares.back() == 0) return {};
+  std::vector<Turn> turns;
+  for (std::size_t k = 0; k < workers.size(); ++k)
+    turns.push_back({workers[k], std::max<Index>(shares[k], 1)});
+  return turns;
+}
+
+std::vector<Candidate> quicker_of(const std::vector<Turn>& of_gpus, const std::vector<Turn>& of_all) {
+  constexpr double clearly = 0.95;
+  const double together = std::max(seconds_of(of_all, Where::cuda), seconds_of(of_all, Where::cpu));
+  const bool with_cores = !of_all.empty() && together < clearly * seconds_of(of_gpus, Where::cuda);
+  std::vector<Candidate> workers;
+  for (const auto& [worker, walks] : of_gpus)
+    if (worker.where == Where::cuda) workers.push_back(worker);  // of which many walks tell the speed best
+  for (const auto& [worker, walks] : of_all)
+    if (with_cores && worker.where == Where::cpu) workers.push_back(worker);
+  return workers;
+}
+
 template <class E>
 std::vector<Candidate> walking_workers(Runtime& runtime, const Plan& plan, const TabuArguments& a,
                                        const Givens<E>& givens, Walkers walkers) {
-  std::vector<Candidate> workers = all_workers(runtime);
-  std::erase_if(workers, [&](const Candidate& worker) {
-    return walks_of_rank(plan, worker.rank) == 0 || (walkers == Walkers::gpus && worker.where == Where::cpu);
-  });
-  std::vector<Candidate> beside_others, alike;
-  for (const Candidate& worker : workers)
-    (has(workers, worker.rank, Where::cuda) && has(workers, worker.rank, Where::cpu) ? beside_others : alike)
-        .push_back(worker);
-  if (!beside_others.empty()) measure(runtime, plan, a, givens, beside_others);
-  beside_others.insert(beside_others.end(), alike.begin(), alike.end());
-  return beside_others;
+  std::map<int, std::vector<Candidate>> of_rank;
+  for (const Candidate& worker : all_workers(runtime))
+    if (walks_of_rank(plan, worker.rank) > 0 && (walkers == Walkers::all || worker.where == Where::cuda))
+      of_rank[worker.rank].push_back(worker);
+  std::vector<Candidate> chosen;
+  std::vector<Turn> of_gpus, of_all;
+  for (const auto& [rank, workers] : of_rank)
+    if (workers.front().where == workers.back().where)
+      chosen.insert(chosen.end(), workers.begin(), workers.end());
+    else
+      std::ranges::move(turns_of_gpus(workers, walks_of_rank(plan, rank)), std::back_inserter(of_gpus));
+  if (of_gpus.empty()) return chosen;
+  measure(runtime, plan, a, givens, of_gpus);
+  for (const auto& [rank, workers] : of_rank)
+    if (const std::vector<Turn> its = turns_of(rank, of_gpus); !its.empty())
+      std::ranges::move(turns_of_all(workers, walks_of_rank(plan, rank), its), std::back_inserter(of_all));
+  if (!of_all.empty()) measure(runtime, plan, a, givens, of_all);
+  for (const auto& [rank, workers] : of_rank)
+    std::ranges::move(quicker_of(turns_of(rank, of_gpus), turns_of(rank, of_all)), std::back_inserter(chosen));
+  return chosen;
 }
 
 template std::vector<Candidate> walking_workers(Runtime&, const Plan&, const TabuArguments&,

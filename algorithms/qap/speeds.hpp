@@ -20,8 +20,27 @@ struct Givens {
   const PerRank<std::int32_t>& starts;  ///< as found_island() wants them
 };
 
-/// All workers that walk; where a rank has GPUs and cores with their speeds, measured by the search's own walks from an
-/// island's starts, a GPU's by as many as it might get. With several ranks: collective, the same on all.
+/// A worker, and how many walks it makes of a generation.
+struct Turn {
+  Candidate worker;
+  Index walks = 0;
+};
+
+/// A rank's GPUs with all of its walks, and one of its cores with one: to measure all of them takes longer than a short
+/// search does. @param workers of the rank, with cores, GPUs first
+std::vector<Turn> turns_of_gpus(const std::vector<Candidate>& workers, Index walks);
+
+/// All workers of a rank with what each surely makes meanwhile, by these speeds; none where cores would get nothing, or
+/// their tasks alone took longer than the GPUs do.
+/// @param of_gpus measured; its core speaks for the others
+std::vector<Turn> turns_of_all(std::vector<Candidate> workers, Index walks, const std::vector<Turn>& of_gpus);
+
+/// The cores of a rank only where they make its generations clearly shorter: a GPU with fewer walks than it could make
+/// at a time need not be quicker. @param of_gpus, of_all measured
+std::vector<Candidate> quicker_of(const std::vector<Turn>& of_gpus, const std::vector<Turn>& of_all);
+
+/// All workers that walk. Where a rank has GPUs and cores both are tried, with the search's own walks from an island's
+/// starts: its GPUs with all walks, and then all workers together. With several ranks: collective, the same on all.
 /// @param a of the walks' tasks, but for target and stop @throw as measure_speeds
 template <class E>
 std::vector<Candidate> walking_workers(Runtime& runtime, const Plan& plan, const TabuArguments& a,

@@ -213,22 +213,17 @@ MPI_Comm chosen_communicator(int handle) {
 #ifdef ASTERISM_WITH_CUDA
 /// Lets StarPU see this rank's share of the node's GPUs only. Left to itself every rank takes them all.
 void take_gpus(Environment& environment) {
-  const Place& place = connection.place;
-  const int wanted = first_number({"STARPU_NCUDA"}, -1);
-  if (place.ranks == 1 || wanted == 0) return;
-  for (const char* chosen : {"STARPU_WORKERS_CUDAID", "CUDA_VISIBLE_DEVICES"})
-    if (std::getenv(chosen) != nullptr) return;
-  const int gpus = gpus_installed();
-  if (gpus == 0) return;  // CPUs do
-  const GpuShare share = share_of_gpus(place.rank, place.ranks, gpus, wanted);
+  const int gpus = gpus_installed(), ranks = connection.place.ranks;
+  const std::optional<GpuShare> ours = our_gpus(first_number({"STARPU_NCUDA"}, -1));
+  if (!ours) return;
   std::string numbers;
-  for (int i = 0; i < share.count; ++i) numbers += fmt::format(" {}", (share.first + i) % gpus);
+  for (int i = 0; i < ours->count; ++i) numbers += fmt::format(" {}", (ours->first + i) % gpus);
   environment.set("STARPU_WORKERS_CUDAID", numbers);
-  environment.suggest("STARPU_NCUDA", std::to_string(share.count));  // more would go round the list again
+  environment.suggest("STARPU_NCUDA", std::to_string(ours->count));  // more would go round the list again
   if (cudaDeviceProp device{};
-      gpus < place.ranks && cudaGetDeviceProperties(&device, share.first) == cudaSuccess) {
+      gpus < ranks && cudaGetDeviceProperties(&device, ours->first) == cudaSuccess) {
     // StarPU takes nine tenths of a GPU's memory, and does not know of the other ranks that do the same.
-    const auto sharers = static_cast<std::size_t>((place.ranks + gpus - 1) / gpus);
+    const auto sharers = static_cast<std::size_t>((ranks + gpus - 1) / gpus);
     environment.suggest("STARPU_LIMIT_CUDA_MEM",
                         std::to_string(device.totalGlobalMem / 10 * 9 / sharers >> 20));
   }
@@ -300,6 +295,15 @@ GpuShare share_of_gpus(int l, int L, int G, int wanted) {
   const int first = l * G / L, end = (l + 1) * G / L;
   const int share = std::max(end - first, std::min(G, 1));
   return {first, wanted < 0 ? share : std::min(wanted, G)};
+}
+
+std::optional<GpuShare> our_gpus(int wanted) {
+  const Place& place = connection.place;
+  const int gpus = gpus_installed();
+  if (place.ranks == 1 || gpus == 0 || wanted == 0) return {};
+  for (const char* chosen : {"STARPU_WORKERS_CUDAID", "CUDA_VISIBLE_DEVICES"})
+    if (std::getenv(chosen) != nullptr) return {};
+  return share_of_gpus(place.rank, place.ranks, gpus, wanted);
 }
 
 int start(starpu_conf& conf, Environment& environment) {

@@ -59,6 +59,9 @@ struct GpuShare {
 /// down), so that each GPU is in the share of one rank; where G < L, number l G / L, shared with other ranks.
 /// @param wanted how many the user wants for each rank, or -1: as many as are in its share
 GpuShare share_of_gpus(int l, int L, int G, int wanted);
+/// This rank's share of its node's GPUs; none where it is for StarPU to find them: this rank is alone on the node, there
+/// are none, or the user has named them. @param wanted as above
+std::optional<GpuShare> our_gpus(int wanted);
 
 /// Starts StarPU on this rank's share of the cores and GPUs of its node, with several ranks with its MPI layer. @return
 /// StarPU's status.

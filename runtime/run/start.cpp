@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "../hardware/cores.hpp"
@@ -14,6 +15,7 @@
 #include "../kept/spill_disk.hpp"
 #include "../kept/trace.hpp"
 #include "../ranks/launch.hpp"
+#include "../ranks/ranks.hpp"
 #include "environment.hpp"
 
 namespace asterism {
@@ -91,10 +93,11 @@ void tell_of_idle_cores(const starpu_conf& conf) {
              visible, remedy);
 }
 
-/// GPUs that StarPU may find.
+/// GPUs that StarPU may find for this rank.
 int gpus_within_reach(const Options& options) {
   const int wanted = options.gpus >= 0 ? options.gpus : first_number({"STARPU_NCUDA"}, -1);
   if (wanted == 0) return 0;
+  if (const std::optional<ranks::GpuShare> ours = ranks::our_gpus(wanted)) return ours->count;
   const int there = gpus_installed();
   return wanted < 0 ? there : std::min(wanted, there);
 }

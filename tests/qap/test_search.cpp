@@ -14,6 +14,7 @@
 #include "../support/skip.hpp"
 #include "algorithms/qap/batches.hpp"
 #include "algorithms/qap/search.hpp"
+#include "algorithms/qap/speeds.hpp"
 #include "codelets/qap/starts.hpp"
 #include "random_instances.hpp"
 #include "runtime/collectives.hpp"
@@ -176,6 +177,34 @@ TEST_CASE("a core beside a GPU gets no walk that a generation would wait for") {
   CHECK(share_walks(9, workers({}, {1, 1})) == std::vector<Index>{5, 4});
   CHECK(share_walks(1, workers({}, {1, 1, 1})) == std::vector<Index>{0, 1, 0});
   CHECK(share_walks(7, workers({3}, {})) == std::vector<Index>{7});
+}
+
+TEST_CASE("cores walk beside GPUs where generations become shorter by it") {
+  const double walk = 1e6;  // a speed of one walk per second
+  std::vector<Turn> of_gpus = turns_of_gpus(workers({1, 1}, {1, 1, 1}), 101);
+  REQUIRE(of_gpus.size() == 3);
+  CHECK(of_gpus[1].walks == 51);
+  CHECK(of_gpus[2].walks == 1);
+  of_gpus[0].worker.speed = of_gpus[1].worker.speed = 20 * walk;
+  of_gpus[2].worker.speed = 5 * walk;
+  std::vector<Turn> of_all = turns_of_all(workers({1, 1}, {1, 1}), 101, of_gpus);
+  REQUIRE(of_all.size() == 4);
+  CHECK(of_all[0].walks == 43);
+  CHECK(of_all[3].walks == 8);
+  CHECK(of_all[3].worker.speed == 5 * walk);
+  CHECK(quicker_of(of_gpus, of_all).size() == 4);  // 2.15 s, 2.55 without them
+  of_all[0].worker.speed = 43 / 2.5 * walk;        // with fewer walks hardly sooner than with all
+  CHECK(quicker_of(of_gpus, of_all).size() == 2);
+  of_all[0].worker.speed = 20 * walk;
+  of_all[3].worker.speed = 3 * walk;  // a slower core than the one that spoke for it
+  CHECK(quicker_of(of_gpus, of_all).size() == 2);
+
+  for (Turn& turn : of_gpus) turn.worker.speed *= 1e5;  // generations of 25 us
+  CHECK(turns_of_all(workers({1, 1}, {1, 1}), 101, of_gpus).empty());
+  CHECK(quicker_of(of_gpus, {}).size() == 2);
+  of_gpus[0].worker.speed = of_gpus[1].worker.speed = 20 * walk;
+  of_gpus[2].worker.speed = 0.1 * walk;
+  CHECK(turns_of_all(workers({1, 1}, {1, 1}), 101, of_gpus).empty());  // no walk for a core
 }
 
 TEST_CASE("a task on a GPU has walks of all islands, one on a core those of one") {
