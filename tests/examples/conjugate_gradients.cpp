@@ -6,64 +6,30 @@
 #include <cstdio>
 #include <numeric>
 #include <vector>
-using namespace asterism;
+#include "conjugate_gradients_steps.hpp"
 
-template <template <class> class As>
-struct Csr {  // consecutive rows: three tiles
-  As<In<std::int64_t>> starts;
-  As<In<std::int32_t>> columns;
-  As<In<double>> values;
-};
-template <template <class> class As>
-struct ProductPorts {
-  Csr<As> a;
-  As<Many<In<double>>> p;  // all blocks, of `height` rows each but for the last
-  As<Out<double>> q, pq;   // A p, and p * A p, of this block
-};
-struct State { double rr, alpha, beta; };  // of the iteration, on every rank
-struct Block { Index number, height; };
+const Codelet product{"multiply", multiply_on_core, ASTERISM_CUDA_KERNEL(multiply_on_gpu)};
+const Codelet start{"begin", begin, ASTERISM_CUDA_KERNEL(OnGpu<begin>::launch)};
+const Codelet step{"descend", descend, ASTERISM_CUDA_KERNEL(OnGpu<descend>::launch)};
+const Codelet new_direction{"turn", turn, ASTERISM_CUDA_KERNEL(OnGpu<turn>::launch)};
 
-double dot(const double* x, const double* y, Index n) { return std::inner_product(x, x + n, y, 0.); }
 double sum(Many<In<double>> parts) {  // in their order: the same bits on all ranks
   double all = 0;
   for (const In<double>& part : parts) all += *part.data;
   return all;
 }
-
-const auto multiply = codelet("multiply", [](Block block, ProductPorts<AsPorts> t) {
-  for (Index i = 0; i < t.q.cols; ++i) {
-    t.q.data[i] = 0;
-    for (Index k = t.a.starts.data[i]; k < t.a.starts.data[i + 1]; ++k) {
-      const Index j = t.a.columns.data[k];
-      t.q.data[i] += t.a.values.data[k] * t.p[j / block.height].data[j % block.height];
-    }
-  }
-  *t.pq.data = dot(t.p[block.number].data, t.q.data, t.q.cols);
-});
-const auto begin = codelet("begin", [](In<double> b, Out<double> x, Out<double> r, Out<double> p, Out<double> rr) {
-  for (Index i = 0; i < b.cols; ++i) x.data[i] = 0, r.data[i] = p.data[i] = b.data[i];
-  *rr.data = dot(b.data, b.data, b.cols);
-});
 const auto first_state = codelet("first_state", [](Many<In<double>> rr, Out<State> s) { *s.data = {sum(rr), 0, 0}; });
 const auto step_length = codelet("step_length", [](Many<In<double>> pq, InOut<State> s) {
   s.data->alpha = s.data->rr / sum(pq);
-});
-const auto descend = codelet("descend", [](In<State> s, In<double> p, In<double> q, InOut<double> x, InOut<double> r,
-                                           Out<double> rr) {
-  for (Index i = 0; i < x.cols; ++i) x.data[i] += s.data->alpha * p.data[i], r.data[i] -= s.data->alpha * q.data[i];
-  *rr.data = dot(r.data, r.data, r.cols);
 });
 const auto turn_by = codelet("turn_by", [](Many<In<double>> rr, InOut<State> s) {
   const double before = s.data->rr;
   s.data->rr = sum(rr), s.data->beta = s.data->rr / before;
 });
-const auto turn = codelet("turn", [](In<State> s, In<double> r, InOut<double> p) {
-  for (Index i = 0; i < p.cols; ++i) p.data[i] = r.data[i] + s.data->beta * p.data[i];
-});
 
 int main() {
   return run({}, [](Runtime& runtime) {
-    constexpr Index m = 120, n = m * m, blocks = 8, height = (n + blocks - 1) / blocks;
+    constexpr Index m = 120, n = m * m, height = (n + blocks - 1) / blocks;
     const Tiles<double>::Owner owner = [&](Index, Index k) { return int(k * runtime.ranks() / blocks); };
     const auto vector = [&] { return Tiles<double>(runtime, 1, n, 1, height, owner); };
     const auto numbers = [&] { return Tiles<double>(runtime, 1, blocks, 1, 1, owner); };
@@ -93,19 +59,19 @@ int main() {
       set(runtime, b[k], [&](Index, Index j) { return sums[std::size_t(j)]; });
     }
 
-    for (Index k = 0; k < blocks; ++k) begin(b[k], x[k], r[k], p[k], rr[k]);
+    for (Index k = 0; k < blocks; ++k) start(b[k], x[k], r[k], p[k], rr[k]);
     for (const Tile<State>& s : state) first_state(rr, s);
     double first = 0;
     Index iteration = 0;
     Snapshot<State> look(state[0]);  // of 20 iterations ago: there are always tasks to be done
     for (; iteration < 2000; ++iteration) {
       for (Index k = 0; k < blocks; ++k)
-        multiply({k, height}, {.a = {.starts = starts[k], .columns = columns[k], .values = values[k]},
-                               .p = p, .q = q[k], .pq = pq[k]});
+        product({k, height}, {.a = {.starts = starts[k], .columns = columns[k], .values = values[k]},
+                              .p = p, .q = q[k], .pq = pq[k]});
       for (const Tile<State>& s : state) step_length(pq, s);
-      for (Index k = 0; k < blocks; ++k) descend(state[b[k].owner()], p[k], q[k], x[k], r[k], rr[k]);
+      for (Index k = 0; k < blocks; ++k) step(state[b[k].owner()], p[k], q[k], x[k], r[k], rr[k]);
       for (const Tile<State>& s : state) turn_by(rr, s);
-      for (Index k = 0; k < blocks; ++k) turn(state[b[k].owner()], r[k], p[k]);
+      for (Index k = 0; k < blocks; ++k) new_direction(state[b[k].owner()], r[k], p[k]);
       if (iteration % 20 != 19) continue;
       if (first == 0) first = look(0, 0).rr;
       if (look(0, 0).rr <= 1e-20 * first) break;
