@@ -55,7 +55,7 @@ class TypedGenerations final : public Generations {
     fill(problem, matrices_of<E>(problem, facts, form), settings.start);
     for (const IslandPlan& island : plan.islands) add(island);
     const std::vector<Candidate> workers =
-        walking_workers<E>(runtime, plan, walk_, {matrices_, costs_, starts_}, settings.walkers);
+        walking_workers<E>(runtime, plan, walk_, {matrices_, costs_, starts_}, settings);
     for (const Batch& batch : cut_walks(plan.islands, workers, bytes_of_walk<E>(n_, plan.capacity)))
       add(batch);
     for (Index g = 0; g < kept; ++g) best_.emplace_back(runtime, 1, record_numbers(n_));

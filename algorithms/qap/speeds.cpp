@@ -95,14 +95,16 @@ void measure(Runtime& runtime, const Plan& plan, TabuArguments a, const Givens<E
 /// Of a rank.
 std::vector<Turn> turns_of(int rank, const std::vector<Turn>& turns) {
   std::vector<Turn> its;
-  std::ranges::copy_if(turns, std::back_inserter(its), [=](const Turn& turn) { return turn.worker.rank == rank; });
+  std::ranges::copy_if(turns, std::back_inserter(its),
+                       [=](const Turn& turn) { return turn.worker.rank == rank; });
   return its;
 }
 
 double seconds_of(const std::vector<Turn>& turns, Where where) {
   double seconds = 0;
   for (const auto& [worker, walks] : turns)
-    if (worker.where == where) seconds = std::max(seconds, static_cast<double>(walks) * per_walk / worker.speed);
+    if (worker.where == where)
+      seconds = std::max(seconds, static_cast<double>(walks) * per_walk / worker.speed);
   return seconds;
 }
 
@@ -116,7 +118,8 @@ std::vector<Turn> turns_of_gpus(const std::vector<Candidate>& workers, Index wal
   return turns;
 }
 
-std::vector<Turn> turns_of_all(std::vector<Candidate> workers, Index walks, const std::vector<Turn>& of_gpus) {
+std::vector<Turn> turns_of_all(std::vector<Candidate> workers, Index walks,
+                               const std::vector<Turn>& of_gpus) {
   constexpr double task = 20e-6;  // seconds that one more task of a generation takes those who wait for it
   const auto cores = std::ranges::count(workers, Where::cpu, &Candidate::where);
   if (seconds_of(of_gpus, Where::cuda) < task * static_cast<double>(cores)) return {};
@@ -144,11 +147,17 @@ std::vector<Candidate> quicker_of(const std::vector<Turn>& of_gpus, const std::v
 
 template <class E>
 std::vector<Candidate> walking_workers(Runtime& runtime, const Plan& plan, const TabuArguments& a,
-                                       const Givens<E>& givens, Walkers walkers) {
+                                       const Givens<E>& givens, const SearchSettings& settings) {
+  const bool is_short =
+      settings.generations.value_or(std::numeric_limits<Index>::max()) < generations_worth_a_trial;
   std::map<int, std::vector<Candidate>> of_rank;
-  for (const Candidate& worker : all_workers(runtime))
-    if (walks_of_rank(plan, worker.rank) > 0 && (walkers == Walkers::all || worker.where == Where::cuda))
-      of_rank[worker.rank].push_back(worker);
+  for (const Candidate& worker : all_workers(runtime)) {  // of a rank its GPUs first
+    const auto before = of_rank.find(worker.rank);
+    const bool beside_gpus = before != of_rank.end() && before->second.front().where == Where::cuda;
+    const bool may =
+        worker.where == Where::cuda || (settings.walkers == Walkers::all && !(is_short && beside_gpus));
+    if (may && walks_of_rank(plan, worker.rank) > 0) of_rank[worker.rank].push_back(worker);
+  }
   std::vector<Candidate> chosen;
   std::vector<Turn> of_gpus, of_all;
   for (const auto& [rank, workers] : of_rank)
@@ -163,15 +172,16 @@ std::vector<Candidate> walking_workers(Runtime& runtime, const Plan& plan, const
       std::ranges::move(turns_of_all(workers, walks_of_rank(plan, rank), its), std::back_inserter(of_all));
   if (!of_all.empty()) measure(runtime, plan, a, givens, of_all);
   for (const auto& [rank, workers] : of_rank)
-    std::ranges::move(quicker_of(turns_of(rank, of_gpus), turns_of(rank, of_all)), std::back_inserter(chosen));
+    std::ranges::move(quicker_of(turns_of(rank, of_gpus), turns_of(rank, of_all)),
+                      std::back_inserter(chosen));
   return chosen;
 }
 
 template std::vector<Candidate> walking_workers(Runtime&, const Plan&, const TabuArguments&,
-                                                const Givens<std::int16_t>&, Walkers);
+                                                const Givens<std::int16_t>&, const SearchSettings&);
 template std::vector<Candidate> walking_workers(Runtime&, const Plan&, const TabuArguments&,
-                                                const Givens<std::int32_t>&, Walkers);
+                                                const Givens<std::int32_t>&, const SearchSettings&);
 template std::vector<Candidate> walking_workers(Runtime&, const Plan&, const TabuArguments&,
-                                                const Givens<std::int64_t>&, Walkers);
+                                                const Givens<std::int64_t>&, const SearchSettings&);
 
 }  // namespace asterism::qap

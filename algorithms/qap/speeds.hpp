@@ -39,11 +39,15 @@ std::vector<Turn> turns_of_all(std::vector<Candidate> workers, Index walks, cons
 /// at a time need not be quicker. @param of_gpus, of_all measured
 std::vector<Candidate> quicker_of(const std::vector<Turn>& of_gpus, const std::vector<Turn>& of_all);
 
+/// Generations from which on it pays to try who walks how fast: the trial takes as long as a few, and cores beside GPUs
+/// shorten each by some percent.
+constexpr Index generations_worth_a_trial = 100;
+
 /// All workers that walk. Where a rank has GPUs and cores both are tried, with the search's own walks from an island's
-/// starts: its GPUs with all walks, and then all workers together. With several ranks: collective, the same on all.
-/// @param a of the walks' tasks, but for target and stop @throw as measure_speeds
+/// starts: its GPUs with all walks, and then all workers together; in a short search its GPUs walk alone. With several
+/// ranks: collective, the same on all. @param a of the walks' tasks, but for target and stop @throw as measure_speeds
 template <class E>
 std::vector<Candidate> walking_workers(Runtime& runtime, const Plan& plan, const TabuArguments& a,
-                                       const Givens<E>& givens, Walkers walkers);
+                                       const Givens<E>& givens, const SearchSettings& settings);
 
 }  // namespace asterism::qap

@@ -243,7 +243,12 @@ Workers workers_for(const CodeletCore::State& core, const Buffers& buffers, cons
                             full_name(core.name, hints.label)));
   Workers workers{possible_workers(core, buffers, hints), std::nullopt};
   if (workers.where == 0) explain(core, buffers, hints);
-  if (hints.worker != -1) workers.chosen = chosen_worker(core, hints);
+  const bool only_one_can =
+      workers.where == STARPU_CUDA && buffers.all.begin()->tile->runtime->workplaces.cuda.workers == 1;
+  if (hints.worker != -1)
+    workers.chosen = chosen_worker(core, hints);
+  else if (only_one_can)  // a scheduler would look at all workers before it says so
+    workers.chosen = static_cast<unsigned>(number_in_starpu(WorkerKind::cuda, 0));
   return workers;
 }
 

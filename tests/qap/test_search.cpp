@@ -246,7 +246,7 @@ TEST_CASE("each rank's islands are walked by its own workers") {
 }
 
 TEST_CASE("gpu: the same answer as on cores, by GPUs alone and by all workers") {
-  const Problem problem = random_problem(30, Kind::asymmetric, Diagonals::any, 0, 9);
+  const Problem problem = random_problem(16, Kind::asymmetric, Diagonals::any, 0, 9);
   for (const Method method : methods) {
     std::optional<Answer> first;
     for (const auto& [gpus, walkers] :
@@ -255,8 +255,9 @@ TEST_CASE("gpu: the same answer as on cores, by GPUs alone and by all workers") 
       options.cpus = 2;
       options.gpus = gpus;
       Runtime runtime(options);
-      const Answer answer = answer_of(
-          search(runtime, problem, {.method = method, .generations = 6, .islands = 5, .walkers = walkers}));
+      const Answer answer = answer_of(search(
+          runtime, problem,
+          {.method = method, .generations = generations_worth_a_trial, .islands = 5, .walkers = walkers}));
       if (first) CHECK(answer == *first);
       first = answer;
     }
