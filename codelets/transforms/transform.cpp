@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <numbers>
 #include <type_traits>
 
@@ -100,7 +101,7 @@ template std::vector<Complex<double>> unfold_rotations(Transform, Index);
 namespace cpu {
 namespace {
 
-// Two ways to transform one line of adjacent points.
+// Three ways to transform one line of adjacent points.
 
 /// (T2) to (T8) as they stand, in the precision of U.
 template <Transform kind, class U>
@@ -114,10 +115,16 @@ class Direct {
 
   template <class T>
   void operator()(T* line) const {
+    (*this)(line, line, std::integral_constant<Index, 1>());
+  }
+
+  /// From a line to each step-th point of another, or of the same.
+  template <class From, class T, class Step>
+  void operator()(const From* from, T* to, Step step) const {
     const auto lines = fft_.lines();
-    fold_line(line, reinterpret_cast<Sequence*>(lines.in));
+    fold_line(from, reinterpret_cast<Sequence*>(lines.in));
     fft_(lines);
-    unfold_line(reinterpret_cast<const Spectrum*>(lines.out), line);
+    unfold_line(reinterpret_cast<const Spectrum*>(lines.out), to, step);
   }
 
  private:
@@ -155,8 +162,8 @@ class Direct {
     if (pairs > 1) at_end(pairs - 1);
   }
 
-  template <class T>
-  void unfold_line(const Spectrum* __restrict from, T* __restrict line) const {
+  template <class T, class Step>
+  void unfold_line(const Spectrum* __restrict from, T* __restrict line, Step step) const {
     const Index n = n_, pairs = unfold_pairs(kind, n);
     const Complex<U>* const rotations = unfold_.data();
     const auto rotation = [=](Index p) { return turns_unfolding ? rotations[p] : Complex<U>{}; };
@@ -164,8 +171,8 @@ class Direct {
       const PairPlaces here = unfold_from(kind, n, p), there = unfold_to(kind, n, p);
       const Spectrum second = here.second != nowhere ? from[here.second] : Spectrum{};
       const Pair<U> pair = unfold<kind>(from[here.first], second, rotation(p), rotation(p + 1));
-      line[there.first] = static_cast<T>(pair.first);
-      if (there.second != nowhere) line[there.second] = static_cast<T>(pair.second);
+      line[there.first * step] = static_cast<T>(pair.first);
+      if (there.second != nowhere) line[there.second * step] = static_cast<T>(pair.second);
     };
     at_end(0);
     for (Index p = 1; p < pairs - 1; ++p) {
@@ -173,8 +180,8 @@ class Direct {
                    there = unfold_to(kind, n, p, Position::inside);
       const Spectrum second = unfolds_from_two ? from[here.second] : Spectrum{};
       const Pair<U> pair = unfold<kind>(from[here.first], second, rotation(p), rotation(p + 1));
-      line[there.first] = static_cast<T>(pair.first);
-      if constexpr (unfolds_to_two) line[there.second] = static_cast<T>(pair.second);
+      line[there.first * step] = static_cast<T>(pair.first);
+      if constexpr (unfolds_to_two) line[there.second * step] = static_cast<T>(pair.second);
     }
     if (pairs > 1) at_end(pairs - 1);
   }
@@ -182,6 +189,74 @@ class Direct {
   Index n_;
   LineFft<U> fft_;
   std::vector<Complex<U>> fold_, unfold_;
+};
+
+/// dst1 and dct1 by (T9), in the precision of U.
+template <Transform kind, class U>
+class Halved {
+ public:
+  static bool pays(Index n) {
+    // FFTW vectorises complex transforms best: while they stay in the first-level cache they cost no more than two halves.
+    constexpr Index small = std::is_same_v<U, float> ? 2048 : 512;
+    return fft_length(kind, n) % 2 == 0 && fft_length(kind, n) > small;
+  }
+
+  explicit Halved(Index n) : half_(fft_length(kind, n) / 2), transform_odd_(half_), room_(half_ + evens()) {
+    if (pays(evens())) {
+      transform_even_ = std::make_unique<Halved>(evens());
+      room_ += transform_even_->room_;
+    } else {
+      transform_rest_ = std::make_unique<Direct<kind, U>>(evens());
+    }
+  }
+
+  template <class T>
+  void operator()(T* line) const {
+    struct Halves;
+    transform(line, reinterpret_cast<U*>(thread_memory<Halves>(room_ * static_cast<Index>(sizeof(U)))), line,
+              1);
+  }
+
+ private:
+  static constexpr bool sine = kind == Transform::dst1;
+
+  [[nodiscard]] Index evens() const { return sine ? half_ - 1 : half_ + 1; }
+
+  /// From a line to each step-th output of another, or of the same.
+  template <class From, class T>
+  void transform(const From* from, U* room, T* to, Index step) const {
+    U *const odd = room, *const even = odd + half_;
+    halve(from, even, odd);
+    transform_odd_(odd, to + (sine ? step - 1 : step), 2 * step);
+    if (transform_even_) return transform_even_->transform(even, even + evens(), to, 2 * step);
+    (*transform_rest_)(even, to + (sine ? 2 * step - 1 : 0), 2 * step);
+  }
+
+  template <class From>
+  void halve(const From* __restrict x, U* __restrict even, U* __restrict odd) const {
+    const Index M = half_, N = 2 * M;
+    if constexpr (sine) {
+      for (Index j = 1; j < M; ++j) {
+        const U left = x[j - 1], right = x[N - j - 1];
+        even[j - 1] = left - right;
+        odd[j - 1] = left + right;
+      }
+      odd[M - 1] = 2 * static_cast<U>(x[M - 1]);
+    } else {
+      for (Index j = 0; j < M; ++j) {
+        const U left = x[j], right = x[N - j];
+        even[j] = left + right;
+        odd[j] = left - right;
+      }
+      even[M] = 2 * static_cast<U>(x[M]);
+    }
+  }
+
+  Index half_;  // M
+  Direct<sine ? Transform::dst3 : Transform::dct3, U> transform_odd_;
+  std::unique_ptr<Halved> transform_even_;
+  std::unique_ptr<Direct<kind, U>> transform_rest_;  // of evens that are not halved again
+  Index room_;                                       // numbers that it works in
 };
 
 /// (T2) by way of (C1).
@@ -227,6 +302,7 @@ void with_line_transform(Transform kind, Index n, Use use) {
   const auto in_precision = [&]<class U>(U) {
     switch (kind) {
       case Transform::dst1:
+        if (Halved<Transform::dst1, U>::pays(n)) return use(planned<Halved<Transform::dst1, U>>(n));
         return use(planned<Direct<Transform::dst1, U>>(n));
       case Transform::dst2:
         return use(planned<Direct<Transform::dst2, U>>(n));
@@ -235,6 +311,7 @@ void with_line_transform(Transform kind, Index n, Use use) {
       case Transform::dst4:
         return use(planned<Direct<Transform::dst4, U>>(n));
       case Transform::dct1:
+        if (Halved<Transform::dct1, U>::pays(n)) return use(planned<Halved<Transform::dct1, U>>(n));
         return use(planned<Direct<Transform::dct1, U>>(n));
       case Transform::dct2:
         return use(planned<Direct<Transform::dct2, U>>(n));

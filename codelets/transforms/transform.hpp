@@ -35,12 +35,12 @@
 ///
 ///     Y_k = (U[k] - U[2N - k]) / 2,   U[k] the k-th real number of U,                              (T3)
 ///
-/// which brings cuFFT's errors down to those of FFTW. Although (T2) does more arithmetic than FFTW's own
-/// RODFT00, it takes 0.4 (float32) and 0.7 (float64) of its time at n = 4095, and a third to a half where N
-/// is odd, because FFTW vectorises complex transforms only; dct2 and the like by (T5) and FFTW's r2c take
-/// half the time of its REDFT10 at n = 1024. So all transforms but dst1 of hard lengths (see chirp.hpp) are
-/// done by these formulas, which fold.hpp has point by point, on the CPU (FFTW) and on GPUs (cuFFT)
-/// alike; lines that GPUs hold in shared memory (line_transform.hpp, any_length/) by these or by halves of them.
+/// which brings cuFFT's errors down to those of FFTW. It takes 0.4 (float32) and 0.7 (float64) of the time of FFTW's own
+/// RODFT00 at n = 4095, and a third to a half where N is odd, because FFTW vectorises complex transforms only; dct2 and the
+/// like by (T5) and FFTW's r2c take half the time of its REDFT10 at n = 1024. So all transforms but dst1 of hard lengths
+/// (see chirp.hpp) are done by these formulas, which fold.hpp has point by point, on the CPU (FFTW) and on GPUs (cuFFT)
+/// alike; long lines on the CPU by (T9) first; lines that GPUs hold in shared memory (line_transform.hpp, any_length/) by
+/// these or by halves of them.
 ///
 /// dct1, with N = n - 1, in the same way, where Y_{2N-k} = Y_k:
 ///
@@ -63,6 +63,14 @@
 ///
 ///     dst2(x)_k = dct2(x')_{n-1-k},   dst4(x)_k = dct4(x')_{n-1-k},   x'_j = (-1)^j x_j,
 ///     dst3(x)_k = (-1)^k dct3(x'')_k,   x''_j = x_{n-1-j}.                                         (T8)
+///
+/// dst1 and dct1 with an even N = 2M, in halves, with e_j and s_j of (T2) and (T4), of which the one for j = M is 2 x_M:
+///
+///     dst1:   Y_{2l} = dst1(e_1, ..., e_{M-1})_l,   Y_{2l+1} = dst3(s_1, ..., s_M)_l,
+///     dct1:   Y_{2l} = dct1(s_0, ..., s_M)_l,       Y_{2l+1} = dct3(e_0, ..., e_{M-1})_l,          (T9)
+///
+/// outputs and points of dst1 counted from 1 as in (T2). Again and again that is half the arithmetic of (T2) and (T4), all
+/// of it in real FFTs of at most half the length: half of (T2)'s time at n = 4095, a third at 8191 (float64).
 #pragma once
 
 #include "../../runtime/ports.hpp"
