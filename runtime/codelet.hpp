@@ -244,15 +244,23 @@ Codelet(const char*, void (*)(Ports...), std::nullptr_t) -> Codelet<NoArgs, Port
 template <class... Ports>
 Codelet(const char*, void (*)(Ports...)) -> Codelet<NoArgs, Ports...>;
 
+namespace detail {
+template <class Lambda>
+concept captures_nothing = requires(Lambda lambda) { +lambda; };
+}  // namespace detail
+
 /// A codelet whose kernels are lambdas:
 ///
 ///     const auto axpy = codelet("axpy", [](double a, In<double> x, InOut<double> y) { ... });
 template <class Cpu>
 auto codelet(const char* name, Cpu cpu) {
+  static_assert(detail::captures_nothing<Cpu>, "a kernel captures nothing: what it needs are arguments");
   return Codelet(name, +cpu);
 }
 template <class Cpu, class Cuda>
 auto codelet(const char* name, Cpu cpu, Cuda cuda) {
+  static_assert(detail::captures_nothing<Cpu> && detail::captures_nothing<Cuda>,
+                "a kernel captures nothing: what it needs are arguments");
   return Codelet(name, +cpu, +cuda);
 }
 

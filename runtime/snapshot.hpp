@@ -41,6 +41,8 @@ class SnapshotBase {
  protected:
   /// The rows, one after the other. Waits. @throw as wait()
   [[nodiscard]] const void* content() const;
+  /// @throw Error: there is no such row, or column
+  [[noreturn]] static void refuse(const char* what, Index number, Index count);
 
  private:
   std::shared_ptr<SnapshotState> state_;
@@ -65,10 +67,19 @@ class Snapshot : public detail::SnapshotBase {
   /// @throw Error: the tile is empty, or its Runtime has ended; nothing was ever written to it (on its owner's rank)
   explicit Snapshot(const Tile<T>& tile) : SnapshotBase(tile) {}
 
-  /// An element; waits for it. @throw as wait()
-  const T& operator()(Index i, Index j) const { return row(i)[j]; }
-  /// The first element of a row; waits for it. @throw as wait()
-  [[nodiscard]] const T* row(Index i) const { return static_cast<const T*>(content()) + i * cols(); }
+  /// An element; waits for it. @throw as wait(); Error where there is none
+  const T& operator()(Index i, Index j) const { return row(i)[column(j)]; }
+  /// The first element of a row; waits for it. @throw as wait(); Error where there is none
+  [[nodiscard]] const T* row(Index i) const {
+    if (i < 0 || i >= rows()) refuse("row", i, rows());
+    return static_cast<const T*>(content()) + i * cols();
+  }
+
+ private:
+  [[nodiscard]] Index column(Index j) const {
+    if (j < 0 || j >= cols()) refuse("column", j, cols());
+    return j;
+  }
 };
 
 }  // namespace asterism

@@ -202,11 +202,12 @@ class Tiles {
   [[nodiscard]] Index tile_rows() const { return tile_rows_; }
   [[nodiscard]] Index tile_cols() const { return tile_cols_; }
 
-  Tile<T>& operator()(Index i, Index j) { return tiles_[static_cast<std::size_t>(i * count_cols_ + j)]; }
-  const Tile<T>& operator()(Index i, Index j) const { return tiles_[static_cast<std::size_t>(i * count_cols_ + j)]; }
-  /// Tile number k, row by row; the natural way where the matrix is cut one way only.
-  Tile<T>& operator[](Index k) { return tiles_[static_cast<std::size_t>(k)]; }
-  const Tile<T>& operator[](Index k) const { return tiles_[static_cast<std::size_t>(k)]; }
+  /// The tile in row i and column j of them, counted from 0. @throw Error when there is none
+  Tile<T>& operator()(Index i, Index j) { return tiles_[number(i, j)]; }
+  const Tile<T>& operator()(Index i, Index j) const { return tiles_[number(i, j)]; }
+  /// Tile number k, row by row; the natural way where the matrix is cut one way only. @throw Error when there is none
+  Tile<T>& operator[](Index k) { return tiles_[number(k)]; }
+  const Tile<T>& operator[](Index k) const { return tiles_[number(k)]; }
   /// All of them, row by row.
   [[nodiscard]] auto begin() const { return tiles_.begin(); }
   [[nodiscard]] auto end() const { return tiles_.end(); }
@@ -220,6 +221,19 @@ class Tiles {
       tiles_.emplace_back(runtime, data, r, c, ld, rank);
     else
       tiles_.emplace_back(runtime, r, c, rank);
+  }
+
+  [[nodiscard]] std::size_t number(Index k) const {
+    if (k < 0 || k >= count())
+      throw Error("there is no tile " + std::to_string(k) + ": there are " + std::to_string(count()) +
+                  ", counted from 0");
+    return static_cast<std::size_t>(k);
+  }
+  [[nodiscard]] std::size_t number(Index i, Index j) const {
+    if (i < 0 || i >= count_rows_ || j < 0 || j >= count_cols_)
+      throw Error("there is no tile (" + std::to_string(i) + ", " + std::to_string(j) + "): there are " +
+                  std::to_string(count_rows_) + " x " + std::to_string(count_cols_) + ", counted from 0");
+    return static_cast<std::size_t>(i * count_cols_ + j);
   }
 
   void swap(Tiles& other) noexcept {

@@ -39,6 +39,11 @@ void look_for_a_while(Tasks tasks) {
     std::this_thread::yield();
 }
 
+std::string words_of_newest_error() {
+  const std::shared_ptr<Error::Note> note = Error::newest();
+  return note ? note->message : "";
+}
+
 /// In the destructor of a Runtime that an exception ends: the other ranks would wait for this one for ever.
 void leave_by_exception(Runtime::State& state) {
   const std::shared_ptr<Error::Note> note = Error::newest();
@@ -94,11 +99,13 @@ Runtime::Runtime(const Options& options) : state_(std::make_unique<State>()) {
 
 Runtime::~Runtime() {
   State& s = *state_;
+  const std::string passing = s.exception_passes() ? words_of_newest_error() : "";  // told by whoever catches it
   if (s.unwinds()) leave_by_exception(s);
   try {
     if (!s.stalled) wait();  // whoever waited was thrown the stall already
   } catch (const std::exception& error) {
-    if (s.ranks == 1 || (s.rank == 0 && !s.stalled)) fmt::print(stderr, "asterism: {}\n", error.what());
+    const bool mine = s.ranks == 1 || (s.rank == 0 && !s.stalled);
+    if (mine && error.what() != passing) fmt::print(stderr, "asterism: {}\n", error.what());
   }
   if (s.stalled && s.ranks > 1)
     s.leave(s.stall, static_cast<int>(Blame::machine));  // the others would wait for ever

@@ -138,7 +138,8 @@ struct Runtime::State {
   }
 
   /// Whether an exception passes on a rank of several, which the others may not have.
-  [[nodiscard]] bool unwinds() const { return ranks > 1 && std::uncaught_exceptions() > exceptions_at_start; }
+  [[nodiscard]] bool unwinds() const { return ranks > 1 && exception_passes(); }
+  [[nodiscard]] bool exception_passes() const { return std::uncaught_exceptions() > exceptions_at_start; }
   /// A task of this rank has failed: no task begins any more until wait(), on any rank. Blocks until all know.
   const Failure& fail(const std::string& task, const std::string& reason);
   /// Lets no task begin on any rank, from some time on.

@@ -85,7 +85,8 @@ std::string Runtime::State::diagnose() {
   for (const Memory& memory : machine().memories)
     text += fmt::format("; {}: {} of {} in use", memory.name, human_bytes(static_cast<double>(memory.used)),
                         human_bytes(static_cast<double>(memory.capacity)));
-  return text + ". Release the tiles that the task waits for, use smaller tiles, or allow more memory.";
+  text += ". Release the tiles that the task waits for, use smaller tiles, or allow more memory";
+  return text + (ranks > 1 ? "; and submit the same tasks on every rank, in the same order." : ".");
 }
 
 }  // namespace asterism

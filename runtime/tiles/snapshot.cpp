@@ -166,6 +166,10 @@ SnapshotBase::SnapshotBase(const TileBase& of) : state_(std::make_shared<Snapsho
 
 bool SnapshotBase::ready() const { return state_ != nullptr && state_->ready; }
 
+void SnapshotBase::refuse(const char* what, Index number, Index count) {
+  throw Error(fmt::format("there is no {} {} in a snapshot of {}, counted from 0", what, number, count));
+}
+
 bool SnapshotBase::failed() const { return ready() && state_->label().failed != 0; }
 
 void SnapshotBase::wait() const {

@@ -1,6 +1,8 @@
 // pi is the integral of 4 / (1 + x^2) from 0 to 1: sixteen tasks sample it, fifteen add the samples up.
 // What runs when, and where, follows from what the tasks read and write, and from the machine.
 #include <asterism/runtime/codelet.hpp>
+#include <asterism/runtime/run.hpp>
+#include <asterism/runtime/snapshot.hpp>
 #include <cmath>
 #include <cstdio>
 using namespace asterism;
@@ -24,16 +26,17 @@ const Codelet sample_all{"sample", cpu_sample, ASTERISM_CUDA_KERNEL(cuda_sample)
 const Codelet add_all{"add", cpu_sum, ASTERISM_CUDA_KERNEL(cuda_sum)};
 
 int main() {
-  Runtime runtime;  // all cores and GPUs that are there
-  constexpr Index parts = 16, points = 1 << 20;
-  const Tiles<double> y(runtime, parts, points, 1, points);  // a row each; memory appears where it is needed
-  for (Index k = 0; k < parts; ++k) sample_all({double(k) / parts, 1. / (parts * points)}, y[k]);
-  for (Index d = 1; d < parts; d *= 2)
-    for (Index k = 0; k < parts; k += 2 * d) add_all(y[k + d], y[k]);
-  runtime.wait();  // throws what went wrong in a task
-  const HostView<double> sum(y[0], HostView<double>::Access::read);
-  double pi = 0;
-  for (Index j = 0; j < points; ++j) pi += sum(0, j) / (parts * points);
-  std::printf("pi is %.12f\n", pi);
-  return std::abs(pi - M_PI) < 1e-12 ? 0 : 1;
+  return run({}, [](Runtime& runtime) {  // all cores and GPUs that are there
+    constexpr Index parts = 16, points = 1 << 20;
+    const auto owner = [&](Index k, Index) { return int(k * runtime.ranks() / parts); };
+    const Tiles<double> y(runtime, parts, points, 1, points, owner);  // a row each; memory appears where it is needed
+    for (Index k = 0; k < parts; ++k) sample_all({double(k) / parts, 1. / (parts * points)}, y[k]);
+    for (Index d = 1; d < parts; d *= 2)
+      for (Index k = 0; k < parts; k += 2 * d) add_all(y[k + d], y[k]);
+    const Snapshot<double> sum(y[0]);  // on every rank; throws what went wrong in a task
+    double pi = 0;
+    for (Index j = 0; j < points; ++j) pi += sum(0, j) / (parts * points);
+    if (runtime.rank() == 0) std::printf("pi is %.12f\n", pi);
+    return std::abs(pi - M_PI) < 1e-12 ? 0 : 1;
+  });
 }

@@ -348,6 +348,17 @@ TEST_CASE("tiles: matrices are cut as they come out") {
   CHECK_THROWS_AS(Tiles<double>(runtime, 5, 5, 0, 1), Error);
 }
 
+TEST_CASE("tiles: those that are not there are told by their numbers") {
+  Runtime runtime;
+  const Tiles<double> tiles(runtime, 4, 6, 2, 2);
+  CHECK_THROWS_WITH_AS(fill(1, tiles[6]), "there is no tile 6: there are 6, counted from 0", Error);
+  CHECK_THROWS_WITH_AS(fill(1, tiles[-1]), "there is no tile -1: there are 6, counted from 0", Error);
+  CHECK_THROWS_WITH_AS(fill(1, tiles(0, 3)), "there is no tile (0, 3): there are 2 x 3, counted from 0",
+                       Error);
+  CHECK_THROWS_WITH_AS(fill(1, tiles(2, 0)), "there is no tile (2, 0): there are 2 x 3, counted from 0",
+                       Error);
+}
+
 TEST_CASE("tiles: as many as can be counted, however large") {
   Runtime runtime;
   constexpr Index vast = Index{1} << 40, largest = std::numeric_limits<Index>::max();
