@@ -46,7 +46,8 @@ struct Ending {
 inline Child run_on_ranks(const Ending& ending, const std::string& name) {
   const char* const mpiexec = std::getenv("ASTERISM_MPIEXEC");
   const Words rank_of_several{"STARPU_NCPU=1", "STARPU_WORKERS_NOBIND=1",
-                              "OMPI_MCA_hwloc_base_binding_policy=none"};
+                              "OMPI_MCA_hwloc_base_binding_policy=none",
+                              "OMPI_MCA_odls_base_sigkill_timeout=0"};  // mpirun itself waits for a second or two
   return run_in_child(ending.test_case,
                       ending.variables + rank_of_several +
                           Words{mpiexec != nullptr ? mpiexec : "mpirun", "-np", std::to_string(ending.ranks)},
