@@ -39,10 +39,8 @@ class SnapshotBase {
   [[nodiscard]] Index cols() const;
 
  protected:
-  /// The rows, one after the other. Waits. @throw as wait()
-  [[nodiscard]] const void* content() const;
-  /// @throw Error: there is no such row, or column
-  [[noreturn]] static void refuse(const char* what, Index number, Index count);
+  /// An element. Waits. @throw as wait(); Error where there is none
+  [[nodiscard]] const void* at(Index i, Index j) const;
 
  private:
   std::shared_ptr<SnapshotState> state_;
@@ -68,18 +66,9 @@ class Snapshot : public detail::SnapshotBase {
   explicit Snapshot(const Tile<T>& tile) : SnapshotBase(tile) {}
 
   /// An element; waits for it. @throw as wait(); Error where there is none
-  const T& operator()(Index i, Index j) const { return row(i)[column(j)]; }
+  const T& operator()(Index i, Index j) const { return *static_cast<const T*>(at(i, j)); }
   /// The first element of a row; waits for it. @throw as wait(); Error where there is none
-  [[nodiscard]] const T* row(Index i) const {
-    if (i < 0 || i >= rows()) refuse("row", i, rows());
-    return static_cast<const T*>(content()) + i * cols();
-  }
-
- private:
-  [[nodiscard]] Index column(Index j) const {
-    if (j < 0 || j >= cols()) refuse("column", j, cols());
-    return j;
-  }
+  [[nodiscard]] const T* row(Index i) const { return static_cast<const T*>(at(i, 0)); }
 };
 
 }  // namespace asterism

@@ -39,14 +39,9 @@ void look_for_a_while(Tasks tasks) {
     std::this_thread::yield();
 }
 
-std::string words_of_newest_error() {
-  const std::shared_ptr<Error::Note> note = Error::newest();
-  return note ? note->message : "";
-}
-
 /// In the destructor of a Runtime that an exception ends: the other ranks would wait for this one for ever.
-void leave_by_exception(Runtime::State& state) {
-  const std::shared_ptr<Error::Note> note = Error::newest();
+/// @param note of the exception; nullptr: it is none of ours
+void leave_by_exception(Runtime::State& state, const std::shared_ptr<Error::Note>& note) {
   if (note && note->thrown_by == ThrownBy::all_ranks) return;
   state.leave(
       note
@@ -99,13 +94,14 @@ Runtime::Runtime(const Options& options) : state_(std::make_unique<State>()) {
 
 Runtime::~Runtime() {
   State& s = *state_;
-  const std::string passing = s.exception_passes() ? words_of_newest_error() : "";  // told by whoever catches it
-  if (s.unwinds()) leave_by_exception(s);
+  const std::shared_ptr<Error::Note> passing = s.exception_passes() ? Error::newest() : nullptr;
+  if (s.unwinds()) leave_by_exception(s, passing);
   try {
     if (!s.stalled) wait();  // whoever waited was thrown the stall already
   } catch (const std::exception& error) {
     const bool mine = s.ranks == 1 || (s.rank == 0 && !s.stalled);
-    if (mine && error.what() != passing) fmt::print(stderr, "asterism: {}\n", error.what());
+    const bool is_told = passing && passing->message == error.what();  // by whoever catches it
+    if (mine && !is_told) fmt::print(stderr, "asterism: {}\n", error.what());
   }
   if (s.stalled && s.ranks > 1)
     s.leave(s.stall, static_cast<int>(Blame::machine));  // the others would wait for ever

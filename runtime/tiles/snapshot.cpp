@@ -166,10 +166,6 @@ SnapshotBase::SnapshotBase(const TileBase& of) : state_(std::make_shared<Snapsho
 
 bool SnapshotBase::ready() const { return state_ != nullptr && state_->ready; }
 
-void SnapshotBase::refuse(const char* what, Index number, Index count) {
-  throw Error(fmt::format("there is no {} {} in a snapshot of {}, counted from 0", what, number, count));
-}
-
 bool SnapshotBase::failed() const { return ready() && state_->label().failed != 0; }
 
 void SnapshotBase::wait() const {
@@ -201,9 +197,16 @@ void SnapshotBase::then(std::function<void()> callback) const {
 Index SnapshotBase::rows() const { return state_ == nullptr ? 0 : state_->shape.rows; }
 Index SnapshotBase::cols() const { return state_ == nullptr ? 0 : state_->shape.cols; }
 
-const void* SnapshotBase::content() const {
+const void* SnapshotBase::at(Index i, Index j) const {
   wait();
-  return state_->rows();
+  const auto require = [](const char* what, Index number, Index count) {
+    if (number < 0 || number >= count)
+      throw Error(fmt::format("there is no {} {} in a snapshot of {}, counted from 0", what, number, count));
+  };
+  const auto& shape = state_->shape;
+  require("row", i, shape.rows);
+  require("column", j, shape.cols);
+  return state_->rows() + static_cast<std::size_t>(i * shape.cols + j) * shape.element_bytes;
 }
 
 }  // namespace asterism::detail

@@ -67,6 +67,8 @@ TEST_CASE("looks: a snapshot is of its moment, and can be asked whether it is re
   CHECK(look(1, 2) == 4);
   CHECK_THROWS_WITH_AS(look(2, 0), "there is no row 2 in a snapshot of 2, counted from 0", Error);
   CHECK_THROWS_WITH_AS(look(0, -1), "there is no column -1 in a snapshot of 3, counted from 0", Error);
+  CHECK_THROWS_WITH_AS(Snapshot<double>()(0, 0),
+                       "this is an empty snapshot: assign one of a tile to it first", Error);
   CHECK(later(0, 0) == 15);
   look.then([called] { ++*called; });
   CHECK(*called == 2);

@@ -6,7 +6,6 @@
 #include <optional>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "runtime/codelet.hpp"
 #include "runtime/tile.hpp"
