@@ -246,7 +246,7 @@ TEST_CASE("each rank's islands are walked by its own workers") {
 }
 
 TEST_CASE("gpu: the same answer as on cores, by GPUs alone and by all workers") {
-  const Problem problem = random_problem(16, Kind::asymmetric, Diagonals::any, 0, 9);
+  const Problem problem = random_problem(30, Kind::asymmetric, Diagonals::any, 0, 9);
   for (const Method method : methods) {
     std::optional<Answer> first;
     for (const auto& [gpus, walkers] :

@@ -182,7 +182,7 @@ TEST_CASE("ranks have rows by shares, and shares by what they can do") {
   if (shape_is("mpi_unlike3_gpu")) {
     CHECK(speeds[0].gpus_of == 0);
     CHECK(speeds[1].gpus_of < 0);
-    CHECK(speeds[0].rows > speeds[1].rows);  // by how much depends on who else has the GPU now
+    CHECK(speeds[0].rows > 10 * speeds[1].rows);
   }
 }
 
