@@ -22,8 +22,8 @@ Dbds<T>::Dbds(Runtime& runtime, const sparse::Csr<T>& mine, const sparse::Linear
     : Base(runtime, mine, settings, sparse::MatrixClass::general, std::move(schwarz)), looks_(runtime) {}
 
 template <class T>
-std::unique_ptr<sparse::KrylovSolver<T>> Dbds<T>::another() const {
-  return std::unique_ptr<Base>(new Dbds(typename Base::Beside{*this}));
+std::unique_ptr<sparse::KrylovSolver<T>> Dbds<T>::another(Index number) const {
+  return std::unique_ptr<Base>(new Dbds(typename Base::Beside{*this, number}));
 }
 
 template <class T>

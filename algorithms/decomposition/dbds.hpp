@@ -39,7 +39,7 @@ class Dbds : public sparse::KrylovSolver<T> {
 
   void begin(Index) override { iteration_ = 0; }
   void iterate(Index iterations) override;
-  [[nodiscard]] std::unique_ptr<Base> another() const override;
+  [[nodiscard]] std::unique_ptr<Base> another(Index number) const override;
   void second_half() override;
   void submit_look(Index number) override;
   [[nodiscard]] std::optional<Seen> look(Index number) override;

@@ -55,9 +55,11 @@ ConjugateGradients<T, V>::ConjugateGradients(const typename Base::Beside& beside
   make_tiles();
 }
 
+/// Where M is of another family, or all is on cores: several right-hand sides read a matrix once, or have a core each.
 template <class T, class V>
-std::unique_ptr<KrylovSolver<T, V>> ConjugateGradients<T, V>::another() const {
-  return std::unique_ptr<Base>(new ConjugateGradients(typename Base::Beside{*this}));
+std::unique_ptr<KrylovSolver<T, V>> ConjugateGradients<T, V>::another(Index number) const {
+  if (has_operator() || (this->has_own_steps() && !is_on_cores())) return {};
+  return std::unique_ptr<Base>(new ConjugateGradients(typename Base::Beside{*this, number}));
 }
 
 /// With zeros in them: tasks that a state lets do nothing leave what they would write as it is, and so it has to be
@@ -98,10 +100,12 @@ CgArgs ConjugateGradients<T, V>::args(Index block) const {
 /// Whether (E2) is wanted, and can be.
 template <class T, class V>
 bool ConjugateGradients<T, V>::can_have_one_reduction() const {
-  if (reductions_ == Reductions::two || this->is_one_block() || has_operator()) return false;
-  for (Index k = 0; k < count(); ++k)
-    if (blocks()[k].where != Where::cpu) return false;
-  return true;
+  return reductions_ == Reductions::one && !this->is_one_block() && !has_operator() && is_on_cores();
+}
+
+template <class T, class V>
+bool ConjugateGradients<T, V>::is_on_cores() const {
+  return std::ranges::all_of(blocks().parts(), [](const Part& block) { return block.where == Where::cpu; });
 }
 
 /// Attempts after the first have what drifts less.
@@ -141,6 +145,7 @@ void ConjugateGradients<T, V>::iterate(Index iterations) {
   if (this->is_one_block()) return iterate_one_block(iterations);
   if (!told_.empty()) return iterate_on_gpus(iterations);
   for (Index i = 0; i < iterations; ++i) {
+    multiply();
     first_half();
     if (preconditioner().has_z())
       preconditioner().apply([this](Index k) -> const Tile<T>& { return tiles(k).r; });
@@ -148,18 +153,13 @@ void ConjugateGradients<T, V>::iterate(Index iterations) {
   }
 }
 
-/// Lines 5 to 7; (E1), (E2).
+/// Lines 6 and 7; (E2).
 template <class T, class V>
 void ConjugateGradients<T, V>::first_half() {
-  if (has_one_reduction()) {
-    multiply([this](Index k) -> const Tile<T>& { return this->hat(k); });
-    return advance();
-  }
-  if (has_operator())
-    multiply_by_operator();
+  if (has_one_reduction())
+    advance();
   else
-    multiply([this](Index k) -> const Tile<T>& { return tiles(k).v; });
-  descend();
+    descend();
 }
 
 /// Lines 8 to 10, but for M; (r, z).
@@ -279,9 +279,16 @@ void ConjugateGradients<T, V>::iterate_on_gpus(Index iterations) {
   iteration_ += iterations;
 }
 
-/// (N1)
+/// What A is multiplied with: p, or u of (E1).
 template <class T, class V>
-void ConjugateGradients<T, V>::multiply(const typename LinearSystem<T>::VectorOf& direction) {
+const Tile<T>& ConjugateGradients<T, V>::direction(Index block) const {
+  return has_one_reduction() ? this->hat(block) : tiles(block).v;
+}
+
+/// (N1), (E1)
+template <class T, class V>
+void ConjugateGradients<T, V>::multiply() {
+  if (has_operator()) return multiply_by_operator();
   for (Index k = 0; k < count(); ++k) {
     const CgTiles& cg = cg_[k];
     codelets::multiply<T>(args(k),
@@ -295,7 +302,32 @@ void ConjugateGradients<T, V>::multiply(const typename LinearSystem<T>::VectorOf
   }
 }
 
-/// The same, in an iteration that has ended, too: nobody looks at q then.
+/// The same of several right-hand sides: on cores one task for each block.
+template <class T, class V>
+void ConjugateGradients<T, V>::multiply_all(const std::vector<Base*>& going) {
+  if (going.size() == 1 || !is_on_cores()) {
+    for (Base* its : going) static_cast<ConjugateGradients*>(its)->multiply();
+    return;
+  }
+  for (Index k = 0; k < count(); ++k) {
+    MultiplyAllArgs its{.shape = system().matrix().shape(k), .unit = system().unit(), .iterations = {}};
+    MultiplyAllPorts<AsTiles, T> ports;
+    ports.matrix = system().matrix().ports(k);
+    for (Base* const one : going) {
+      ConjugateGradients& solver = *static_cast<ConjugateGradients*>(one);
+      const CgTiles& cg = solver.cg_[k];
+      its.iterations.push_back(solver.iteration_);
+      solver.exchange().add_to(k, ports.arrivals);
+      ports.states.add(cg.state);
+      ports.p.add(solver.direction(k));
+      ports.q.add(cg.q);
+      ports.pq.add(cg.pq);
+    }
+    codelets::multiply_all<T>(its, ports, blocks().hints(k));
+  }
+}
+
+/// As multiply(), in an iteration that has ended, too: nobody looks at q then.
 template <class T, class V>
 void ConjugateGradients<T, V>::multiply_by_operator() {
   this->submit_product([this](Index k) -> const Tile<T>& { return tiles(k).v; },

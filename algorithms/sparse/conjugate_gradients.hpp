@@ -49,7 +49,8 @@ class ConjugateGradients : public KrylovSolver<T, V> {
 
   void begin(Index attempt) override;
   void iterate(Index iterations) override;
-  [[nodiscard]] std::unique_ptr<Base> another() const override;
+  [[nodiscard]] std::unique_ptr<Base> another(Index number) const override;
+  void multiply_all(const std::vector<Base*>& going) override;
   void first_half() override;
   void second_half() override;
   void submit_look(Index number) override;
@@ -63,7 +64,9 @@ class ConjugateGradients : public KrylovSolver<T, V> {
   [[nodiscard]] bool blocks_are_alike() const;
   [[nodiscard]] CgOnGpusPorts<AsTiles, T, V> ports_on_gpus();
   void iterate_on_gpus(Index iterations);
-  void multiply(const typename LinearSystem<T>::VectorOf& direction);
+  [[nodiscard]] bool is_on_cores() const;
+  [[nodiscard]] const Tile<T>& direction(Index block) const;
+  void multiply();
   void multiply_by_operator();
   void descend();
   void apply_preconditioner();

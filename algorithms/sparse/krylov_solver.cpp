@@ -10,7 +10,9 @@
 #include "../../codelets/sparse/krylov/residual.hpp"
 #include "../../runtime/collectives.hpp"
 #include "../../runtime/error.hpp"
+#include "../../runtime/hardware/machine.hpp"
 #include "../common/stopwatch.hpp"
+#include "../common/workers.hpp"
 #include "graph/pattern.hpp"
 
 namespace asterism::sparse {
@@ -20,8 +22,8 @@ namespace {
 constexpr Index most_restarts = 10;
 /// Times that it may do so after a breakdown and be no better at the end.
 constexpr Index most_fruitless = 3;
-/// Right-hand sides that go along together, at most: with more the vectors take more time than factors, and more
-/// memory.
+/// Right-hand sides that go along together, at most: with more the vectors take more time than what they share, and
+/// more memory.
 constexpr Index most_columns_together = 8;
 /// How much the true residual may be above the tolerance; the iteration's own is below it.
 constexpr double most_drift = 1.1;
@@ -55,6 +57,18 @@ double norm(const Runtime& runtime, const T* mine, Index rows, Index unit, doubl
 Index chosen_check_every(double seconds_of_iteration) {
   constexpr double seconds = 1e-2;
   return std::clamp<Index>(static_cast<Index>(seconds / seconds_of_iteration), 10, 500);
+}
+
+/// The same single block for another core of its rank, so that each of several right-hand sides has one for itself.
+Partition with_another_core(const Runtime& runtime, const Partition& block, Index number) {
+  std::vector<Part> parts = block.parts();
+  Part& part = parts.front();
+  std::vector<int> cores;
+  for (const Candidate& worker : all_workers(runtime))
+    if (worker.rank == part.rank && worker.where == Where::cpu) cores.push_back(worker.worker);
+  if (part.where == Where::cpu && !cores.empty())
+    part.worker = cores[static_cast<std::size_t>(part.worker + number) % cores.size()];
+  return Partition(std::move(parts));
 }
 
 }  // namespace
@@ -122,7 +136,11 @@ KrylovSolver<T, V>::KrylovSolver(const Beside& beside)
       facts_(beside.first.facts_),
       first_(&beside.first),
       exchange_(beside.first.system_.another_exchange()) {
-  use_outer();
+  if (outer_)
+    use_outer();
+  else
+    preconditioner_ = beside.first.preconditioner_.another();
+  if (is_one_block()) blocks_ = with_another_core(*runtime_, blocks_, beside.number);
   make_tiles();
 }
 
@@ -300,22 +318,33 @@ JoinedIteration KrylovSolver<T, V>::iteration_of(Column& column) {
 template <class T, class V>
 void KrylovSolver<T, V>::iterate_columns(const std::vector<Column*>& columns,
                                          const std::vector<Index>& counts) {
-  using VectorOf = typename LinearSystem<T>::VectorOf;
-  if (columns.size() == 1) return columns.front()->solver->iterate(counts.front());
+  if (columns.size() == 1 || is_one_block()) {
+    for (std::size_t c = 0; c < columns.size(); ++c)
+      if (counts[c] > 0) columns[c]->solver->iterate(counts[c]);
+    return;
+  }
   const Index most = std::ranges::max(counts);
   for (Index i = 0; i < most; ++i) {
     std::vector<KrylovSolver*> going;
-    std::vector<VectorOf> r, z;
-    for (std::size_t c = 0; c < columns.size(); ++c) {
-      if (counts[c] <= i) continue;
-      KrylovSolver* const its = going.emplace_back(columns[c]->solver);
-      r.push_back([its](Index k) -> const Tile<T>& { return its->tiles_[k].r; });
-      z.push_back([its](Index k) -> const Tile<T>& { return its->preconditioner_.z(k); });
-    }
+    for (std::size_t c = 0; c < columns.size(); ++c)
+      if (counts[c] > i) going.push_back(columns[c]->solver);
+    multiply_all(going);
     for (KrylovSolver* its : going) its->first_half();
-    outer_->apply(r, z);
+    apply_to_all(going);
     for (KrylovSolver* its : going) its->second_half();
   }
+}
+
+/// z = M^-1 r, where M makes a z.
+template <class T, class V>
+void KrylovSolver<T, V>::apply_to_all(const std::vector<KrylovSolver*>& going) {
+  std::vector<typename LinearSystem<T>::VectorOf> r, z;
+  for (KrylovSolver* its : going) {
+    r.push_back([its](Index k) -> const Tile<T>& { return its->tiles_[k].r; });
+    z.push_back([its](Index k) -> const Tile<T>& { return its->preconditioner_.z(k); });
+    if (!outer_) its->preconditioner_.apply(r.back());
+  }
+  if (outer_) outer_->apply(r, z);
 }
 
 template <class T, class V>
@@ -436,15 +465,26 @@ LinearReport KrylovSolver<T, V>::solve(const T* b, T* x) {
 /// How many right-hand sides go along together, with solvers for them.
 template <class T, class V>
 Index KrylovSolver<T, V>::columns_together(Index columns) {
-  if (!outer_ || columns <= 1 || !is_ready()) return 1;
-  const Index most = outer_->most_together(std::min(columns, most_columns_together));
+  if (columns <= 1 || !is_ready()) return 1;
+  const Index wanted = std::min(columns, most_columns_together);
+  const Index most = outer_ ? outer_->most_together(wanted) : most_in_memory(wanted);
   if (most > 1 && others_.empty())
-    if (auto other = another()) others_.push_back(std::move(other));
+    if (auto other = another(1)) others_.push_back(std::move(other));
   if (most <= 1 || others_.empty()) return 1;
   const Index groups = (columns + most - 1) / most, together = (columns + groups - 1) / groups;
-  while (static_cast<Index>(others_.size()) + 1 < together) others_.push_back(another());
-  outer_->make_room(together);
+  for (Index number = 1; number < together; ++number)
+    if (number > static_cast<Index>(others_.size())) others_.push_back(another(number));
+  if (outer_) outer_->make_room(together);
   return together;
+}
+
+/// Of so many right-hand sides, those whose vectors take no more than half of the memory of any rank.
+template <class T, class V>
+Index KrylovSolver<T, V>::most_in_memory(Index columns) const {
+  constexpr Index vectors = 12;
+  const Index bytes = vectors * static_cast<Index>(sizeof(T)) * std::max<Index>(1, row_count());
+  const Index room = static_cast<Index>(physical_memory()) / 2;
+  return std::min(columns, std::ranges::min(gather(*runtime_, std::max<Index>(1, room / bytes))));
 }
 
 template <class T, class V>

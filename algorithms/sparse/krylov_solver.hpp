@@ -47,8 +47,8 @@ class KrylovSolver {
   /// (facts().preconditioner.breakdown), and x is as it was; inaccurate: the true residual misses the tolerance after
   /// all. With several ranks: collective. @throw Error: b or x is not finite; as iterate()
   LinearReport solve(const T* b, T* x);
-  /// Solves for several right-hand sides, one after the other, or some of them together where the method can and its
-  /// preconditioner, of another family, gains by it; each ends by itself, and x has the same bits either way.
+  /// Solves for several right-hand sides: some of them together where that is faster, else one after the other. Each ends
+  /// by itself, and x has the same bits either way.
   /// @param b, x row-major, this rank's rows of all of them
   /// @return as solve(), for each; of some together the first one has the seconds and the traffic
   std::vector<LinearReport> solve(const T* b, T* x, Index columns);
@@ -71,6 +71,7 @@ class KrylovSolver {
   /// For a right-hand side that is solved for together with one of `first`, which has all but the vectors.
   struct Beside {
     const KrylovSolver& first;  ///< has to live as long
+    Index number;               ///< from 1
   };
   /// With several ranks: collective.
   explicit KrylovSolver(const Beside& beside);
@@ -103,6 +104,7 @@ class KrylovSolver {
   [[nodiscard]] AppliedPreconditioner<T, V>& preconditioner() { return preconditioner_; }
   [[nodiscard]] const AppliedPreconditioner<T, V>& preconditioner() const { return preconditioner_; }
   [[nodiscard]] BlockTiles& tiles(Index block) { return tiles_[block]; }
+  [[nodiscard]] const BlockTiles& tiles(Index block) const { return tiles_[block]; }
   [[nodiscard]] const TileList<double>& all_rr() const { return all_rr_; }
   /// Of (r, r).
   [[nodiscard]] double limit() const;
@@ -138,10 +140,11 @@ class KrylovSolver {
   /// right-hand side's iteration has begun anew
   virtual void begin(Index attempt) = 0;
   virtual void iterate(Index iterations) = 0;
-  // For right-hand sides that go along together; a method that has these for a preconditioner of another family
-  // overrides all three. Between the halves of an iteration M is applied to tiles().r of all of them.
-  /// A solver for another one; nullptr: the method takes one after the other.
-  [[nodiscard]] virtual std::unique_ptr<KrylovSolver> another() const { return {}; }
+  // For right-hand sides that go along together; a method that can have some overrides all four. An iteration of theirs
+  // is the product, the first half, M applied to tiles().r of all of them, the second half.
+  /// A solver for another one; nullptr: the method takes one after the other. @param number from 1
+  [[nodiscard]] virtual std::unique_ptr<KrylovSolver> another(Index) const { return {}; }
+  virtual void multiply_all(const std::vector<KrylovSolver*>&) {}
   virtual void first_half() {}
   virtual void second_half() {}
   /// Submits what brings x up to date after the last iteration.
@@ -176,6 +179,8 @@ class KrylovSolver {
   [[nodiscard]] JoinedIteration iteration_of(Column& column);
   void iterate_columns(const std::vector<Column*>& columns, const std::vector<Index>& counts);
   [[nodiscard]] Index columns_together(Index columns);
+  [[nodiscard]] Index most_in_memory(Index columns) const;
+  void apply_to_all(const std::vector<KrylovSolver*>& going);
   [[nodiscard]] double true_residual() const;
   [[nodiscard]] bool begins_anew(const Seen& last, LinearReport& report);
 

@@ -19,19 +19,6 @@ inline sparse::Csr<double> model(const std::string& name) {
   return sparse::model_matrix(sparse::parse_matrix_model(name));
 }
 
-/// In (-1, 1), without any pattern.
-inline std::vector<double> scattered(Index n) {
-  std::vector<double> b;
-  for (Index i = 0; i < n; ++i) b.push_back(std::sin(1.0 + 0.7 * static_cast<double>(i * i % 100'003)));
-  return b;
-}
-
-template <class T = double>
-sparse::Csr<T> rows_of_this_rank(const Runtime& runtime, const sparse::Csr<double>& whole) {
-  const auto [first, end] = sparse::rows_of_rank(whole.total_rows, runtime.rank(), runtime.ranks());
-  return in_type<T>(sparse::rows_of(whole, Part{.first = first, .size = end - first}));
-}
-
 struct SubdomainSolution {
   std::vector<double> x;  ///< all of it, on every rank
   sparse::LinearReport report;

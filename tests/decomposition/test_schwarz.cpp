@@ -5,6 +5,7 @@
 #include <set>
 
 #include "../support/messages.hpp"
+#include "../sparse/columns_together.hpp"
 #include "../support/skip.hpp"
 #include "algorithms/decomposition/cut/coarse_matrix.hpp"
 #include "algorithms/sparse/unsymmetric/bicgstab.hpp"
@@ -159,48 +160,13 @@ TEST_CASE(
 
 namespace {
 
-/// Right-hand sides that end after unlike numbers of iterations, one of them at once.
 template <class Solver, class V = double>
 void check_together(SchwarzSettings schwarz, const sparse::LinearSettings& settings, SolveOn solve_on) {
   Runtime runtime;
   const auto a = rows_of_this_rank(runtime, model("ecology-like:12x14"));
   schwarz.factors.solve_on = solve_on;
   Solver solver(runtime, a, settings, std::make_shared<Schwarz<double, V>>(runtime, a, schwarz));
-  constexpr Index columns = 10;  // more than go along together
-  const std::vector<double> noise = scattered(columns * a.total_rows);
-  std::vector<double> b(static_cast<std::size_t>(solver.row_count() * columns)), x(b.size());
-  for (Index i = 0; i < solver.row_count(); ++i)
-    for (Index c = 0; c < columns; ++c) {
-      const Index row = solver.first_row() + i;
-      const double smooth = std::cos(static_cast<double>((c + 1) * row) * 1e-2);
-      b[i * columns + c] = c == 4       ? 0
-                           : c % 2 == 0 ? noise[row * columns + c]
-                                        : smooth * std::exp2(9.0 * static_cast<double>(c));
-      x[i * columns + c] = c == 7 ? 1 : 0;
-    }
-  const std::vector<double> guess = x;
-  const std::vector<sparse::LinearReport> together = solver.solve(b.data(), x.data(), columns);
-  REQUIRE(together.size() == columns);
-  std::set<Index> counts;
-  for (Index c = 0; c < columns; ++c) {
-    CAPTURE(c);
-    std::vector<double> its_b, its_x;
-    for (Index i = 0; i < solver.row_count(); ++i) {
-      its_b.push_back(b[i * columns + c]);
-      its_x.push_back(guess[i * columns + c]);
-    }
-    const sparse::LinearReport alone = solver.solve(its_b.data(), its_x.data());
-    const sparse::LinearReport& report = together[static_cast<std::size_t>(c)];
-    CHECK(report.reason == alone.reason);
-    CHECK(report.iterations == alone.iterations);
-    CHECK(report.restarts == alone.restarts);
-    CHECK(report.true_residual == alone.true_residual);
-    CHECK(report.residual_history == alone.residual_history);
-    counts.insert(report.iterations);
-    Index different = 0;
-    for (Index i = 0; i < solver.row_count(); ++i) different += x[i * columns + c] == its_x[i] ? 0 : 1;
-    CHECK(different == 0);
-  }
+  const std::set<Index> counts = check_columns_together(solver);
   if (settings.max_iterations == 0) CHECK(counts.size() > 2);
 }
 

@@ -2,6 +2,7 @@
 /// Sparse systems that all ranks solve together.
 #pragma once
 
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -46,6 +47,19 @@ inline std::vector<double> row_sums(const sparse::Csr<double>& a) {
     for (Index k = a.row_begin[static_cast<std::size_t>(i)]; k < a.row_begin[static_cast<std::size_t>(i + 1)]; ++k)
       sums[static_cast<std::size_t>(i)] += a.values[static_cast<std::size_t>(k)];
   return sums;
+}
+
+/// In (-1, 1), without any pattern.
+inline std::vector<double> scattered(Index n) {
+  std::vector<double> b;
+  for (Index i = 0; i < n; ++i) b.push_back(std::sin(1.0 + 0.7 * static_cast<double>(i * i % 100'003)));
+  return b;
+}
+
+template <class T = double>
+sparse::Csr<T> rows_of_this_rank(const Runtime& runtime, const sparse::Csr<double>& whole) {
+  const auto [first, end] = sparse::rows_of_rank(whole.total_rows, runtime.rank(), runtime.ranks());
+  return in_type<T>(sparse::rows_of(whole, Part{.first = first, .size = end - first}));
 }
 
 /// @param a, b the whole matrix and right-hand side, on every rank

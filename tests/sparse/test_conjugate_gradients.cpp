@@ -3,12 +3,14 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
 #include <tuple>
 
 #include "../support/messages.hpp"
 #include "../support/skip.hpp"
 #include "../support/worst.hpp"
 #include "algorithms/sparse/models/models.hpp"
+#include "columns_together.hpp"
 #include "conjugate_gradients.hpp"
 #include "linear_solves.hpp"
 
@@ -241,6 +243,29 @@ TEST_CASE("one reduction an iteration: the same bits in every division, as many 
       }
     }
   }
+}
+
+TEST_CASE("right-hand sides that go along together: each as if it were alone") {
+  Runtime runtime;
+  const bool has_ranks = runtime.ranks() > 1;
+  std::vector<const char*> all{"diagonal", "mc-ilu:1,2"};
+  if (!has_ranks) all.insert(all.end(), {"none", "polynomial-diagonal:2", "chebyshev:3", "ic0"});
+  for (const char* preconditioner : all)
+    for (const Index blocks : {1, 3}) {
+      CAPTURE(preconditioner);
+      CAPTURE(blocks);
+      for (const sparse::Reductions reductions : {sparse::Reductions::two, sparse::Reductions::one}) {
+        if (reductions == sparse::Reductions::one && blocks * runtime.ranks() == 1) continue;  // has none between blocks
+        LinearSettings settings = with(preconditioner, blocks);
+        settings.reductions = reductions;
+        settings.check_every = 20;                    // not 500, of which most would be in vain
+        settings.max_iterations = has_ranks ? 4 : 0;  // every one of them waits for messages
+        sparse::ConjugateGradients<double> solver(
+            runtime, rows_of_this_rank(runtime, model("ecology-like:30x24")), settings);
+        const std::set<Index> iterations = check_columns_together(solver);
+        CHECK(iterations.size() > (has_ranks ? 1 : 2));
+      }
+    }
 }
 
 TEST_CASE("better preconditioners take fewer iterations" * doctest::skip(is_brief())) {

@@ -88,12 +88,17 @@ Departures<AsTiles, T> Exchange<T>::from(Index block) const {
 template <class T>
 Arrivals<AsTiles, T> Exchange<T>::to(Index block) const {
   Arrivals<AsTiles, T> arrivals;
+  add_to(block, arrivals);
+  return arrivals;
+}
+
+template <class T>
+void Exchange<T>::add_to(Index block, Arrivals<AsTiles, T>& arrivals) const {
   for (const Pair& pair : pairs_)
     if (pair.to == block) {
       arrivals.packs.add(pair.pack);
       arrivals.places.add(pair.placed);
     }
-  return arrivals;
 }
 
 template <class T>

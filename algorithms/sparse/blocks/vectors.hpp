@@ -60,6 +60,8 @@ class Exchange {
   /// What a task that makes a block's own elements, or uses those of others, is given.
   [[nodiscard]] Departures<AsTiles, T> from(Index block) const;
   [[nodiscard]] Arrivals<AsTiles, T> to(Index block) const;
+  /// The same, behind others.
+  void add_to(Index block, Arrivals<AsTiles, T>& arrivals) const;
 
   /// Bytes that cross from block to block each time.
   [[nodiscard]] Index bytes() const;

@@ -34,27 +34,38 @@ Stages stages_of(const Part& part, Index grain, Index stages, const std::vector<
 template <class T, class V>
 AppliedPreconditioner<T, V>::AppliedPreconditioner(const LinearSystem<T>& system,
                                                    const PreparedPreconditioner<T>& prepared)
-    : system_(&system), kind_(prepared.kind), sequential_(prepared.sequential), polynomial_(prepared.steps) {
+    : system_(&system), kind_(prepared.kind), sequential_(prepared.sequential) {
+  set_up_->polynomial = prepared.steps;
   make_matrices(prepared);
-  if (kind_ == PreconditionerKind::polynomial)
-    for (Exchange<T>& turn : exchange_z_) turn = system.another_exchange();
-  if (kind_ == PreconditionerKind::triangular) {
-    forward_ = exchanges_by_stage(prepared.lower, prepared);
-    backward_ = exchanges_by_stage(prepared.upper, prepared);
+  if (kind_ == PreconditionerKind::triangular) make_stages(prepared);
+  if (kind_ != PreconditionerKind::none && prepared.facts.choice.method != PreconditionerMethod::polynomial) {
+    make_diagonal();
+    load_diagonal(prepared);
   }
-  make_tiles(prepared);
-  load_diagonal(prepared);
+  make_vectors();
 }
 
 template <class T, class V>
 AppliedPreconditioner<T, V>::AppliedPreconditioner(const LinearSystem<T>& system, Users users)
     : system_(&system), kind_(PreconditionerKind::users), users_(std::move(users)) {
-  for (Index b = 0; b < system.count(); ++b) tiles_.emplace_back().z = system.whole_vector(b);
+  make_vectors();
+}
+
+template <class T, class V>
+AppliedPreconditioner<T, V> AppliedPreconditioner<T, V>::another() const {
+  AppliedPreconditioner other;
+  other.system_ = system_;
+  other.kind_ = kind_;
+  other.sequential_ = sequential_;
+  other.users_ = users_;
+  other.set_up_ = set_up_;
+  other.make_vectors();
+  return other;
 }
 
 template <class T, class V>
 void AppliedPreconditioner<T, V>::refresh(const PreparedPreconditioner<T>& prepared) {
-  polynomial_ = prepared.steps;
+  set_up_->polynomial = prepared.steps;
   make_matrices(prepared);
   load_diagonal(prepared);
 }
@@ -64,7 +75,8 @@ void AppliedPreconditioner<T, V>::make_matrices(const PreparedPreconditioner<T>&
   Runtime& runtime = system_->runtime();
   const VectorLayout& layout = system_->layout();
   if (kind_ == PreconditionerKind::polynomial && sizeof(V) != sizeof(T))
-    left_ = BlockMatrix<V>(runtime, layout, system_->structure(), prepared.matrix, system_->format());
+    set_up_->left =
+        BlockMatrix<V>(runtime, layout, system_->structure(), prepared.matrix, system_->format());
   if (kind_ != PreconditionerKind::triangular) return;
   const auto in_blocks = [&](const Csr<T>& factor) {
     DiagonalStructure structure = diagonal_structure(runtime, factor);
@@ -73,69 +85,78 @@ void AppliedPreconditioner<T, V>::make_matrices(const PreparedPreconditioner<T>&
     structure.stencil.reset();
     return BlockMatrix<V>(runtime, layout, structure, factor, {});
   };
-  left_ = in_blocks(prepared.lower);
-  right_ = in_blocks(prepared.upper);
+  set_up_->left = in_blocks(prepared.lower);
+  set_up_->right = in_blocks(prepared.upper);
+}
+
+template <class T, class V>
+void AppliedPreconditioner<T, V>::make_stages(const PreparedPreconditioner<T>& prepared) {
+  for (const Part& part : system_->blocks().parts()) {
+    const Index grain = sequential_ ? part.size : grain_rows(system_->rows());
+    const Stages& stages = set_up_->stages.emplace_back(
+        stages_of(part, grain, sequential_ ? 1 : prepared.facts.stages, prepared.stage_of_row));
+    const Tile<std::int32_t>& tile = set_up_->stages_tiles.emplace_back(
+        system_->runtime(), 1, static_cast<Index>(stages.begins.size()), part.rank);
+    set(system_->runtime(), tile, [&](Index, Index j) { return stages.begins[j]; });
+  }
+  set_up_->forward = wanted_by_stage(prepared.lower, prepared);
+  set_up_->backward = wanted_by_stage(prepared.upper, prepared);
 }
 
 /// For each stage of a factor its own, as blocks go on with the next one only when they have what others found in
 /// this one.
 template <class T, class V>
-std::vector<Exchange<T>> AppliedPreconditioner<T, V>::exchanges_by_stage(
+std::vector<typename AppliedPreconditioner<T, V>::Wanted> AppliedPreconditioner<T, V>::wanted_by_stage(
     const Csr<T>& factor, const PreparedPreconditioner<T>& prepared) const {
   const auto stages = static_cast<std::size_t>(sequential_ ? 1 : prepared.facts.stages);
-  if (system_->count() == 1) return std::vector<Exchange<T>>(stages);  // nobody to exchange with
-  const std::vector<std::vector<Index>> foreign =
-      foreign_columns(system_->runtime(), system_->blocks(), factor);
-  std::vector<std::vector<std::vector<Index>>> of_stages(stages,
-                                                         std::vector<std::vector<Index>>(foreign.size()));
+  if (system_->count() == 1) return std::vector<Wanted>(stages);  // nobody to exchange with
+  const Wanted foreign = foreign_columns(system_->runtime(), system_->blocks(), factor);
+  std::vector<Wanted> of_stages(stages, Wanted(foreign.size()));
   for (std::size_t k = 0; k < foreign.size(); ++k)
     for (const Index column : foreign[k]) of_stages[prepared.stage_of_row[column]][k].push_back(column);
-  std::vector<Exchange<T>> exchanges;
-  for (const auto& of_stage : of_stages)
-    exchanges.emplace_back(system_->runtime(), system_->layout(), of_stage);
-  return exchanges;
+  return of_stages;
 }
 
 template <class T, class V>
-void AppliedPreconditioner<T, V>::make_tiles(const PreparedPreconditioner<T>& prepared) {
-  Runtime& runtime = system_->runtime();
-  const Partition& blocks = system_->blocks();
-  const bool has_diagonal =
-      kind_ != PreconditionerKind::none && prepared.facts.choice.method != PreconditionerMethod::polynomial;
+void AppliedPreconditioner<T, V>::make_diagonal() {
+  for (const Part& part : system_->blocks().parts())
+    set_up_->inverse_diagonal.emplace_back(system_->runtime(), 1, part.size, part.rank);
+}
+
+template <class T, class V>
+void AppliedPreconditioner<T, V>::make_vectors() {
+  if (!has_z()) return;
+  const bool is_polynomial = kind_ == PreconditionerKind::polynomial;
   const bool has_terms =
-      std::ranges::any_of(polynomial_, [](const PolynomialStep& step) { return step.gamma != 0; });
-  for (Index b = 0; b < blocks.count(); ++b) {
-    const Part& part = blocks[b];
+      std::ranges::any_of(set_up_->polynomial, [](const PolynomialStep& step) { return step.gamma != 0; });
+  for (Index b = 0; b < system_->count(); ++b) {
     BlockTiles& t = tiles_.emplace_back();
-    if (has_z()) t.z = system_->whole_vector(b);
-    if (kind_ == PreconditionerKind::polynomial) t.next = system_->whole_vector(b);
+    t.z = system_->whole_vector(b);
+    if (is_polynomial) t.next = system_->whole_vector(b);
     if (has_terms) t.s = system_->own_vector(b);
-    if (has_diagonal) t.inverse_diagonal = Tile<V>(runtime, 1, part.size, part.rank);
-    if (kind_ == PreconditionerKind::triangular) {
-      const Index grain = sequential_ ? part.size : grain_rows(system_->rows());
-      const Stages& stages = stages_.emplace_back(
-          stages_of(part, grain, sequential_ ? 1 : prepared.facts.stages, prepared.stage_of_row));
-      t.stages = Tile<std::int32_t>(runtime, 1, static_cast<Index>(stages.begins.size()), part.rank);
-      set(runtime, t.stages, [&](Index, Index j) { return stages.begins[j]; });
-    }
   }
+  if (is_polynomial)
+    for (Exchange<T>& turn : exchange_z_) turn = system_->another_exchange();
+  for (const Wanted& stage : set_up_->forward)
+    forward_.emplace_back(system_->runtime(), system_->layout(), stage);
+  for (const Wanted& stage : set_up_->backward)
+    backward_.emplace_back(system_->runtime(), system_->layout(), stage);
 }
 
 template <class T, class V>
 void AppliedPreconditioner<T, V>::load_diagonal(const PreparedPreconditioner<T>& prepared) {
   const Partition& blocks = system_->blocks();
   const Index first_mine = blocks.elements_of(system_->runtime().rank()).first;
-  for (Index b = 0; b < blocks.count(); ++b) {
-    const Tile<V>& tile = tiles_[b].inverse_diagonal;
-    if (tile.state() == nullptr) continue;
-    const Index first = blocks[b].first - first_mine;
-    set(system_->runtime(), tile, [&](Index, Index j) { return prepared.inverse_diagonal[first + j]; });
+  for (std::size_t b = 0; b < set_up_->inverse_diagonal.size(); ++b) {
+    const Index first = blocks[static_cast<Index>(b)].first - first_mine;
+    set(system_->runtime(), set_up_->inverse_diagonal[b],
+        [&](Index, Index j) { return prepared.inverse_diagonal[first + j]; });
   }
 }
 
 template <class T, class V>
 const Tile<V>* AppliedPreconditioner<T, V>::inverse_diagonal(Index block) const {
-  return tile_if(tiles_[block].inverse_diagonal);
+  return set_up_->inverse_diagonal.empty() ? nullptr : &set_up_->inverse_diagonal[block];
 }
 
 /// A of a polynomial is that of the system, unless its numbers are of another type.
@@ -143,13 +164,13 @@ template <class T, class V>
 BlockPorts<AsTiles, V> AppliedPreconditioner<T, V>::left(Index block) const {
   if constexpr (sizeof(T) == sizeof(V))
     if (kind_ == PreconditionerKind::polynomial) return system_->matrix().ports(block);
-  return left_.ports(block);
+  return set_up_->left.ports(block);
 }
 
 template <class T, class V>
 const BlockShape& AppliedPreconditioner<T, V>::left_shape(Index block) const {
   const bool own = kind_ == PreconditionerKind::triangular || sizeof(T) != sizeof(V);
-  return own ? left_.shape(block) : system_->matrix().shape(block);
+  return own ? set_up_->left.shape(block) : system_->matrix().shape(block);
 }
 
 template <class T, class V>
@@ -164,15 +185,16 @@ void AppliedPreconditioner<T, V>::apply(const typename LinearSystem<T>::VectorOf
 /// new while another still has to read what was.
 template <class T, class V>
 void AppliedPreconditioner<T, V>::apply_polynomial(const typename LinearSystem<T>::VectorOf& r) {
-  for (std::size_t step = 0; step < polynomial_.size(); ++step) {
-    const bool first = step == 0, last = step + 1 == polynomial_.size();
+  const std::vector<PolynomialStep>& steps = set_up_->polynomial;
+  for (std::size_t step = 0; step < steps.size(); ++step) {
+    const bool first = step == 0, last = step + 1 == steps.size();
     for (Index k = 0; k < system_->count(); ++k) {
       BlockTiles& t = tiles_[k];
       codelets::polynomial_step<T, V>(
-          {left_shape(k), system_->unit(), polynomial_[step], first},
+          {left_shape(k), system_->unit(), steps[step], first},
           {.matrix = left(k),
            .arrivals = first ? Arrivals<AsTiles, T>{} : exchange_z_[(step + 1) % 2].to(k),
-           .inverse_diagonal = tile_if(t.inverse_diagonal),
+           .inverse_diagonal = inverse_diagonal(k),
            .r = r(k),
            .z = t.z,
            .s = tile_if(t.s),
@@ -211,14 +233,14 @@ void AppliedPreconditioner<T, V>::submit_stage(Half half, Index stage, Index blo
   BlockTiles& t = tiles_[block];
   const bool back = half == Half::backward;
   codelets::triangular_stages<T, V>(
-      {.shape = back ? right_.shape(block) : left_.shape(block),
+      {.shape = back ? set_up_->right.shape(block) : set_up_->left.shape(block),
        .half = half,
-       .stages = stages_[block],
+       .stages = set_up_->stages[block],
        .first_stage = stage,
        .end_stage = stage + 1},
-      {.factor = back ? right_.ports(block) : left_.ports(block),
-       .inverse_diagonal = back ? &t.inverse_diagonal : nullptr,
-       .stages = t.stages,
+      {.factor = back ? set_up_->right.ports(block) : set_up_->left.ports(block),
+       .inverse_diagonal = back ? inverse_diagonal(block) : nullptr,
+       .stages = set_up_->stages_tiles[block],
        .arrivals = arriving != nullptr ? arriving->to(block) : Arrivals<AsTiles, T>{},
        .r = r,
        .z = t.z,
@@ -231,21 +253,26 @@ PreconditionerShape AppliedPreconditioner<T, V>::shape() const {
   const bool triangular = kind_ == PreconditionerKind::triangular;
   return {.kind = kind_,
           .left = has_z() ? left_shape(0) : BlockShape{},
-          .right = triangular ? right_.shape(0) : BlockShape{},
-          .steps = polynomial_,
-          .stages = triangular ? stages_.front() : Stages{}};
+          .right = triangular ? set_up_->right.shape(0) : BlockShape{},
+          .steps = set_up_->polynomial,
+          .stages = triangular ? set_up_->stages.front() : Stages{}};
 }
 
 template <class T, class V>
 PreconditionerPorts<AsTiles, T, V> AppliedPreconditioner<T, V>::ports() const {
+  PreconditionerPorts<AsTiles, T, V> all;
+  all.inverse_diagonal = inverse_diagonal(0);
+  if (!has_z()) return all;
+  all.left = left(0);
+  if (kind_ == PreconditionerKind::triangular) {
+    all.right = set_up_->right.ports(0);
+    all.stages = &set_up_->stages_tiles.front();
+  }
   const BlockTiles& t = tiles_.front();
-  return {.inverse_diagonal = tile_if(t.inverse_diagonal),
-          .left = has_z() ? left(0) : BlockPorts<AsTiles, V>{},
-          .right = kind_ == PreconditionerKind::triangular ? right_.ports(0) : BlockPorts<AsTiles, V>{},
-          .stages = tile_if(t.stages),
-          .z = tile_if(t.z),
-          .next = tile_if(t.next),
-          .s = tile_if(t.s)};
+  all.z = tile_if(t.z);
+  all.next = tile_if(t.next);
+  all.s = tile_if(t.s);
+  return all;
 }
 
 template class AppliedPreconditioner<float, float>;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "../../../codelets/sparse/preconditioner.hpp"
@@ -23,6 +24,9 @@ class AppliedPreconditioner {
   using Users = std::function<void(const VectorOf& r, const VectorOf& z)>;
   /// Tasks of others. @param system has to live as long
   AppliedPreconditioner(const LinearSystem<T>& system, Users users);
+  /// The same one for vectors that are under way beside others; all but vectors is shared. With several ranks:
+  /// collective.
+  [[nodiscard]] AppliedPreconditioner another() const;
   /// The same for other values, once the system has them. With several ranks: collective.
   void refresh(const PreparedPreconditioner<T>& prepared);
 
@@ -43,17 +47,29 @@ class AppliedPreconditioner {
   [[nodiscard]] PreconditionerPorts<AsTiles, T, V> ports() const;
 
  private:
+  /// Of every block of this rank, the elements of others that it needs.
+  using Wanted = std::vector<std::vector<Index>>;
+  /// What has been set up, for any number of vectors.
+  struct SetUp {
+    std::vector<PolynomialStep> polynomial;
+    BlockMatrix<V> left, right;
+    std::vector<Wanted> forward, backward;  // of each stage
+    // of each block:
+    std::vector<Stages> stages;
+    std::vector<Tile<std::int32_t>> stages_tiles;
+    std::vector<Tile<V>> inverse_diagonal;
+  };
   struct BlockTiles {
     Tile<T> z, next, s;
-    Tile<V> inverse_diagonal;
-    Tile<std::int32_t> stages;
   };
 
-  void make_tiles(const PreparedPreconditioner<T>& prepared);
   void make_matrices(const PreparedPreconditioner<T>& prepared);
+  void make_stages(const PreparedPreconditioner<T>& prepared);
+  void make_diagonal();
   void load_diagonal(const PreparedPreconditioner<T>& prepared);
-  [[nodiscard]] std::vector<Exchange<T>> exchanges_by_stage(const Csr<T>& factor,
-                                                            const PreparedPreconditioner<T>& prepared) const;
+  [[nodiscard]] std::vector<Wanted> wanted_by_stage(const Csr<T>& factor,
+                                                    const PreparedPreconditioner<T>& prepared) const;
+  void make_vectors();
   [[nodiscard]] BlockPorts<AsTiles, V> left(Index block) const;
   [[nodiscard]] const BlockShape& left_shape(Index block) const;
   void apply_polynomial(const typename LinearSystem<T>::VectorOf& r);
@@ -65,9 +81,7 @@ class AppliedPreconditioner {
   PreconditionerKind kind_ = PreconditionerKind::none;
   bool sequential_ = false;
   Users users_;
-  std::vector<PolynomialStep> polynomial_;
-  std::vector<Stages> stages_;  // of each block
-  BlockMatrix<V> left_, right_;
+  std::shared_ptr<SetUp> set_up_ = std::make_shared<SetUp>();
   Exchange<T> exchange_z_[2];
   std::vector<Exchange<T>> forward_, backward_;  // of each stage
   std::vector<BlockTiles> tiles_;

@@ -18,6 +18,32 @@ void multiply(const CgArgs& args, MultiplyPorts<AsPorts, T> ports) {
   });
 }
 
+/// All of them with a chunk of rows while it is in the cache.
+template <class T>
+void multiply_all(const MultiplyAllArgs& args, MultiplyAllPorts<AsPorts, T> ports) {
+  const Index packs = ports.arrivals.packs.size() / ports.p.size();
+  std::vector<Index> going;
+  for (Index c = 0; c < ports.p.size(); ++c) {
+    if (ports.states[c].data->status[side_of(args.iterations[c])] != CgStatus::running) continue;
+    going.push_back(c);
+    unpack<T>({{ports.arrivals.packs.views + c * packs, packs}, {ports.arrivals.places.views + c * packs, packs}},
+              ports.p[c].data);
+  }
+  with_rows<T>(args.shape, ports.matrix, [&](const auto& matrix) {
+    for (Index u = 0; u < units_of(args.shape.rows, args.unit); ++u) {
+      for (const Index c : going) ports.pq[c].data[u] = 0;
+      for_each_chunk(u, args.unit, args.shape.rows, [&](Index first, Index end) {
+        for (const Index c : going) {
+          const T* const p = ports.p[c].data;
+          T* const q = ports.q[c].data;
+          products(matrix, first, end, p, q + first);
+          ports.pq[c].data[u] += dot<T>(p + args.shape.own, q, first, end);
+        }
+      });
+    }
+  });
+}
+
 template <class T, class V>
 void descend(const CgArgs& args, DescentPorts<AsPorts, T, V> ports) {
   CgState& state = *ports.state.data;
@@ -127,6 +153,8 @@ void cg_sweep(const CgSweepArgs& args, CgSweepPorts<AsPorts, T, V> ports) {
 
 template void multiply(const CgArgs&, MultiplyPorts<AsPorts, float>);
 template void multiply(const CgArgs&, MultiplyPorts<AsPorts, double>);
+template void multiply_all(const MultiplyAllArgs&, MultiplyAllPorts<AsPorts, float>);
+template void multiply_all(const MultiplyAllArgs&, MultiplyAllPorts<AsPorts, double>);
 #define ASTERISM_INSTANTIATE(T, V)                                   \
   template void descend(const CgArgs&, DescentPorts<AsPorts, T, V>); \
   template void turn(const CgArgs&, DirectionPorts<AsPorts, T, V>);  \

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cmath>
+#include <vector>
 
 #include "../exchange.hpp"
 #include "../matrix.hpp"
@@ -88,6 +89,25 @@ struct MultiplyPorts {
   As<InOut<double>> pq;
 };
 
+/// (N1) of several right-hand sides: the matrix is read once for all of them. Those whose iteration has ended are left
+/// as they are.
+struct MultiplyAllArgs {
+  BlockShape shape;
+  Index unit = 0;                 ///< rows
+  std::vector<Index> iterations;  ///< CgArgs::iteration of each
+};
+/// As MultiplyPorts, one of each for every right-hand side. @param arrivals first those of the first one's p, and so on;
+/// as many of each
+template <template <class> class As, class T>
+struct MultiplyAllPorts {
+  BlockPorts<As, T> matrix;
+  Arrivals<As, T> arrivals;
+  As<Many<In<CgState>>> states;
+  As<Many<InOut<T>>> p;
+  As<Many<InOut<T>>> q;
+  As<Many<InOut<double>>> pq;
+};
+
 /// (N2). @param pq of all blocks @param inverse_diagonal where M is a diagonal: (r, z) comes from here, into rz
 /// @param state alpha, pq
 template <template <class> class As, class T, class V>
@@ -144,6 +164,8 @@ struct CgSweepPorts {
 namespace cpu {
 template <class T>
 void multiply(const CgArgs& args, MultiplyPorts<AsPorts, T> ports);
+template <class T>
+void multiply_all(const MultiplyAllArgs& args, MultiplyAllPorts<AsPorts, T> ports);
 template <class T, class V>
 void descend(const CgArgs& args, DescentPorts<AsPorts, T, V> ports);
 template <class T, class V>
