@@ -27,16 +27,14 @@ std::unique_ptr<sparse::KrylovSolver<T>> Dbds<T>::another(Index number) const {
 }
 
 template <class T>
-void Dbds<T>::iterate(Index iterations) {
-  for (Index i = 0; i < iterations; ++i) {
-    this->preconditioner().apply([this](Index k) -> const Tile<T>& { return this->tiles(k).r; });
-    second_half();
-  }
+void Dbds<T>::iterate_all(const typename Base::Solvers& going) {
+  this->apply_to_all(going, Base::residual_of);
+  for (Dbds* its : this->template all_as<Dbds>(going)) its->correct();
 }
 
 /// (Z4) but for M^-1 r; the residual is that of the new x.
 template <class T>
-void Dbds<T>::second_half() {
+void Dbds<T>::correct() {
   for (Index k = 0; k < this->count(); ++k)
     codelets::correct<T>({this->system().layout().own(k)}, this->preconditioner().z(k), this->tiles(k).x,
                          this->blocks().hints(k));
@@ -72,7 +70,7 @@ double Dbds<T>::spectral_radius(const T* start, double accuracy, Index most_iter
   double before = residual_norm(0), rho = 0;
   Index agreed = 0;
   for (Index done = 0; done < most_iterations && agreed < 10; done += 2) {
-    iterate(2);
+    this->iterate(2);
     const double now = residual_norm(1 + done / 2);
     if (now == 0 || !std::isfinite(now)) return now == 0 ? rho : now;
     const double next = std::sqrt(now / before);

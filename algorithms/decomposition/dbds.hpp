@@ -38,11 +38,11 @@ class Dbds : public sparse::KrylovSolver<T> {
   explicit Dbds(const typename Base::Beside& beside) : Base(beside), looks_(this->runtime()) {}
 
   void begin(Index) override { iteration_ = 0; }
-  void iterate(Index iterations) override;
+  void iterate_all(const typename Base::Solvers& going) override;
   [[nodiscard]] std::unique_ptr<Base> another(Index number) const override;
-  void second_half() override;
   void submit_look(Index number) override;
   [[nodiscard]] std::optional<Seen> look(Index number) override;
+  void correct();
   [[nodiscard]] double residual_norm(Index number);
 
   ResidualLooks looks_;

@@ -173,30 +173,34 @@ void Dcg<T>::begin(Index) {
 }
 
 template <class T>
-void Dcg<T>::iterate(Index iterations) {
-  for (Index i = 0; i < iterations; ++i, ++iteration_) {
-    for (Index p = 0; p < subdomain_count(); ++p) {
-      SubdomainTiles& t = of_subdomains_[p];
-      codelets::dcg_descend<T>({.inside = t.inside.ports(),
-                                .p = t.p,
-                                .work = t.work,
-                                .x = t.x,
-                                .r = t.r,
-                                .departures = neighbours_.from(p)},
-                               {.where = Where::cpu});
-    }
-    for (Index p = 0; p < subdomain_count(); ++p) {
-      SubdomainTiles& t = of_subdomains_[p];
-      codelets::dcg_turn<T>({.arrivals = neighbours_.to(p),
-                             .inside = t.inside.ports(),
-                             .between = t.between.ports(),
-                             .work = t.work,
-                             .outside = tile_or_none(t.outside),
-                             .r = t.r,
-                             .p = t.p},
-                            {.where = Where::cpu});
-    }
+void Dcg<T>::iterate_all(const typename Base::Solvers& going) {
+  for (Dcg* its : this->template all_as<Dcg>(going)) its->iterate_once();
+}
+
+template <class T>
+void Dcg<T>::iterate_once() {
+  for (Index p = 0; p < subdomain_count(); ++p) {
+    SubdomainTiles& t = of_subdomains_[p];
+    codelets::dcg_descend<T>({.inside = t.inside.ports(),
+                              .p = t.p,
+                              .work = t.work,
+                              .x = t.x,
+                              .r = t.r,
+                              .departures = neighbours_.from(p)},
+                             {.where = Where::cpu});
   }
+  for (Index p = 0; p < subdomain_count(); ++p) {
+    SubdomainTiles& t = of_subdomains_[p];
+    codelets::dcg_turn<T>({.arrivals = neighbours_.to(p),
+                           .inside = t.inside.ports(),
+                           .between = t.between.ports(),
+                           .work = t.work,
+                           .outside = tile_or_none(t.outside),
+                           .r = t.r,
+                           .p = t.p},
+                          {.where = Where::cpu});
+  }
+  ++iteration_;
 }
 
 /// The subdomains' own rows of x, to blocks.

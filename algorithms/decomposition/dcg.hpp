@@ -42,11 +42,12 @@ class Dcg : public sparse::KrylovSolver<T> {
   };
 
   void begin(Index) override;
-  void iterate(Index iterations) override;
+  void iterate_all(const typename Base::Solvers& going) override;
   void finish() override { bring_x(); }
   void submit_look(Index number) override;
   [[nodiscard]] std::optional<Seen> look(Index number) override;
 
+  void iterate_once();
   void make_tiles(const sparse::Csr<T>& whole, Index subdomain, int owner);
   void make_transfers(const std::vector<int>& owners);
   void bring_x();

@@ -55,10 +55,8 @@ ConjugateGradients<T, V>::ConjugateGradients(const typename Base::Beside& beside
   make_tiles();
 }
 
-/// Where M is of another family, or all is on cores: several right-hand sides read a matrix once, or have a core each.
 template <class T, class V>
 std::unique_ptr<KrylovSolver<T, V>> ConjugateGradients<T, V>::another(Index number) const {
-  if (has_operator() || (this->has_own_steps() && !is_on_cores())) return {};
   return std::unique_ptr<Base>(new ConjugateGradients(typename Base::Beside{*this, number}));
 }
 
@@ -100,12 +98,7 @@ CgArgs ConjugateGradients<T, V>::args(Index block) const {
 /// Whether (E2) is wanted, and can be.
 template <class T, class V>
 bool ConjugateGradients<T, V>::can_have_one_reduction() const {
-  return reductions_ == Reductions::one && !this->is_one_block() && !has_operator() && is_on_cores();
-}
-
-template <class T, class V>
-bool ConjugateGradients<T, V>::is_on_cores() const {
-  return std::ranges::all_of(blocks().parts(), [](const Part& block) { return block.where == Where::cpu; });
+  return reductions_ == Reductions::one && !this->is_one_block() && !has_operator() && this->is_on_cores();
 }
 
 /// Attempts after the first have what drifts less.
@@ -144,18 +137,21 @@ template <class T, class V>
 void ConjugateGradients<T, V>::iterate(Index iterations) {
   if (this->is_one_block()) return iterate_one_block(iterations);
   if (!told_.empty()) return iterate_on_gpus(iterations);
-  for (Index i = 0; i < iterations; ++i) {
-    multiply();
-    first_half();
-    if (preconditioner().has_z())
-      preconditioner().apply([this](Index k) -> const Tile<T>& { return tiles(k).r; });
-    second_half();
-  }
+  Base::iterate(iterations);
+}
+
+template <class T, class V>
+void ConjugateGradients<T, V>::iterate_all(const typename Base::Solvers& going) {
+  const auto all = this->template all_as<ConjugateGradients>(going);
+  multiply_all(all);
+  for (ConjugateGradients* its : all) its->take_step();
+  this->apply_to_all(going, Base::residual_of);
+  for (ConjugateGradients* its : all) its->turn_to_next();
 }
 
 /// Lines 6 and 7; (E2).
 template <class T, class V>
-void ConjugateGradients<T, V>::first_half() {
+void ConjugateGradients<T, V>::take_step() {
   if (has_one_reduction())
     advance();
   else
@@ -164,7 +160,7 @@ void ConjugateGradients<T, V>::first_half() {
 
 /// Lines 8 to 10, but for M; (r, z).
 template <class T, class V>
-void ConjugateGradients<T, V>::second_half() {
+void ConjugateGradients<T, V>::turn_to_next() {
   const Index iteration = iteration_++;
   if (has_one_reduction()) {
     if (!preconditioner().has_z()) return;
@@ -304,22 +300,21 @@ void ConjugateGradients<T, V>::multiply() {
 
 /// The same of several right-hand sides: on cores one task for each block.
 template <class T, class V>
-void ConjugateGradients<T, V>::multiply_all(const std::vector<Base*>& going) {
-  if (going.size() == 1 || !is_on_cores()) {
-    for (Base* its : going) static_cast<ConjugateGradients*>(its)->multiply();
+void ConjugateGradients<T, V>::multiply_all(const std::vector<ConjugateGradients*>& going) const {
+  if (going.size() == 1 || !this->is_on_cores()) {
+    for (ConjugateGradients* its : going) its->multiply();
     return;
   }
   for (Index k = 0; k < count(); ++k) {
     MultiplyAllArgs its{.shape = system().matrix().shape(k), .unit = system().unit(), .iterations = {}};
     MultiplyAllPorts<AsTiles, T> ports;
     ports.matrix = system().matrix().ports(k);
-    for (Base* const one : going) {
-      ConjugateGradients& solver = *static_cast<ConjugateGradients*>(one);
-      const CgTiles& cg = solver.cg_[k];
-      its.iterations.push_back(solver.iteration_);
-      solver.exchange().add_to(k, ports.arrivals);
+    for (const ConjugateGradients* one : going) {
+      const CgTiles& cg = one->cg_[k];
+      its.iterations.push_back(one->iteration_);
+      one->exchange().add_to(k, ports.arrivals);
       ports.states.add(cg.state);
-      ports.p.add(solver.direction(k));
+      ports.p.add(one->direction(k));
       ports.q.add(cg.q);
       ports.pq.add(cg.pq);
     }

@@ -48,11 +48,10 @@ class ConjugateGradients : public KrylovSolver<T, V> {
   explicit ConjugateGradients(const typename Base::Beside& beside);
 
   void begin(Index attempt) override;
+  void iterate_all(const typename Base::Solvers& going) override;
   void iterate(Index iterations) override;
   [[nodiscard]] std::unique_ptr<Base> another(Index number) const override;
-  void multiply_all(const std::vector<Base*>& going) override;
-  void first_half() override;
-  void second_half() override;
+  [[nodiscard]] bool shares_matrix() const override { return true; }
   void submit_look(Index number) override;
   [[nodiscard]] std::optional<Seen> look(Index number) override;
   [[nodiscard]] std::optional<SpectrumEstimate> spectrum() const override;
@@ -64,11 +63,13 @@ class ConjugateGradients : public KrylovSolver<T, V> {
   [[nodiscard]] bool blocks_are_alike() const;
   [[nodiscard]] CgOnGpusPorts<AsTiles, T, V> ports_on_gpus();
   void iterate_on_gpus(Index iterations);
-  [[nodiscard]] bool is_on_cores() const;
   [[nodiscard]] const Tile<T>& direction(Index block) const;
+  void multiply_all(const std::vector<ConjugateGradients*>& going) const;
   void multiply();
   void multiply_by_operator();
+  void take_step();
   void descend();
+  void turn_to_next();
   void apply_preconditioner();
   void scale_by_diagonal();
   void turn(Index iteration);

@@ -253,15 +253,37 @@ Departures<AsTiles, T> KrylovSolver<T, V>::hat_departures(Index block) const {
 }
 
 template <class T, class V>
-void KrylovSolver<T, V>::precondition(const typename LinearSystem<T>::VectorOf& v) {
-  if (!preconditioner_.has_z()) return;
-  preconditioner_.apply(v);
-  send_preconditioned();
+void KrylovSolver<T, V>::apply_to_all(const Solvers& going, const std::function<VectorOf(KrylovSolver&)>& v) {
+  const KrylovSolver& any = *going.front();
+  if (!any.preconditioner_.has_z()) return;
+  if (any.outer_) {
+    std::vector<VectorOf> r, z;
+    for (KrylovSolver* its : going) {
+      r.push_back(v(*its));
+      z.push_back([its](Index k) -> const Tile<T>& { return its->preconditioner_.z(k); });
+    }
+    any.outer_->apply(r, z);
+  } else {
+    for (KrylovSolver* its : going) its->preconditioner_.apply(v(*its));
+  }
+}
+
+template <class T, class V>
+bool KrylovSolver<T, V>::is_on_cores() const {
+  return std::ranges::all_of(blocks_.parts(), [](const Part& block) { return block.where == Where::cpu; });
+}
+
+template <class T, class V>
+void KrylovSolver<T, V>::precondition_all(const Solvers& going,
+                                          const std::function<VectorOf(KrylovSolver&)>& v) {
+  apply_to_all(going, v);
+  for (KrylovSolver* its : going) its->send_preconditioned();
 }
 
 template <class T, class V>
 void KrylovSolver<T, V>::send_preconditioned() {
-  for (Index k = 0; k < count() && count() > 1; ++k)
+  if (!preconditioner_.has_z() || count() == 1) return;
+  for (Index k = 0; k < count(); ++k)
     codelets::send<T>({system().matrix().shape(k).own},
                       {.v = preconditioner_.z(k), .departures = exchange().from(k)}, blocks_.hints(k));
 }
@@ -314,7 +336,7 @@ JoinedIteration KrylovSolver<T, V>::iteration_of(Column& column) {
            .store = [] {}}};
 }
 
-/// So many iterations of each: as iterate(), but for M, which is applied to all at once.
+/// So many iterations of each. Those that have a core each do not wait for one another.
 template <class T, class V>
 void KrylovSolver<T, V>::iterate_columns(const std::vector<Column*>& columns,
                                          const std::vector<Index>& counts) {
@@ -325,26 +347,11 @@ void KrylovSolver<T, V>::iterate_columns(const std::vector<Column*>& columns,
   }
   const Index most = std::ranges::max(counts);
   for (Index i = 0; i < most; ++i) {
-    std::vector<KrylovSolver*> going;
+    Solvers going;
     for (std::size_t c = 0; c < columns.size(); ++c)
       if (counts[c] > i) going.push_back(columns[c]->solver);
-    multiply_all(going);
-    for (KrylovSolver* its : going) its->first_half();
-    apply_to_all(going);
-    for (KrylovSolver* its : going) its->second_half();
+    iterate_all(going);
   }
-}
-
-/// z = M^-1 r, where M makes a z.
-template <class T, class V>
-void KrylovSolver<T, V>::apply_to_all(const std::vector<KrylovSolver*>& going) {
-  std::vector<typename LinearSystem<T>::VectorOf> r, z;
-  for (KrylovSolver* its : going) {
-    r.push_back([its](Index k) -> const Tile<T>& { return its->tiles_[k].r; });
-    z.push_back([its](Index k) -> const Tile<T>& { return its->preconditioner_.z(k); });
-    if (!outer_) its->preconditioner_.apply(r.back());
-  }
-  if (outer_) outer_->apply(r, z);
 }
 
 template <class T, class V>
@@ -462,12 +469,19 @@ LinearReport KrylovSolver<T, V>::solve(const T* b, T* x) {
   return std::move(one.front().report);
 }
 
+/// Whether right-hand sides do that go along together: where M is of another family, or where cores read a matrix once
+/// for all of them, or have one of them each.
+template <class T, class V>
+bool KrylovSolver<T, V>::gain_together() const {
+  return outer_ || (!has_operator() && is_on_cores() && (is_one_block() || shares_matrix()));
+}
+
 /// How many right-hand sides go along together, with solvers for them.
 template <class T, class V>
 Index KrylovSolver<T, V>::columns_together(Index columns) {
-  if (columns <= 1 || !is_ready()) return 1;
-  const Index wanted = std::min(columns, most_columns_together);
-  const Index most = outer_ ? outer_->most_together(wanted) : most_in_memory(wanted);
+  if (columns <= 1 || !is_ready() || !gain_together()) return 1;
+  Index most = most_in_memory(std::min(columns, most_columns_together));
+  if (outer_) most = outer_->most_together(most);
   if (most > 1 && others_.empty())
     if (auto other = another(1)) others_.push_back(std::move(other));
   if (most <= 1 || others_.empty()) return 1;
@@ -481,8 +495,7 @@ Index KrylovSolver<T, V>::columns_together(Index columns) {
 /// Of so many right-hand sides, those whose vectors take no more than half of the memory of any rank.
 template <class T, class V>
 Index KrylovSolver<T, V>::most_in_memory(Index columns) const {
-  constexpr Index vectors = 12;
-  const Index bytes = vectors * static_cast<Index>(sizeof(T)) * std::max<Index>(1, row_count());
+  const Index bytes = vectors() * static_cast<Index>(sizeof(T)) * std::max<Index>(1, row_count());
   const Index room = static_cast<Index>(physical_memory()) / 2;
   return std::min(columns, std::ranges::min(gather(*runtime_, std::max<Index>(1, room / bytes))));
 }

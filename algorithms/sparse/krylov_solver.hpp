@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -68,6 +69,15 @@ class KrylovSolver {
   /// no sense
   KrylovSolver(Runtime& runtime, LinearOperator<T> a, const LinearSettings& settings);
 
+  using Solvers = std::vector<KrylovSolver*>;
+  /// The same ones, which are of this method.
+  template <class Solver>
+  [[nodiscard]] static std::vector<Solver*> all_as(const Solvers& solvers) {
+    std::vector<Solver*> all;
+    for (KrylovSolver* its : solvers) all.push_back(static_cast<Solver*>(its));
+    return all;
+  }
+
   /// For a right-hand side that is solved for together with one of `first`, which has all but the vectors.
   struct Beside {
     const KrylovSolver& first;  ///< has to live as long
@@ -114,6 +124,7 @@ class KrylovSolver {
   [[nodiscard]] bool is_one_block() const { return count() == 1 && has_own_steps(); }
   /// Whether products with A are made by the tasks of an operator, by submit_product().
   [[nodiscard]] bool has_operator() const { return operator_.has_value(); }
+  [[nodiscard]] bool is_on_cores() const;
   /// to = A from
   void submit_product(const typename LinearSystem<T>::VectorOf& from,
                       const typename LinearSystem<T>::VectorOf& to) const;
@@ -126,27 +137,39 @@ class KrylovSolver {
   /// For steps that do; nullptr: M is none.
   [[nodiscard]] const Tile<V>* inverse_diagonal(Index block) const;
   [[nodiscard]] Departures<AsTiles, T> hat_departures(Index block) const;
-  /// Else this does. @param v a block's own elements
-  void precondition(const typename LinearSystem<T>::VectorOf& v);
-  /// The second part of that: others get what they need of M^-1 v.
+  using VectorOf = typename LinearSystem<T>::VectorOf;
+  [[nodiscard]] static VectorOf residual_of(KrylovSolver& solver) {
+    return [&solver](Index k) -> const Tile<T>& { return solver.tiles_[k].r; };
+  }
+  /// Else these do: z = M^-1 v of each, of all at once where M is of another family. @param v of a solver: a block's own
+  /// elements
+  static void apply_to_all(const Solvers& going, const std::function<VectorOf(KrylovSolver&)>& v);
+  /// Others get what they need of z.
   void send_preconditioned();
+  static void precondition_all(const Solvers& going, const std::function<VectorOf(KrylovSolver&)>& v);
   /// With what the block has entries in.
   [[nodiscard]] const Tile<T>& hat(Index block) const {
     return preconditioner_.has_z() ? preconditioner_.z(block) : tiles_[block].v;
+  }
+
+  /// Submits so many iterations.
+  virtual void iterate(Index iterations) {
+    for (Index i = 0; i < iterations; ++i) iterate_all({this});
   }
 
  private:
   /// Submits what comes before the first iteration; r = b - A x and rr are there. @param attempt from 0: how often this
   /// right-hand side's iteration has begun anew
   virtual void begin(Index attempt) = 0;
-  virtual void iterate(Index iterations) = 0;
-  // For right-hand sides that go along together; a method that can have some overrides all four. An iteration of theirs
-  // is the product, the first half, M applied to tiles().r of all of them, the second half.
-  /// A solver for another one; nullptr: the method takes one after the other. @param number from 1
+  /// Submits an iteration of every one of these, which another() has made, or of this one.
+  virtual void iterate_all(const Solvers& going) = 0;
+  /// For another right-hand side, which goes along together with this one's; nullptr: the method takes one after the
+  /// other. @param number from 1
   [[nodiscard]] virtual std::unique_ptr<KrylovSolver> another(Index) const { return {}; }
-  virtual void multiply_all(const std::vector<KrylovSolver*>&) {}
-  virtual void first_half() {}
-  virtual void second_half() {}
+  /// Whether those that go along together on cores read a matrix once.
+  [[nodiscard]] virtual bool shares_matrix() const { return false; }
+  /// That a right-hand side takes, about.
+  [[nodiscard]] virtual Index vectors() const { return 12; }
   /// Submits what brings x up to date after the last iteration.
   virtual void finish() {}
   /// Iterations that may be submitted in vain after the last one, where their tasks are many.
@@ -179,8 +202,8 @@ class KrylovSolver {
   [[nodiscard]] JoinedIteration iteration_of(Column& column);
   void iterate_columns(const std::vector<Column*>& columns, const std::vector<Index>& counts);
   [[nodiscard]] Index columns_together(Index columns);
+  [[nodiscard]] bool gain_together() const;
   [[nodiscard]] Index most_in_memory(Index columns) const;
-  void apply_to_all(const std::vector<KrylovSolver*>& going);
   [[nodiscard]] double true_residual() const;
   [[nodiscard]] bool begins_anew(const Seen& last, LinearReport& report);
 

@@ -195,7 +195,7 @@ TEST_CASE("gpu: right-hand sides that go along together have the bits that each 
   check_all_together(SolveOn::gpus);
 }
 #endif
-TEST_CASE("GMRES and BiCGStab on subdomains take right-hand sides one after the other" *
+TEST_CASE("GMRES and BiCGStab on subdomains: right-hand sides that go along together" *
           doctest::skip(more_than_two_ranks() || sanitized)) {
   const SchwarzSettings restricted{.subdomains = {.count = 5, .cut = Cut::graph, .overlap = 1}};
   check_together<sparse::Gmres<double>>(restricted, {}, SolveOn::fastest);

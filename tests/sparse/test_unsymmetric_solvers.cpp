@@ -10,6 +10,7 @@
 #include "algorithms/sparse/models/models.hpp"
 #include "algorithms/sparse/unsymmetric/bicgstab.hpp"
 #include "algorithms/sparse/unsymmetric/gmres.hpp"
+#include "columns_together.hpp"
 #include "dense.hpp"
 #include "linear_solves.hpp"
 
@@ -215,6 +216,23 @@ TEST_CASE("several right-hand sides with one set-up, or none") {
     CHECK(x[static_cast<std::size_t>(2 * i + 1)] == alone.x[static_cast<std::size_t>(first + i)]);
   }
   CHECK(solver.solve(both.data(), x.data(), 0).empty());
+}
+
+TEST_CASE("right-hand sides that go along together: each as if it were alone") {
+  Runtime runtime;
+  const Csr<double> a = rows_of_this_rank(runtime, model("convection2d:20x15"));
+  for (const char* preconditioner : {"diagonal", "mc-ilu0"})
+    for (const Index blocks : {1, 3}) {
+      CAPTURE(preconditioner);
+      CAPTURE(blocks);
+      LinearSettings settings = with(preconditioner, blocks);
+      settings.max_iterations = runtime.ranks() > 1 ? 4 : 0;  // every one of them waits for messages
+      settings.restart = 7;
+      Gmres<double> gmres(runtime, a, settings);
+      BiCgStab<double> bicgstab(runtime, a, settings);
+      CHECK(check_columns_together(gmres).size() > 1);
+      CHECK(check_columns_together(bicgstab).size() > 1);
+    }
 }
 
 TEST_CASE("a cyclic shift: no progress before the last iteration; a basis that is complete ends early") {

@@ -38,6 +38,16 @@ BiCgStab<T, V>::BiCgStab(Runtime& runtime, const Csr<T>& mine, const LinearSetti
   if (this->is_ready()) make_tiles();
 }
 
+template <class T, class V>
+BiCgStab<T, V>::BiCgStab(const typename Base::Beside& beside) : Base(beside) {
+  make_tiles();
+}
+
+template <class T, class V>
+std::unique_ptr<KrylovSolver<T, V>> BiCgStab<T, V>::another(Index number) const {
+  return std::unique_ptr<Base>(new BiCgStab(typename Base::Beside{*this, number}));
+}
+
 /// With zeros in them: tasks that a state lets do nothing leave what they would write as it is.
 template <class T, class V>
 void BiCgStab<T, V>::make_tiles() {
@@ -78,28 +88,31 @@ void BiCgStab<T, V>::begin(Index attempt) {
 }
 
 template <class T, class V>
-void BiCgStab<T, V>::iterate(Index iterations) {
-  const auto p = [this](Index k) -> const Tile<T>& { return bicg_[k].p; };
-  const auto r = [this](Index k) -> const Tile<T>& { return tiles(k).r; };
-  const auto shadow = [this](Index k) -> const Tile<T>& { return bicg_[k].shadow; };
-  for (Index i = 0; i < iterations; ++i, ++iteration_) {
-    this->precondition(p);
-    multiply(shadow, &BicgTiles::q);
-    half_step();
-    this->precondition(r);
-    multiply(r, &BicgTiles::t);
-    full_step();
-    turn();
+void BiCgStab<T, V>::iterate_all(const typename Base::Solvers& going) {
+  const auto all = this->template all_as<BiCgStab>(going);
+  this->precondition_all(going, [](Base& solver) -> typename Base::VectorOf {
+    return [&its = static_cast<BiCgStab&>(solver)](Index k) -> const Tile<T>& { return its.bicg_[k].p; };
+  });
+  for (BiCgStab* its : all) {
+    its->multiply([its](Index k) -> const Tile<T>& { return its->bicg_[k].shadow; }, &BicgTiles::q);
+    its->half_step();
+  }
+  this->precondition_all(going, Base::residual_of);
+  for (BiCgStab* its : all) {
+    its->multiply(Base::residual_of(*its), &BicgTiles::t);
+    its->full_step();
+    its->turn();
+    ++its->iteration_;
   }
 }
 
 /// (V1), (V3)
 template <class T, class V>
-void BiCgStab<T, V>::multiply(const typename LinearSystem<T>::VectorOf& with, Tile<T> BicgTiles::*result) {
+void BiCgStab<T, V>::multiply(const typename Base::VectorOf& with, Tile<T> BicgTiles::*result) {
   for (Index k = 0; k < count(); ++k)
     codelets::bicg_product<T>(args(k),
                               {.matrix = system().matrix().ports(k),
-                               .arrivals = system().exchange().to(k),
+                               .arrivals = this->exchange().to(k),
                                .state = bicg_[k].state,
                                .v = hat(k),
                                .a = with(k),

@@ -32,15 +32,19 @@ class BiCgStab : public KrylovSolver<T, V> {
     Tile<BicgState> state;
   };
 
+  explicit BiCgStab(const typename Base::Beside& beside);
+
   void begin(Index attempt) override;
-  void iterate(Index iterations) override;
+  void iterate_all(const typename Base::Solvers& going) override;
+  [[nodiscard]] std::unique_ptr<Base> another(Index number) const override;
+  [[nodiscard]] Index vectors() const override { return 16; }
   [[nodiscard]] Index most_between_looks() const override { return 30; }
   void submit_look(Index number) override;
   [[nodiscard]] std::optional<Seen> look(Index number) override;
 
   void make_tiles();
   [[nodiscard]] BicgArgs args(Index block) const;
-  void multiply(const typename LinearSystem<T>::VectorOf& with, Tile<T> BicgTiles::*result);
+  void multiply(const typename Base::VectorOf& with, Tile<T> BicgTiles::*result);
   void half_step();
   void full_step();
   void turn();

@@ -34,6 +34,17 @@ Gmres<T, V>::Gmres(Runtime& runtime, const Csr<T>& mine, const LinearSettings& s
   if (this->is_ready()) make_tiles();
 }
 
+template <class T, class V>
+Gmres<T, V>::Gmres(const typename Base::Beside& beside)
+    : Base(beside), m_(static_cast<const Gmres&>(beside.first).m_) {
+  make_tiles();
+}
+
+template <class T, class V>
+std::unique_ptr<KrylovSolver<T, V>> Gmres<T, V>::another(Index number) const {
+  return std::unique_ptr<Base>(new Gmres(typename Base::Beside{*this, number}));
+}
+
 /// With zeros in them: tasks that a state lets do nothing leave what they would write as it is.
 template <class T, class V>
 void Gmres<T, V>::make_tiles() {
@@ -89,16 +100,20 @@ void Gmres<T, V>::begin(Index) {
 }
 
 template <class T, class V>
-void Gmres<T, V>::iterate(Index iterations) {
-  for (Index i = 0; i < iterations; ++i) {
-    this->precondition([this](Index k) -> const Tile<T>& { return gmres_[k].basis[column_]; });
-    multiply();
-    project();
-    extend_basis();
-    if (column_ < m_) continue;
-    correct();
-    this->submit_residual();
-    begin_basis(false);
+void Gmres<T, V>::iterate_all(const typename Base::Solvers& going) {
+  this->precondition_all(going, [](Base& solver) -> typename Base::VectorOf {
+    return [&its = static_cast<Gmres&>(solver)](Index k) -> const Tile<T>& {
+      return its.gmres_[k].basis[its.column_];
+    };
+  });
+  for (Gmres* its : this->template all_as<Gmres>(going)) {
+    its->multiply();
+    its->project();
+    its->extend_basis();
+    if (its->column_ < m_) continue;
+    its->correct();
+    its->submit_residual();
+    its->begin_basis(false);
   }
 }
 
@@ -135,7 +150,7 @@ void Gmres<T, V>::multiply() {
   for (Index k = 0; k < count(); ++k)
     codelets::arnoldi_product<T>(args(k),
                                  {.matrix = system().matrix().ports(k),
-                                  .arrivals = system().exchange().to(k),
+                                  .arrivals = this->exchange().to(k),
                                   .state = gmres_[k].state,
                                   .hat = hat(k),
                                   .basis = basis(k, column_ + 1),

@@ -33,8 +33,12 @@ class Gmres : public KrylovSolver<T, V> {
     Tile<GmresState> state;
   };
 
+  explicit Gmres(const typename Base::Beside& beside);
+
   void begin(Index attempt) override;
-  void iterate(Index iterations) override;
+  void iterate_all(const typename Base::Solvers& going) override;
+  [[nodiscard]] std::unique_ptr<Base> another(Index number) const override;
+  [[nodiscard]] Index vectors() const override { return m_ + 12; }
   void finish() override;
   [[nodiscard]] Index most_between_looks() const override { return 30; }
   void submit_look(Index number) override;
