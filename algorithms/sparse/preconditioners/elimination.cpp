@@ -50,8 +50,9 @@ Elimination::Elimination(PatternView whole, const StageOrder& order, Partition::
   Stopwatch watch;
   const bool coloured = choice.method == PreconditionerMethod::mc_ilu;
   if (!coloured) choice_.p = 0;
+  const bool by_number = !coloured && !order.grains_in_order;
   Numbering by_stage = number_by_colour(order.stages, std::max<Index>(whole.rows(), 1));
-  Pattern pattern = coloured ? permuted(whole, by_stage, threads) : copied(whole, threads);
+  Pattern pattern = by_number ? copied(whole, threads) : permuted(whole, by_stage, threads);
   matrix_.total_rows = matrix_.cols = whole.rows();
   matrix_.row_begin = std::move(pattern.row_begin);
   matrix_.columns = std::move(pattern.columns);
@@ -59,20 +60,23 @@ Elimination::Elimination(PatternView whole, const StageOrder& order, Partition::
   seconds["permute"] += watch.lap();
   if (choice_.p > 0) fill_ = fill_pattern(matrix_, choice.p, by_stage.segments, threads);
   seconds["symbolic"] += watch.lap();
-  if (coloured) numbering_ = by_stage;
+  if (!by_number) numbering_ = by_stage;
   mark_needed(mine, whole);
-  make_turns(by_stage);
+  if (order.grains_in_order)
+    make_turns(number_by_colour(by_level(matrix_), std::max<Index>(whole.rows(), 1)), false);
+  else
+    make_turns(by_stage, coloured);
   seconds["colour"] += watch.lap();
 }
 
-/// The rows of this rank, for Cholesky those that have entries in its columns, and all that they need before them.
+/// The rows of this rank, for Cholesky those that have entries in its columns, too, and all that they need before them.
 void Elimination::mark_needed(Partition::Range mine, PatternView whole) {
   if (mine.count() == whole.rows()) return;
   needed_.assign(at(whole.rows()), 0);
   const auto place = [&](Index row) { return numbering_.rows() == 0 ? row : numbering_.new_of_old[at(row)]; };
   for (Index i = mine.first; i < mine.end; ++i) needed_[at(place(i))] = 1;
   if (choice_.method == PreconditionerMethod::ic0)
-    for (Index i = mine.end; i < whole.rows(); ++i) {
+    for (Index i = 0; i < whole.rows(); ++i) {
       const auto found = std::ranges::lower_bound(whole.row(i), mine.first);
       if (found != whole.row(i).end() && *found < mine.end) needed_[at(place(i))] = 1;
     }
@@ -84,11 +88,11 @@ void Elimination::mark_needed(Partition::Range mine, PatternView whole) {
       }
 }
 
-void Elimination::make_turns(const Numbering& by_stage) {
-  const bool in_order = numbering_.rows() > 0;  // rows have their numbers by stage
-  for (const Numbering::Segment& segment : by_stage.segments) {
+/// @param by_turn rows in the order of elimination, by their turns @param in_order whether that is the same order
+void Elimination::make_turns(const Numbering& by_turn, bool in_order) {
+  for (const Numbering::Segment& segment : by_turn.segments) {
     for (Index n = segment.first; n < segment.end; ++n) {
-      const Index row = in_order ? n : by_stage.old_of_new[at(n)];
+      const Index row = in_order ? n : by_turn.old_of_new[at(n)];
       if (needed_.empty() || needed_[at(row)] != 0) turns_.rows.push_back(row);
     }
     turns_.begins.push_back(static_cast<Index>(turns_.rows.size()));

@@ -55,7 +55,7 @@ class Elimination {
   }
 
  private:
-  void make_turns(const Numbering& by_stage);
+  void make_turns(const Numbering& by_turn, bool in_order);
   void mark_needed(Partition::Range mine, PatternView whole);
   template <class T>
   void set_row(Index row, const Index* columns, const T* values, Index count);
