@@ -37,32 +37,50 @@ void polynomial_step(const PolynomialArgs& args, PolynomialPorts<AsPorts, T, V> 
   pack(next, ports.departures);
 }
 
+namespace {
+
+/// Calls body(row) for the rows of a stage. Where a row needs the one before, which takes longer than its own arithmetic,
+/// two groups, which need nothing of each other, take turns; with more of them there are too many streams.
+template <class Body>
+void for_each_row(const Stages& stages, Index stage, Half half, Body body) {
+  struct Rows {
+    Index next, left;
+  };
+  const Index step = half == Half::forward ? 1 : -1;
+  const auto rows_of = [&](Index group) {
+    const std::int32_t* const begins = stages.begins.data() + group * (stages.stages + 1) + stage;
+    return Rows{half == Half::forward ? begins[0] : begins[1] - 1, begins[1] - begins[0]};
+  };
+  for (Index g = 0; g < stages.groups;) {
+    Rows one = rows_of(g++), other{};
+    if (stages.in_order && g < stages.groups) other = rows_of(g++);
+    for (; one.left > 0 && other.left > 0; --one.left, --other.left, one.next += step, other.next += step) {
+      body(one.next);
+      body(other.next);
+    }
+    for (; one.left > 0; --one.left, one.next += step) body(one.next);
+    for (; other.left > 0; --other.left, other.next += step) body(other.next);
+  }
+}
+
+}  // namespace
+
 template <class T, class V>
 void triangular_stages(const TriangularArgs& args, TriangularPorts<AsPorts, T, V> ports) {
   unpack(ports.arrivals, ports.z.data);
   T* const all = ports.z.data;
   T* const z = all + args.shape.own;
-  const Stages& stages = args.stages;
-  const auto for_each_group = [&](Index stage, auto body) {
-    for (Index g = 0; g < stages.groups; ++g) {
-      const std::int32_t* const begins = stages.begins.data() + g * (stages.stages + 1) + stage;
-      body(begins[0], begins[1]);
-    }
-  };
   with_rows<V>(args.shape, ports.factor, [&](const auto& factor) {
     if (args.half == Half::forward) {
       for (Index stage = args.first_stage; stage < args.end_stage; ++stage)
-        for_each_group(stage, [&](Index first, Index end) {
-          for (Index i = first; i < end; ++i) {
-            z[i] = ports.r.data[i];  // padding reads it
-            z[i] -= factor.product(i, all);
-          }
+        for_each_row(args.stages, stage, args.half, [factor, all, z, r = ports.r.data](Index i) {
+          z[i] = r[i];  // padding reads it
+          z[i] -= factor.product(i, all);
         });
     } else {
       for (Index stage = args.end_stage; stage-- > args.first_stage;)
-        for_each_group(stage, [&](Index first, Index end) {
-          for (Index i = end; i-- > first;)  // from the last, for factors whose rows are all in one stage
-            z[i] = static_cast<T>(ports.inverse_diagonal.data[i]) * z[i] - factor.product(i, all);
+        for_each_row(args.stages, stage, args.half, [factor, all, z, d = ports.inverse_diagonal.data](Index i) {
+          z[i] = static_cast<T>(d[i]) * z[i] - factor.product(i, all);
         });
     }
   });

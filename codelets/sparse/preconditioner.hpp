@@ -13,7 +13,8 @@
 /// with C = (I + L) sqrt(D); symmetric Gauss-Seidel, L = L_A D_A^-1, D = D_A, U = D_A^-1 R_A, and SSOR with omega L,
 /// D / (omega (2 - omega)), omega U ([Weiss 2011]). Rows are in stages: none has entries in its own, those of L are
 /// in earlier ones and those of U in later ones. All rows of a stage are worked on at once: colours of
-/// multi-colouring, or levels of a factorisation in the natural order.
+/// multi-colouring, or levels of a factorisation in the natural order. For cores the rows of a stage that lie in one group
+/// of rows may also have entries in each other, and then follow each other.
 #pragma once
 
 #include <array>
@@ -44,6 +45,9 @@ struct Stages {
   Index stages = 0, groups = 0;
   std::vector<std::int32_t> begins;  ///< also in a tile
   Index longest = 0;                 ///< rows of a stage in one group
+  /// Whether rows of a stage in one group follow each other, upwards going forward and downwards going backward; for
+  /// cores. Those of different groups need nothing of each other.
+  bool in_order = false;
 };
 
 /// What of a preconditioner is known when a task is submitted.

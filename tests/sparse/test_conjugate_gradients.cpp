@@ -109,6 +109,27 @@ TEST_CASE("the same bits in every division into blocks, and on every number of r
   }
 }
 
+TEST_CASE("IC(0) and ILU(0) on cores, grains at the same time: the same bits in every division, few more iterations") {
+  Runtime runtime;
+  const Csr<double> a = model("poisson2d:10x300");  // more levels than grains, of which most rows are inside
+  const std::vector<double> b = row_sums(a);
+  const auto iterations = [&](const char* preconditioner) {
+    return static_cast<double>(solve<double>(runtime, a, b, with(preconditioner)).report.iterations);
+  };
+  for (const char* preconditioner : {"ic0", "ilu0"}) {
+    CAPTURE(preconditioner);
+    CHECK(iterations(preconditioner) < 0.85 * iterations("mc-ilu0"));
+    if (shape_is("gpu") || shape_is("mpi_unlike3_gpu")) continue;
+    const auto first_steps = [&](Index blocks, Rows rows) {
+      LinearSettings settings = with(preconditioner, blocks);
+      settings.max_iterations = 12;
+      return solve<double>(runtime, a, b, settings, rows).x;
+    };
+    const std::vector<double> one = first_steps(1, Rows::on_rank_0);
+    for (const Index blocks : {2, 5}) CHECK(first_steps(blocks, Rows::shared) == one);
+  }
+}
+
 TEST_CASE(
     "gpu: many iterations of several blocks in one task: the same bits with every number of blocks and every look") {
   Runtime runtime;

@@ -89,7 +89,9 @@ void say_preconditioner(Section& section, const LinearOptions& o, const StatedLi
                   : " in " + to_string(stated.preconditioner_precision));
   if (o.preconditioner.method == sparse::PreconditionerMethod::automatic) section.remark(" (auto)");
   say_colours(section, facts.rows_of_colours);
-  if (facts.stages > 0 && facts.rows_of_colours.empty())
+  if (facts.grains_in_order)
+    section.add("stages", facts.stages, fmt::format(", grains at the same time in {} stages", facts.stages));
+  else if (facts.stages > 0 && facts.rows_of_colours.empty())
     section.add("levels", facts.stages, ", " + counted(facts.stages, "level"));
   if (facts.entries > 0 && outcome.entries > 0)
     section.say("fill", static_cast<double>(facts.entries) / static_cast<double>(outcome.entries),

@@ -15,8 +15,13 @@ const Tile<T>* tile_if(const Tile<T>& tile) {
 }
 
 /// Where the stages of a block begin in each of its grains; where the whole block is one stage there is one group.
-Stages stages_of(const Part& part, Index grain, Index stages, const std::vector<int>& stage_of_row) {
-  Stages of_block{.stages = stages, .groups = units_of(part.size, grain), .begins = {}, .longest = 0};
+Stages stages_of(const Part& part, Index grain, Index stages, const std::vector<int>& stage_of_row,
+                 bool in_order) {
+  Stages of_block{.stages = stages,
+                  .groups = units_of(part.size, grain),
+                  .begins = {},
+                  .longest = 0,
+                  .in_order = in_order};
   const auto rows = stage_of_row.begin() + part.first;
   for (Index g = 0; g < of_block.groups; ++g) {
     const Index first = g * grain, end = std::min(part.size, first + grain);
@@ -94,7 +99,8 @@ void AppliedPreconditioner<T, V>::make_stages(const PreparedPreconditioner<T>& p
   for (const Part& part : system_->blocks().parts()) {
     const Index grain = sequential_ ? part.size : grain_rows(system_->rows());
     const Stages& stages = set_up_->stages.emplace_back(
-        stages_of(part, grain, sequential_ ? 1 : prepared.facts.stages, prepared.stage_of_row));
+        stages_of(part, grain, sequential_ ? 1 : prepared.facts.stages, prepared.stage_of_row,
+                  sequential_ || prepared.facts.grains_in_order));
     const Tile<std::int32_t>& tile = set_up_->stages_tiles.emplace_back(
         system_->runtime(), 1, static_cast<Index>(stages.begins.size()), part.rank);
     set(system_->runtime(), tile, [&](Index, Index j) { return stages.begins[j]; });

@@ -151,6 +151,7 @@ void prepare_triangular(const Runtime& runtime, const Partition& blocks, const C
     facts.rows_of_colours = rows_of_colours(order);
   Stopwatch watch;
   prepared.sequential = order.sequential;
+  facts.grains_in_order = order.grains_in_order;
   prepared.matrix = order.sequential ? mine : permuted_rows(mine, order.numbering);
   prepared.seconds["permute"] += watch.lap();
   const bool in_order = method == PreconditionerMethod::mc_ssor;

@@ -59,7 +59,8 @@ enum class DiagonalShift { none, automatic };
 /// What can be said of a preconditioner.
 struct PreconditionerFacts {
   PreconditionerChoice choice;  ///< what `automatic` became
-  Index stages = 0;             ///< colours, or levels of a factorisation in A's order, or turns of grains that are
+  Index stages = 0;             ///< colours, levels, or turns of grains and what is between them
+  bool grains_in_order = false;  ///< StageOrder
   std::vector<Index> rows_of_colours = {};
   Index entries = 0;                        ///< of the factors, with their diagonal
   double shift = 0;                         ///< of the diagonal, relative
