@@ -14,8 +14,8 @@ template <class T>
 inline const Codelet<CgArgs, MultiplyPorts<AsPorts, T>> multiply{
     typed_name<T>("cg_multiply"), cpu::multiply<T>, ASTERISM_CUDA_KERNEL(cuda::multiply<T>)};
 template <class T>
-inline const Codelet<MultiplyAllArgs, MultiplyAllPorts<AsPorts, T>> multiply_all{typed_name<T>("cg_multiply_all"),
-                                                                                 cpu::multiply_all<T>};
+inline const Codelet<MultiplyAllArgs, MultiplyAllPorts<AsPorts, T>> multiply_all{
+    typed_name<T>("cg_multiply_all"), cpu::multiply_all<T>};
 template <class T, class V>
 inline const Codelet<CgArgs, DescentPorts<AsPorts, T, V>> descend{
     name_for<T, V>("cg_descend"), cpu::descend<T, V>, ASTERISM_CUDA_KERNEL(cuda::descend<T, V>)};

@@ -79,9 +79,10 @@ void triangular_stages(const TriangularArgs& args, TriangularPorts<AsPorts, T, V
         });
     } else {
       for (Index stage = args.end_stage; stage-- > args.first_stage;)
-        for_each_row(args.stages, stage, args.half, [factor, all, z, d = ports.inverse_diagonal.data](Index i) {
-          z[i] = static_cast<T>(d[i]) * z[i] - factor.product(i, all);
-        });
+        for_each_row(args.stages, stage, args.half,
+                     [factor, all, z, d = ports.inverse_diagonal.data](Index i) {
+                       z[i] = static_cast<T>(d[i]) * z[i] - factor.product(i, all);
+                     });
     }
   });
   pack(z, ports.departures);

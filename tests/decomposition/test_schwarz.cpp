@@ -4,8 +4,8 @@
 #include <numeric>
 #include <set>
 
-#include "../support/messages.hpp"
 #include "../sparse/columns_together.hpp"
+#include "../support/messages.hpp"
 #include "../support/skip.hpp"
 #include "algorithms/decomposition/cut/coarse_matrix.hpp"
 #include "algorithms/sparse/unsymmetric/bicgstab.hpp"

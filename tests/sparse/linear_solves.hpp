@@ -44,7 +44,8 @@ sparse::Csr<T> in_type(const sparse::Csr<double>& a) {
 inline std::vector<double> row_sums(const sparse::Csr<double>& a) {
   std::vector<double> sums(static_cast<std::size_t>(a.rows()));
   for (Index i = 0; i < a.rows(); ++i)
-    for (Index k = a.row_begin[static_cast<std::size_t>(i)]; k < a.row_begin[static_cast<std::size_t>(i + 1)]; ++k)
+    for (Index k = a.row_begin[static_cast<std::size_t>(i)]; k < a.row_begin[static_cast<std::size_t>(i + 1)];
+         ++k)
       sums[static_cast<std::size_t>(i)] += a.values[static_cast<std::size_t>(k)];
   return sums;
 }

@@ -58,8 +58,8 @@ enum class DiagonalShift { none, automatic };
 
 /// What can be said of a preconditioner.
 struct PreconditionerFacts {
-  PreconditionerChoice choice;  ///< what `automatic` became
-  Index stages = 0;             ///< colours, levels, or turns of grains and what is between them
+  PreconditionerChoice choice;   ///< what `automatic` became
+  Index stages = 0;              ///< colours, levels, or turns of grains and what is between them
   bool grains_in_order = false;  ///< StageOrder
   std::vector<Index> rows_of_colours = {};
   Index entries = 0;                        ///< of the factors, with their diagonal
@@ -97,7 +97,6 @@ struct PreparedPreconditioner {
 template <class T>
 PreparedPreconditioner<T> prepare(const Runtime& runtime, const Partition& blocks, const Csr<T>& mine,
                                   const PreconditionerChoice& choice, DiagonalShift shift,
-                                  MatrixClass matrix_class,
-                                  std::shared_ptr<TriangularPlan> plan = nullptr);
+                                  MatrixClass matrix_class, std::shared_ptr<TriangularPlan> plan = nullptr);
 
 }  // namespace asterism::sparse

@@ -26,8 +26,9 @@ void multiply_all(const MultiplyAllArgs& args, MultiplyAllPorts<AsPorts, T> port
   for (Index c = 0; c < ports.p.size(); ++c) {
     if (ports.states[c].data->status[side_of(args.iterations[c])] != CgStatus::running) continue;
     going.push_back(c);
-    unpack<T>({{ports.arrivals.packs.views + c * packs, packs}, {ports.arrivals.places.views + c * packs, packs}},
-              ports.p[c].data);
+    unpack<T>(
+        {{ports.arrivals.packs.views + c * packs, packs}, {ports.arrivals.places.views + c * packs, packs}},
+        ports.p[c].data);
   }
   with_rows<T>(args.shape, ports.matrix, [&](const auto& matrix) {
     for (Index u = 0; u < units_of(args.shape.rows, args.unit); ++u) {
