@@ -36,7 +36,7 @@ struct BlockLines {
 };
 
 /// The tables of one precision, for all lengths up to 2^max_bits: one after another those of the FFTs with
-/// radices up to 16 and up to 8, then for lines of 2^bits points c and d of (K1) for dct2 and dft, r of (K4),
+/// radices up to 16 and up to 8, then for lines of 2^bits points c and d of (K1) for dct2 and dft, r of (T10),
 /// and the rotations of (T2) for N = 2^bits.
 struct LineTables {
   static constexpr int max_bits = 15;

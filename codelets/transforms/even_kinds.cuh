@@ -18,10 +18,7 @@
 /// with F = Y_k - i Y_{n-k}, H = exp(-i pi / 4) (Y_{M-k} + i Y_{M+k}) for dct3, and F = X_k, H = conj X_{M-k}
 /// for idft.
 ///
-/// dct4, with r_j = exp(-i pi (8j+1) / 8n):
-///
-///     T = DFT_M( r_j (x_{2j} + i x_{n-1-2j}) ),
-///     Y_{2k} = 2 Re(r_k T_k),   Y_{n-1-2k} = -2 Im(r_k T_k).                                       (K4)
+/// dct4 by (T10).
 #pragma once
 
 #include "block_lines.cuh"
@@ -215,7 +212,7 @@ struct EvenKinds {
         const Complex<T>* const r = tables + LineTables::fourth(bits);
         lines.for_each(apart, thread, threads, [&](int line, int i) {
           const int k = i % 2 == 0 ? i / 2 : (n - 1 - i) / 2, at = place_of(k);
-          // The alternating sign of the sine transform (T8) undoes that of (K4).
+          // The alternating sign of the sine transform (T8) undoes that of (T10).
           const bool negative = i % 2 != 0 && kind == Transform::dct4;
           T* const target = lines.target(line, i);
           const Index step = Index{apart} * lines.to_stride;

@@ -259,6 +259,42 @@ class Halved {
   Index room_;                                       // numbers that it works in
 };
 
+/// dct4 and dst4 of an even n by (T10) and (T8), in the precision of U.
+template <Transform kind, class U>
+class HalvedFourth {
+ public:
+  static bool can(Index n) { return n % 2 == 0; }
+
+  explicit HalvedFourth(Index n)
+      : n_(n), fft_(FftKind::complex, n / 2), rotations_(rotations<U>(n / 2, 1, 8, 8 * n)) {}
+
+  template <class T>
+  void operator()(T* __restrict line) const {
+    constexpr bool sine = kind == Transform::dst4;
+    const auto lines = fft_.lines();
+    const Complex<U>* const r = rotations_.data();  // conjugate
+    for (Index j = 0; j < n_ / 2; ++j) {
+      const U even = line[2 * j], odd = line[n_ - 1 - 2 * j];
+      lines.in[j] = turned_back({even, sine ? -odd : odd}, r[j]);
+    }
+    fft_(lines);
+    for (Index l = 0; l < n_ / 2; ++l) {
+      const Complex<U> a = turned_back(lines.out[l], r[l]);
+      line[sine ? n_ - 1 - 2 * l : 2 * l] = static_cast<T>(2 * a.re);
+      line[sine ? 2 * l : n_ - 1 - 2 * l] = static_cast<T>(-2 * a.im);
+    }
+  }
+
+ private:
+  static Complex<U> turned_back(Complex<U> z, Complex<U> r) {
+    return {z.re * r.re + z.im * r.im, z.im * r.re - z.re * r.im};
+  }
+
+  Index n_;
+  LineFft<U> fft_;
+  std::vector<Complex<U>> rotations_;
+};
+
 /// (T2) by way of (C1).
 void chirped(const ChirpConvolution& convolve, double* row) {
   const Chirp& chirp = convolve.chirp();
@@ -309,6 +345,7 @@ void with_line_transform(Transform kind, Index n, Use use) {
       case Transform::dst3:
         return use(planned<Direct<Transform::dst3, U>>(n));
       case Transform::dst4:
+        if (HalvedFourth<Transform::dst4, U>::can(n)) return use(planned<HalvedFourth<Transform::dst4, U>>(n));
         return use(planned<Direct<Transform::dst4, U>>(n));
       case Transform::dct1:
         if (Halved<Transform::dct1, U>::pays(n)) return use(planned<Halved<Transform::dct1, U>>(n));
@@ -318,6 +355,7 @@ void with_line_transform(Transform kind, Index n, Use use) {
       case Transform::dct3:
         return use(planned<Direct<Transform::dct3, U>>(n));
       case Transform::dct4:
+        if (HalvedFourth<Transform::dct4, U>::can(n)) return use(planned<HalvedFourth<Transform::dct4, U>>(n));
         return use(planned<Direct<Transform::dct4, U>>(n));
       case Transform::dft:
         return use(planned<Direct<Transform::dft, U>>(n));

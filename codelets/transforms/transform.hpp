@@ -39,8 +39,8 @@
 /// RODFT00 at n = 4095, and a third to a half where N is odd, because FFTW vectorises complex transforms only; dct2 and the
 /// like by (T5) and FFTW's r2c take half the time of its REDFT10 at n = 1024. So all transforms but dst1 of hard lengths
 /// (see chirp.hpp) are done by these formulas, which fold.hpp has point by point, on the CPU (FFTW) and on GPUs (cuFFT)
-/// alike; long lines on the CPU by (T9) first; lines that GPUs hold in shared memory (line_transform.hpp, any_length/) by
-/// these or by halves of them.
+/// alike; on the CPU long lines by (T9) first, and dct4 and dst4 of an even n by (T10); lines that GPUs hold in shared
+/// memory (line_transform.hpp, any_length/) by these or by halves of them.
 ///
 /// dct1, with N = n - 1, in the same way, where Y_{2N-k} = Y_k:
 ///
@@ -71,6 +71,10 @@
 ///
 /// outputs and points of dst1 counted from 1 as in (T2). Again and again that is half the arithmetic of (T2) and (T4), all
 /// of it in real FFTs of at most half the length: half of (T2)'s time at n = 4095, a third at 8191 (float64).
+///
+/// dct4 with an even n = 2M in half of (T7)'s FFT, with r_j = exp(-i pi (8j+1) / 8n):
+///
+///     A = DFT_M( r_j (x_{2j} + i x_{n-1-2j}) ),   Y_{2l} = 2 Re(r_l A_l),   Y_{n-1-2l} = -2 Im(r_l A_l).  (T10)
 #pragma once
 
 #include "../../runtime/ports.hpp"
