@@ -129,6 +129,29 @@ TEST_CASE("unlike ranks have slabs in proportion to what they have of workers") 
   CHECK(slabs.hints(50).worker == 1);
 }
 
+TEST_CASE("no more slabs than cores: each slab has a core to itself") {
+  std::vector<Candidate> all;
+  add_workers(all, 0, 0, 4);
+  add_workers(all, 1, 2, 4);
+  add_workers(all, 2, 0, 2);
+  const auto workers_of = [&](Index planes, Index slab_planes, Index batch) {
+    const std::vector<Candidate> lanes = poisson::lanes_of(poisson::slab_workers(all));
+    const Layout layout = layout_of(planes, slab_planes);
+    const Partition slabs = poisson::on_cores_of_their_own(
+        partition_of_slabs(grid_of(planes, batch), layout, lanes, std::vector<double>(lanes.size(), 1)),
+        layout.slabs, all);
+    std::vector<int> workers;
+    for (const Part& slab : slabs.parts()) workers.push_back(slab.worker);
+    return workers;
+  };
+  // 12 slabs: 3 of rank 0, 6 of the GPUs of rank 1, 3 of rank 2, which has two cores
+  CHECK(workers_of(12, 1, 1) == std::vector<int>{0, 1, 2, 0, 0, 0, 1, 1, 1, -1, -1, -1});
+  // 8 slabs: 2, 4 and 2
+  CHECK(workers_of(8, 1, 1) == std::vector<int>{0, 1, 0, 0, 1, 1, 0, 1});
+  // one each, which any core may take
+  CHECK(workers_of(4, 1, 1) == std::vector<int>{-1, 0, 1, -1});
+}
+
 TEST_CASE("weights of ranks, shared by their lanes") {
   std::vector<Candidate> all;
   add_workers(all, 0, 2, 0);
@@ -209,7 +232,8 @@ TEST_CASE("workers are measured with slabs, and all ranks know the same speeds")
   for (const poisson::Mode mode : {poisson::Mode::incore, poisson::Mode::streaming}) {
     poisson::SlabArgs args{grid.a.y, grid.a.x, 1, 1, grid.interface()};
     args.scale = 1 / round_trip(args);
-    Layout layout = poisson::choose_layout<double>(runtime.machine(), runtime.machine().count(WorkerKind::cpu), grid, {.mode = mode}, args);
+    Layout layout = poisson::choose_layout<double>(
+        runtime.machine(), runtime.machine().count(WorkerKind::cpu), grid, {.mode = mode}, args);
     args.planes_at_once = layout.planes_at_once;
     std::vector<Candidate> workers = poisson::slab_workers(all_workers(runtime));
     poisson::measure_slabs<double>(runtime, grid, layout, args, workers);
@@ -221,7 +245,8 @@ TEST_CASE("workers are measured with slabs, and all ranks know the same speeds")
 
 TEST_CASE("GPUs take part where the grid is worth it, each with as many slabs as the others") {
   Machine machine;
-  machine.memories = {{.name = "main", .kind = MemoryKind::main, .capacity = std::size_t{100} << 30, .used = 0}};
+  machine.memories = {
+      {.name = "main", .kind = MemoryKind::main, .capacity = std::size_t{100} << 30, .used = 0}};
   for (unsigned gpu = 1; gpu <= 2; ++gpu) {
     machine.memories.push_back(
         {.name = "GPU", .kind = MemoryKind::gpu, .capacity = std::size_t{70} << 30, .used = 0});

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <utility>
 
 #include "../../../runtime/collectives.hpp"
 
@@ -82,11 +84,32 @@ Partition partition_of_slabs(const Grid& grid, const Layout& layout, const std::
   return deal_parts(planes, lanes, weights, layout.dealing);
 }
 
+Partition on_cores_of_their_own(const Partition& slabs, Index slabs_per_problem,
+                                const std::vector<Candidate>& workers) {
+  std::map<int, std::vector<int>> cores;  // of each rank
+  for (const Candidate& worker : workers)
+    if (worker.where == Where::cpu) cores[worker.rank].push_back(worker.worker);
+  std::vector<Part> parts = slabs.parts();
+  for (auto first = parts.begin(); first != parts.end();) {
+    const auto end_of_problem = first + (slabs_per_problem - (first - parts.begin()) % slabs_per_problem);
+    const auto end =
+        std::find_if(first, end_of_problem, [&](const Part& s) { return s.rank != first->rank; });
+    const std::vector<int>& its = cores[first->rank];
+    const auto count = static_cast<std::size_t>(end - first);
+    if (first->where == Where::cpu && count > 1 && count <= its.size())
+      for (std::size_t k = 0; k < count; ++k) first[static_cast<std::ptrdiff_t>(k)].worker = its[k];
+    first = end;
+  }
+  return Partition(std::move(parts));
+}
+
 Partition deal_slabs(const Runtime& runtime, const Grid& grid, const Layout& layout, const Settings& settings,
                      std::size_t element_bytes, const MeasureSlabs& measure) {
   std::vector<Candidate> workers = slab_workers(all_workers(runtime));
   const auto dealt = [&](const std::vector<Candidate>& lanes, const std::vector<double>& of_ranks) {
-    return partition_of_slabs(grid, layout, lanes, weights_of_lanes(lanes, of_ranks, runtime.ranks()));
+    return on_cores_of_their_own(
+        partition_of_slabs(grid, layout, lanes, weights_of_lanes(lanes, of_ranks, runtime.ranks())),
+        layout.slabs, workers);
   };
   std::vector<Candidate> lanes = lanes_of(workers);
   if (!settings.weights.empty()) return dealt(lanes, settings.weights);
@@ -100,7 +123,8 @@ Partition deal_slabs(const Runtime& runtime, const Grid& grid, const Layout& lay
   for (const Candidate& lane : lanes) speeds.push_back(lane.speed);
   const Partition slabs = partition_of_slabs(grid, layout, lanes, speeds);
   const bool fit = !any(runtime, !has_room(runtime, grid, layout, slabs, element_bytes));
-  return fit ? slabs : dealt(lanes, std::vector<double>(static_cast<std::size_t>(runtime.ranks()), 1));
+  if (!fit) return dealt(lanes, std::vector<double>(static_cast<std::size_t>(runtime.ranks()), 1));
+  return on_cores_of_their_own(slabs, layout.slabs, workers);
 }
 
 }  // namespace asterism::poisson

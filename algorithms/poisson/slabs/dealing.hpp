@@ -5,7 +5,8 @@
 /// gets them, not where the grid is cut, nor whether slabs pass through. So speeds, which differ from run to run,
 /// never change u, but for what GPUs and cores round differently where ranks have the one or the other.
 ///
-/// A rank's GPUs work on its slabs, each a lane of its own, or where it has none its cores, all of them one lane.
+/// A rank's GPUs work on its slabs, each a lane of its own, or where it has none its cores, all of them one lane. Where
+/// there are no more slabs than cores each slab has a core to itself (on_cores_of_their_own).
 /// Ranks and lanes get slabs in proportion to
 /// - Settings::weights, where the caller gives some;
 /// - else speeds, where Settings::balance asks for them and there is something to compare (deal_slabs);
@@ -38,6 +39,11 @@ std::vector<double> weights_of_lanes(const std::vector<Candidate>& lanes, const 
 /// The planes of all problems of a batch in slabs, dealt to the lanes.
 Partition partition_of_slabs(const Grid& grid, const Layout& layout, const std::vector<Candidate>& lanes,
                              const std::vector<double>& weights);
+
+/// Where a rank has several slabs of a problem and at least as many cores, each of them stays on one core, in whose
+/// caches it is when its next pass begins. @param workers of all ranks
+Partition on_cores_of_their_own(const Partition& slabs, Index slabs_per_problem,
+                                const std::vector<Candidate>& workers);
 
 /// The same for the workers of all ranks, as the head of this file tells. Collective; the same on every rank.
 /// @param measure called where there are several lanes and so much to do that it pays; empty: nothing to measure with
