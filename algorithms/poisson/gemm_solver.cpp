@@ -172,7 +172,9 @@ void GemmSolver<T>::make_places() {
 
 template <class T>
 std::size_t GemmSolver<T>::place_of(Slab s) const {
-  const int rank = slabs_.owner(s.number), worker = slabs_.hints(s).worker;
+  const Hints hints = slabs_.hints(s);
+  // A rank's cores have one memory, whichever of them a slab is on.
+  const int rank = slabs_.owner(s.number), worker = hints.where == Where::cuda ? hints.worker : -1;
   const auto found = std::find_if(places_.begin(), places_.end(), [&](const Place& place) {
     return place.rank == rank && place.worker == worker;
   });
