@@ -282,12 +282,13 @@ TEST_CASE("right-hand sides that go along together: each as if it were alone") {
           continue;  // has none between blocks
         LinearSettings settings = with(preconditioner, blocks);
         settings.reductions = reductions;
-        settings.check_every = 20;                    // not 500, of which most would be in vain
+        settings.check_every = 5;                     // not 500, of which most would be in vain
         settings.max_iterations = has_ranks ? 4 : 0;  // every one of them waits for messages
         sparse::ConjugateGradients<double> solver(
-            runtime, rows_of_this_rank(runtime, model("ecology-like:30x24")), settings);
+            runtime, rows_of_this_rank(runtime, model("ecology-like:12x14")), settings);
         const std::set<Index> iterations = check_columns_together(solver);
-        CHECK(iterations.size() > (has_ranks ? 1 : 2));
+        // All but b = 0 take about as many with the better ones, and on ranks they are stopped.
+        CHECK(iterations.size() > (has_ranks || preconditioner != all.front() ? 1 : 2));
       }
     }
 }

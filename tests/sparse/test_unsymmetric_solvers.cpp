@@ -220,7 +220,7 @@ TEST_CASE("several right-hand sides with one set-up, or none") {
 
 TEST_CASE("right-hand sides that go along together: each as if it were alone") {
   Runtime runtime;
-  const Csr<double> a = rows_of_this_rank(runtime, model("convection2d:20x15"));
+  const Csr<double> a = rows_of_this_rank(runtime, model("convection2d:12x14"));
   for (const char* preconditioner : {"diagonal", "mc-ilu0"})
     for (const Index blocks : {1, 3}) {
       CAPTURE(preconditioner);
