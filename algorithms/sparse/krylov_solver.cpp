@@ -59,15 +59,14 @@ Index chosen_check_every(double seconds_of_iteration) {
   return std::clamp<Index>(static_cast<Index>(seconds / seconds_of_iteration), 10, 500);
 }
 
-/// The same single block for another core of its rank, so that each of several right-hand sides has one for itself.
+/// A single block of cores for another core of its rank, so that each of several right-hand sides has one for itself.
 Partition with_another_core(const Runtime& runtime, const Partition& block, Index number) {
   std::vector<Part> parts = block.parts();
   Part& part = parts.front();
   std::vector<int> cores;
   for (const Candidate& worker : all_workers(runtime))
     if (worker.rank == part.rank && worker.where == Where::cpu) cores.push_back(worker.worker);
-  if (part.where == Where::cpu && !cores.empty())
-    part.worker = cores[static_cast<std::size_t>(part.worker + number) % cores.size()];
+  part.worker = cores[static_cast<std::size_t>(part.worker + number) % cores.size()];
   return Partition(std::move(parts));
 }
 

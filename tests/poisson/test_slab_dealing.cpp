@@ -148,6 +148,8 @@ TEST_CASE("no more slabs than cores: each slab has a core to itself") {
   CHECK(workers_of(12, 1, 1) == std::vector<int>{0, 1, 2, 0, 0, 0, 1, 1, 1, -1, -1, -1});
   // 8 slabs: 2, 4 and 2
   CHECK(workers_of(8, 1, 1) == std::vector<int>{0, 1, 0, 0, 1, 1, 0, 1});
+  // two problems: rank 0 has half of the first, the GPUs of rank 1 the other half of it and half of the second
+  CHECK(workers_of(8, 1, 2) == std::vector<int>{0, 1, 2, 3, 0, 0, 0, 0, 1, 1, 1, 1, -1, -1, -1, -1});
   // one each, which any core may take
   CHECK(workers_of(4, 1, 1) == std::vector<int>{-1, 0, 1, -1});
 }

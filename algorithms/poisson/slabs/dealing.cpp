@@ -33,6 +33,28 @@ bool has_room(const Runtime& runtime, const Grid& grid, const Layout& layout, co
                   static_cast<Index>(machine.capacity(MemoryKind::gpu)));
 }
 
+/// Slabs to lanes. @param workers get speeds where they are measured
+Partition deal_to_lanes(const Runtime& runtime, const Grid& grid, const Layout& layout,
+                        const Settings& settings, std::size_t element_bytes, const MeasureSlabs& measure,
+                        std::vector<Candidate>& workers) {
+  const auto dealt = [&](const std::vector<Candidate>& lanes, const std::vector<double>& of_ranks) {
+    return partition_of_slabs(grid, layout, lanes, weights_of_lanes(lanes, of_ranks, runtime.ranks()));
+  };
+  std::vector<Candidate> lanes = lanes_of(workers);
+  if (!settings.weights.empty()) return dealt(lanes, settings.weights);
+  if (measure && settings.balance == Balance::measured && lanes.size() > 1 &&
+      grid.total_planes() * grid.columns() >= unknowns_worth_measuring) {
+    measure(layout, workers);
+    lanes = lanes_of(workers);
+  }
+  std::vector<double> speeds;
+  speeds.reserve(lanes.size());
+  for (const Candidate& lane : lanes) speeds.push_back(lane.speed);
+  const Partition slabs = partition_of_slabs(grid, layout, lanes, speeds);
+  const bool fit = !any(runtime, !has_room(runtime, grid, layout, slabs, element_bytes));
+  return fit ? slabs : dealt(lanes, std::vector<double>(static_cast<std::size_t>(runtime.ranks()), 1));
+}
+
 }  // namespace
 
 std::vector<Candidate> slab_workers(const std::vector<Candidate>& all) {
@@ -106,24 +128,7 @@ Partition on_cores_of_their_own(const Partition& slabs, Index slabs_per_problem,
 Partition deal_slabs(const Runtime& runtime, const Grid& grid, const Layout& layout, const Settings& settings,
                      std::size_t element_bytes, const MeasureSlabs& measure) {
   std::vector<Candidate> workers = slab_workers(all_workers(runtime));
-  const auto dealt = [&](const std::vector<Candidate>& lanes, const std::vector<double>& of_ranks) {
-    return on_cores_of_their_own(
-        partition_of_slabs(grid, layout, lanes, weights_of_lanes(lanes, of_ranks, runtime.ranks())),
-        layout.slabs, workers);
-  };
-  std::vector<Candidate> lanes = lanes_of(workers);
-  if (!settings.weights.empty()) return dealt(lanes, settings.weights);
-  if (measure && settings.balance == Balance::measured && lanes.size() > 1 &&
-      grid.total_planes() * grid.columns() >= unknowns_worth_measuring) {
-    measure(layout, workers);
-    lanes = lanes_of(workers);
-  }
-  std::vector<double> speeds;
-  speeds.reserve(lanes.size());
-  for (const Candidate& lane : lanes) speeds.push_back(lane.speed);
-  const Partition slabs = partition_of_slabs(grid, layout, lanes, speeds);
-  const bool fit = !any(runtime, !has_room(runtime, grid, layout, slabs, element_bytes));
-  if (!fit) return dealt(lanes, std::vector<double>(static_cast<std::size_t>(runtime.ranks()), 1));
+  const Partition slabs = deal_to_lanes(runtime, grid, layout, settings, element_bytes, measure, workers);
   return on_cores_of_their_own(slabs, layout.slabs, workers);
 }
 

@@ -1,48 +1,61 @@
 #include "conjugate_gradients.hpp"
 
+#include <span>
+#include <vector>
+
 #include "../unit_sums.hpp"
 #include "cg_steps.hpp"
 
 namespace asterism::sparse::cpu {
+namespace {
+
+/// What (N1) is done with.
+template <class T>
+struct Direction {
+  const T* p;
+  T* q;
+  double* pq;
+};
+
+/// (N1) of all directions, with a chunk of rows while it is in the cache.
+template <class T>
+void multiply_directions(const BlockShape& shape, Index unit, const BlockPorts<AsPorts, T>& block,
+                         std::span<const Direction<T>> directions) {
+  with_rows<T>(shape, block, [&](const auto& matrix) {
+    for (Index u = 0; u < units_of(shape.rows, unit); ++u) {
+      for (const Direction<T>& d : directions) d.pq[u] = 0;
+      for_each_chunk(u, unit, shape.rows, [&](Index first, Index end) {
+        for (const auto& [p, q, pq] : directions) {
+          products(matrix, first, end, p, q + first);
+          pq[u] += dot<T>(p + shape.own, q, first, end);
+        }
+      });
+    }
+  });
+}
+
+}  // namespace
 
 template <class T>
 void multiply(const CgArgs& args, MultiplyPorts<AsPorts, T> ports) {
   if (ports.state.data->status[side_of(args.iteration)] != CgStatus::running) return;
   unpack(ports.arrivals, ports.p.data);
-  const T* const p = ports.p.data + args.shape.own;
-  with_rows<T>(args.shape, ports.matrix, [&](const auto& matrix) {
-    sum_units(args.unit, args.shape.rows, ports.pq.data, [&](Index first, Index end) {
-      products(matrix, first, end, ports.p.data, ports.q.data + first);
-      return dot<T>(p, ports.q.data, first, end);
-    });
-  });
+  const Direction<T> only{ports.p.data, ports.q.data, ports.pq.data};
+  multiply_directions<T>(args.shape, args.unit, ports.matrix, {&only, 1});
 }
 
-/// All of them with a chunk of rows while it is in the cache.
 template <class T>
 void multiply_all(const MultiplyAllArgs& args, MultiplyAllPorts<AsPorts, T> ports) {
   const Index packs = ports.arrivals.packs.size() / ports.p.size();
-  std::vector<Index> going;
+  std::vector<Direction<T>> going;
   for (Index c = 0; c < ports.p.size(); ++c) {
     if (ports.states[c].data->status[side_of(args.iterations[c])] != CgStatus::running) continue;
-    going.push_back(c);
+    going.push_back({ports.p[c].data, ports.q[c].data, ports.pq[c].data});
     unpack<T>(
         {{ports.arrivals.packs.views + c * packs, packs}, {ports.arrivals.places.views + c * packs, packs}},
         ports.p[c].data);
   }
-  with_rows<T>(args.shape, ports.matrix, [&](const auto& matrix) {
-    for (Index u = 0; u < units_of(args.shape.rows, args.unit); ++u) {
-      for (const Index c : going) ports.pq[c].data[u] = 0;
-      for_each_chunk(u, args.unit, args.shape.rows, [&](Index first, Index end) {
-        for (const Index c : going) {
-          const T* const p = ports.p[c].data;
-          T* const q = ports.q[c].data;
-          products(matrix, first, end, p, q + first);
-          ports.pq[c].data[u] += dot<T>(p + args.shape.own, q, first, end);
-        }
-      });
-    }
-  });
+  multiply_directions<T>(args.shape, args.unit, ports.matrix, going);
 }
 
 template <class T, class V>
