@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "../sparse/linear_solves.hpp"
+#include "../support/dense.hpp"
 #include "../support/worst.hpp"
 #include "algorithms/decomposition/dbds.hpp"
 #include "algorithms/decomposition/dcg.hpp"
 #include "algorithms/sparse/models/models.hpp"
-#include "dense.hpp"
 
 namespace asterism::test {
 
@@ -57,16 +57,16 @@ inline SubdomainSolution solve_by_dcg(Runtime& runtime, const sparse::Csr<double
 }
 
 /// [Czapinski 2014] algorithm 7.2: L_p x_p = b_p - H_p x^, each subdomain gives others its own rows.
-inline Vector twin_of_dbds(const Dense& a, const Vector& b,
-                           const std::vector<decomposition::Subdomain>& subdomains, int iterations) {
-  Vector x(b.size());
+inline DenseVector twin_of_dbds(const Dense& a, const DenseVector& b,
+                                const std::vector<decomposition::Subdomain>& subdomains, int iterations) {
+  DenseVector x(b.size());
   for (int r = 0; r < iterations; ++r) {
-    Vector next = x;
+    DenseVector next = x;
     for (const decomposition::Subdomain& s : subdomains) {
-      Vector outside = x;  // x^
+      DenseVector outside = x;  // x^
       for (const Index row : s.rows) outside[static_cast<std::size_t>(row)] = 0;
-      const Vector right = b - a * outside;
-      const Vector local = solve_dense(part_of(a, s.rows, s.rows), part_of(right, s.rows));
+      const DenseVector right = b - a * outside;
+      const DenseVector local = solve_dense(part_of(a, s.rows, s.rows), part_of(right, s.rows));
       for (const std::int32_t place : s.owned) {
         const auto at = static_cast<std::size_t>(place);
         next[static_cast<std::size_t>(s.rows[at])] = local[at];
@@ -78,23 +78,23 @@ inline Vector twin_of_dbds(const Dense& a, const Vector& b,
 }
 
 /// [Czapinski 2014] algorithm 7.1, line by line.
-inline Vector twin_of_dcg(const Dense& a, const Vector& b,
-                          const std::vector<decomposition::Subdomain>& subdomains, int iterations) {
+inline DenseVector twin_of_dcg(const Dense& a, const DenseVector& b,
+                               const std::vector<decomposition::Subdomain>& subdomains, int iterations) {
   struct Local {
     Dense l;
-    Vector x, r, p;
+    DenseVector x, r, p;
   };
   std::vector<Local> locals;
   for (const decomposition::Subdomain& s : subdomains) {
-    const Vector right = part_of(b, s.rows);
-    locals.push_back({part_of(a, s.rows, s.rows), Vector(right.size()), right, right});
+    const DenseVector right = part_of(b, s.rows);
+    locals.push_back({part_of(a, s.rows, s.rows), DenseVector(right.size()), right, right});
   }
-  Vector x(b.size());
+  DenseVector x(b.size());
   for (int r = 0; r < iterations; ++r) {
-    const Vector before = x;
+    const DenseVector before = x;
     for (std::size_t k = 0; k < locals.size(); ++k) {
       Local& its = locals[k];
-      const Vector lp = its.l * its.p;
+      const DenseVector lp = its.l * its.p;
       const double alpha = dot(its.r, its.r) / dot(lp, its.p);
       its.x += alpha * its.p;
       its.r -= alpha * lp;
@@ -105,11 +105,11 @@ inline Vector twin_of_dcg(const Dense& a, const Vector& b,
     }
     for (std::size_t k = 0; k < locals.size(); ++k) {
       Local& its = locals[k];
-      Vector change = x - before;
+      DenseVector change = x - before;
       for (const Index row : subdomains[k].rows) change[static_cast<std::size_t>(row)] = 0;
       its.r -= part_of(a * change, subdomains[k].rows);
       its.p -= dot(its.r, its.p) / dot(its.r, its.r) * its.r;
-      const Vector lp = its.l * its.p;
+      const DenseVector lp = its.l * its.p;
       const double beta = -dot(its.r, lp) / dot(its.p, lp);
       its.p = its.r + beta * its.p;
     }
@@ -117,7 +117,7 @@ inline Vector twin_of_dcg(const Dense& a, const Vector& b,
   return x;
 }
 
-inline double difference(const std::vector<double>& x, const Vector& known) {
+inline double difference(const std::vector<double>& x, const DenseVector& known) {
   return largest_difference(x, std::vector<double>(std::begin(known), std::end(known)));
 }
 

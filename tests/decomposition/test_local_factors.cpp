@@ -61,7 +61,8 @@ double error_of(Runtime& runtime, const sparse::Csr<double>& a, const std::vecto
     CHECK(different == 0);
     for (Index k = 0; k < group.size; ++k) {
       const std::vector<Index>& rows = subdomains[group.first + k].rows;
-      const Vector known = solve_dense(part_of(dense(a), rows, rows), Vector(&b[begins[k]], rows.size()));
+      const DenseVector known =
+          solve_dense(part_of(dense(a), rows, rows), DenseVector(&b[begins[k]], rows.size()));
       const double unit = std::abs(known).max();
       for (std::size_t i = 0; i < rows.size(); ++i)
         worst.take_in((view(0, begins[k] + static_cast<Index>(i)) - known[i]) / unit);

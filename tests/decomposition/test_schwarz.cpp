@@ -37,18 +37,18 @@ class DenseSchwarz {
     z_ = part_of(z, all, used);
   }
 
-  [[nodiscard]] Vector apply(const Vector& r) const {
+  [[nodiscard]] DenseVector apply(const DenseVector& r) const {
     if (settings_.patches == 0) return local(r);
-    const Vector first = coarse(r), r1 = r - a_ * first, z1 = local(r1);
+    const DenseVector first = coarse(r), r1 = r - a_ * first, z1 = local(r1);
     if (settings_.combination == Combination::restricted) return first + z1;
     return first + z1 + coarse(r1 - a_ * z1);
   }
 
  private:
-  [[nodiscard]] Vector local(const Vector& r) const {
-    Vector z(r.size());
+  [[nodiscard]] DenseVector local(const DenseVector& r) const {
+    DenseVector z(r.size());
     for (const Subdomain& s : subdomains_) {
-      const Vector y = solve_dense(part_of(a_, s.rows, s.rows), part_of(r, s.rows));
+      const DenseVector y = solve_dense(part_of(a_, s.rows, s.rows), part_of(r, s.rows));
       const auto give_back = [&](std::size_t place) {
         z[static_cast<std::size_t>(s.rows[place])] += y[place];
       };
@@ -59,7 +59,7 @@ class DenseSchwarz {
     }
     return z;
   }
-  [[nodiscard]] Vector coarse(const Vector& r) const {
+  [[nodiscard]] DenseVector coarse(const DenseVector& r) const {
     const Dense zt = transposed(z_);
     return z_ * solve_dense(zt * a_ * z_, zt * r);
   }
@@ -82,7 +82,7 @@ void check_two_iterations(SolveOn solve_on) {
   Runtime runtime;
   const auto a = model("ecology-like:9x12");
   const std::vector<double> b = scattered(a.total_rows);
-  const Vector right(b.data(), b.size());
+  const DenseVector right(b.data(), b.size());
   sparse::LinearSettings settings;
   settings.tolerance = 0;
   settings.max_iterations = 2;
@@ -97,7 +97,7 @@ void check_two_iterations(SolveOn solve_on) {
                                       .patches = patches,
                                       .factors = {.solve_on = solve_on}};
         const DenseSchwarz twin(a, schwarz);
-        const Vector x1 = twin.apply(right), x2 = x1 + twin.apply(right - dense(a) * x1);
+        const DenseVector x1 = twin.apply(right), x2 = x1 + twin.apply(right - dense(a) * x1);
         const auto found = solve_by_schwarz<Dbds<double>>(runtime, a, b, schwarz, settings);
         CHECK(difference(found.x, x2) < 1e-9 * std::abs(x2).max());
       }

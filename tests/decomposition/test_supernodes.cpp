@@ -275,7 +275,7 @@ TEST_CASE_TEMPLATE("a solution by the steps of GPU threads is that of a core, bi
     const Dense matrix = reordered(a, old_of_new);
     const std::vector<V> panels = factor_of<V>(s, matrix);
     const std::vector<double> given = scattered(a.total_rows);
-    const Vector known = solve_dense(matrix, Vector(given.data(), given.size()));
+    const DenseVector known = solve_dense(matrix, DenseVector(given.data(), given.size()));
     const std::vector<V> b(given.begin(), given.end());
     const std::vector<V> by_jobs = solve_by_steps(s, panels, b, Next::jobs);
     const std::vector<V> on_core = solve_on_core(s, panels, b);

@@ -12,8 +12,9 @@
 #include "../../algorithms/sparse/graph/numbering.hpp"
 #include "../../algorithms/sparse/models/models.hpp"
 #include "../../runtime/error.hpp"
+#include "../support/dense.hpp"
 #include "conjugate_gradients.hpp"
-#include "dense.hpp"
+#include "random_matrix.hpp"
 
 using namespace asterism;
 using namespace asterism::sparse;
@@ -24,15 +25,16 @@ namespace {
 Csr<double> model(const char* text) { return model_matrix(parse_matrix_model(text)); }
 
 /// Steps between all rows in the graph of A + A^T, one search for each row; above `most` where there are more.
-DenseLevels distances(PatternView a, int most) {
+Dense distances(PatternView a, int most) {
   std::vector<std::set<Index>> graph(at(a.rows()));
   for (Index i = 0; i < a.rows(); ++i)
     for (const Index j : a.row(i)) {
       graph[at(i)].insert(j);
       graph[at(j)].insert(i);
     }
-  DenseLevels result = DenseLevels::Constant(a.rows(), a.rows(), most + 1);
+  Dense result(a.rows(), a.rows());
   for (Index i = 0; i < a.rows(); ++i) {
+    for (Index j = 0; j < a.rows(); ++j) result(i, j) = most + 1;
     std::set<Index> reached{i};
     for (int steps = 0; steps <= most; ++steps) {
       std::set<Index> next;
@@ -48,7 +50,7 @@ DenseLevels distances(PatternView a, int most) {
 }
 
 /// First fit in the rows' order.
-std::vector<int> first_fit(const DenseLevels& distance, int q) {
+std::vector<int> first_fit(const Dense& distance, int q) {
   std::vector<int> colours;
   for (Index i = 0; i < distance.rows(); ++i) {
     std::set<int> taken;
@@ -61,7 +63,7 @@ std::vector<int> first_fit(const DenseLevels& distance, int q) {
   return colours;
 }
 
-void check_valid(const Colouring& colours, const DenseLevels& distance, int q) {
+void check_valid(const Colouring& colours, const Dense& distance, int q) {
   REQUIRE(static_cast<Index>(colours.of_rows.size()) == distance.rows());
   for (Index i = 0; i < distance.rows(); ++i)
     for (Index j = 0; j < i; ++j)
@@ -110,7 +112,7 @@ TEST_CASE("against slow twins: no two rows within q steps share a colour, and ro
     for (int q = 1; q <= 4; ++q) {
       const Symmetry symmetry = seed % 2 == 0 ? Symmetry::symmetric : Symmetry::unsymmetric;
       const Csr<double> a = random_matrix(1 + 3 * static_cast<Index>(seed), 0.5 + seed % 5, symmetry, seed);
-      const DenseLevels distance = distances(a, q);
+      const Dense distance = distances(a, q);
       const Colouring colours = colour(a, q);
       check_valid(colours, distance, q);
       if (colours.count > 2) CHECK(colours.of_rows == first_fit(distance, q));

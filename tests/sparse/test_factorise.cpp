@@ -11,9 +11,10 @@
 #include "../../algorithms/sparse/models/models.hpp"
 #include "../../algorithms/sparse/preconditioners/fill.hpp"
 #include "../../runtime/error.hpp"
+#include "../support/dense.hpp"
 #include "../support/skip.hpp"
 #include "conjugate_gradients.hpp"
-#include "dense.hpp"
+#include "random_matrix.hpp"
 
 using namespace asterism;
 using namespace asterism::sparse;
@@ -30,36 +31,50 @@ SkipUnless matrices_there() {
 Csr<double> model(const char* text) { return model_matrix(parse_matrix_model(text)); }
 
 /// (I1) for all entries, in a dense matrix; entries within a segment are left out.
-DenseLevels levels_of_fill(PatternView a, int p, const Segments& segments) {
-  const DenseLevels entries = dense(a);
-  const int infinite = 1'000'000;
+Dense levels_of_fill(PatternView a, int p, const Segments& segments) {
+  const Dense entries = dense(a);
+  const double infinite = 1e6;
   const Index n = a.rows();
-  DenseLevels level = (entries.array() > 0).select(0, DenseLevels::Constant(n, n, infinite));
-  DenseLevels dropped = DenseLevels::Zero(n, n);
+  Dense dropped(n, n), level(n, n), filled(n, n);
   for (const auto& [first, end, colour] : segments)
-    dropped.block(first, first, end - first, end - first).setOnes();
+    for (Index i = first; i < end; ++i)
+      for (Index j = first; j < end; ++j) dropped(i, j) = i != j ? 1 : 0;
   for (Index i = 0; i < n; ++i) {
-    level.row(i) = (dropped.row(i).array() > 0).select(infinite, level.row(i));
-    level(i, i) = 0;
+    for (Index j = 0; j < n; ++j)
+      level(i, j) = i == j || (entries(i, j) != 0 && dropped(i, j) == 0) ? 0 : infinite;
     for (Index k = 0; k < i; ++k)
       if (level(i, k) <= p)
         for (Index j = k + 1; j < n; ++j)
-          if (i == j || dropped(i, j) == 0)
-            level(i, j) = std::min(level(i, j), level(i, k) + level(k, j) + 1);
-    level.row(i) = (level.row(i).array() > p).select(infinite, level.row(i));
+          if (dropped(i, j) == 0) level(i, j) = std::min(level(i, j), level(i, k) + level(k, j) + 1);
+    for (Index j = 0; j < n; ++j) {
+      if (level(i, j) > p) level(i, j) = infinite;
+      filled(i, j) = level(i, j) < infinite ? 1 : 0;
+    }
   }
-  return (level.array() < infinite).cast<int>();
+  return filled;
 }
 
 /// The steps up to which there is a path between two rows, as 1s.
-DenseLevels power(PatternView a, int steps) {
-  DenseLevels result = DenseLevels::Identity(a.rows(), a.rows());
-  for (int step = 0; step < steps; ++step) result = ((result * dense(a) + result).array() > 0).cast<int>();
+Dense power(PatternView a, int steps) {
+  Dense result = diagonal(a.rows(), 1);
+  for (int step = 0; step < steps; ++step) {
+    const Dense next = result * dense(a);
+    for (Index i = 0; i < a.rows(); ++i)
+      for (Index j = 0; j < a.rows(); ++j)
+        if (next(i, j) != 0) result(i, j) = 1;
+  }
   return result;
 }
 
-Dense unit_lower(const Dense& lu) { return lu.triangularView<Eigen::UnitLower>(); }
-Dense upper(const Dense& lu) { return lu.triangularView<Eigen::Upper>(); }
+/// Where b has none, a has none.
+bool is_within(const Dense& a, const Dense& b) {
+  return entries_where(a, [&](Index i, Index j) { return b(i, j) == 0; }) == Dense(a.rows(), a.cols());
+}
+
+Dense unit_lower(Dense lu) {
+  for (Index i = 0; i < lu.rows(); ++i) lu(i, i) = 1;
+  return lower(lu);
+}
 
 /// Sorted by colour, with ILU(p, q)'s pattern and factors.
 struct Coloured {
@@ -123,15 +138,15 @@ TEST_CASE("fill against a dense twin, within |A|^(p + 1), with and without segme
     const Symmetry symmetry = seed % 2 == 0 ? Symmetry::symmetric : Symmetry::unsymmetric;
     const Csr<double> a = random_matrix(2 * static_cast<Index>(seed), 0.5 + seed % 4, symmetry, seed);
     for (const int p : {0, 1, 2, 3, 1000, std::numeric_limits<int>::max()}) {
-      const DenseLevels pattern = dense(fill_pattern(a, p));
+      const Dense pattern = dense(fill_pattern(a, p));
       CHECK(pattern == levels_of_fill(a, std::min(p, 1000), {}));
-      if (p < 4) CHECK((pattern.array() <= power(a, p + 1).array()).all());
+      if (p < 4) CHECK(is_within(pattern, power(a, p + 1)));
     }
     for (const int q : {1, 2, 3}) {
       const Numbering numbering = number_by_colour(colour(a, q), a.rows());
       const Csr<double> sorted = permuted(a, numbering);
       for (const int p : {0, 1, 2, 3}) {
-        const DenseLevels pattern = dense(fill_pattern(sorted, p, numbering.segments));
+        const Dense pattern = dense(fill_pattern(sorted, p, numbering.segments));
         CHECK(pattern == levels_of_fill(sorted, p, numbering.segments));
         if (q > p) CHECK(pattern == dense(fill_pattern(sorted, p)));  // nothing had to be dropped
       }
@@ -206,20 +221,23 @@ TEST_CASE("incomplete factors give A on their pattern; with all fill they give A
       const Factorisation done = incomplete_lu(a, pattern);
       REQUIRE_FALSE(done.breakdown);
       CHECK(done.factor.columns == pattern.columns);
-      const Dense lu = dense(done.factor), difference = unit_lower(lu) * upper(lu) - dense(a);
-      const Dense on_it = difference.cwiseProduct(dense(pattern).cast<double>());
-      CHECK(on_it.norm() <= 1e-13 * dense(a).norm());
-      if (p == 1000) CHECK(difference.norm() <= 1e-13 * dense(a).norm());
+      const Dense lu = dense(done.factor), there = dense(pattern);
+      const Dense difference = unit_lower(lu) * upper(lu) - dense(a);
+      const Dense on_it = entries_where(difference, [&](Index i, Index j) { return there(i, j) != 0; });
+      CHECK(norm(on_it) <= 1e-13 * norm(dense(a)));
+      if (p == 1000) CHECK(norm(difference) <= 1e-13 * norm(dense(a)));
     }
   }
 }
 
 TEST_CASE("ILU with all fill is the LU of an oracle that does not exchange rows") {
   const Csr<double> a = random_matrix(30, 4, Symmetry::symmetric, 9);
-  const Dense l = Eigen::LLT<Dense>(dense(a)).matrixL();
-  const Dense u = l.diagonal().asDiagonal() * l.transpose();
-  CHECK((upper(dense(incomplete_lu(a, fill_pattern(a, 1000)).factor)) - u).norm() <= 1e-13 * u.norm());
-  CHECK((dense(incomplete_cholesky(a, fill_pattern(a, 1000)).factor) - l).norm() <= 1e-13 * l.norm());
+  const Dense l = cholesky(dense(a)).value();
+  Dense u = transposed(l);
+  for (Index i = 0; i < u.rows(); ++i)
+    for (Index j = i; j < u.cols(); ++j) u(i, j) *= l(i, i);
+  CHECK(norm(upper(dense(incomplete_lu(a, fill_pattern(a, 1000)).factor)) - u) <= 1e-13 * norm(u));
+  CHECK(norm(dense(incomplete_cholesky(a, fill_pattern(a, 1000)).factor) - l) <= 1e-13 * norm(l));
 }
 
 TEST_CASE("IC(0) against the textbook's loops over a dense matrix") {
@@ -235,7 +253,7 @@ TEST_CASE("IC(0) against the textbook's loops over a dense matrix") {
     }
     const Factorisation done = incomplete_cholesky(a, a);
     REQUIRE_FALSE(done.breakdown);
-    CHECK((dense(done.factor) - Dense(l.triangularView<Eigen::Lower>())).norm() <= 1e-14 * l.norm());
+    CHECK(norm(dense(done.factor) - lower(l)) <= 1e-14 * norm(l));
   }
 }
 

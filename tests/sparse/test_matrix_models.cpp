@@ -9,9 +9,9 @@
 #include "../../algorithms/sparse/graph/colouring.hpp"
 #include "../../algorithms/sparse/models/models.hpp"
 #include "../../runtime/error.hpp"
+#include "../support/dense.hpp"
 #include "../support/worst.hpp"
 #include "conjugate_gradients.hpp"
-#include "dense.hpp"
 
 using namespace asterism;
 using namespace asterism::sparse;
@@ -47,13 +47,9 @@ Vector row_sums(const Csr<double>& a) { return product(a, Vector(at(a.rows()), 1
 }  // namespace
 
 TEST_CASE("poisson: differences on grids, x first") {
-  Dense expected(6, 6);
-  expected << 4, -1, 0, -1, 0, 0,  //
-      -1, 4, -1, 0, -1, 0,         //
-      0, -1, 4, 0, 0, -1,          //
-      -1, 0, 0, 4, -1, 0,          //
-      0, -1, 0, -1, 4, -1,         //
-      0, 0, -1, 0, -1, 4;
+  const Dense expected{{4, -1, 0, -1, 0, 0},  //
+                       {-1, 4, -1, 0, -1, 0}, {0, -1, 4, 0, 0, -1}, {-1, 0, 0, 4, -1, 0},
+                       {0, -1, 0, -1, 4, -1}, {0, 0, -1, 0, -1, 4}};
   CHECK(dense(model("poisson2d:3x2")) == expected);
   CHECK(dense(model("poisson2d:1x1"))(0, 0) == 4);
 
@@ -66,13 +62,9 @@ TEST_CASE("poisson: differences on grids, x first") {
 }
 
 TEST_CASE("convection: the flow comes from the left and from below, and ranks make their own rows") {
-  Dense expected(6, 6);
-  expected << 7, -1, 0, -1, 0, 0,  //
-      -3, 7, -1, 0, -1, 0,         //
-      0, -3, 7, 0, 0, -1,          //
-      -2, 0, 0, 7, -1, 0,          //
-      0, -2, 0, -3, 7, -1,         //
-      0, 0, -2, 0, -3, 7;
+  const Dense expected{{7, -1, 0, -1, 0, 0},  //
+                       {-3, 7, -1, 0, -1, 0}, {0, -3, 7, 0, 0, -1}, {-2, 0, 0, 7, -1, 0},
+                       {0, -2, 0, -3, 7, -1}, {0, 0, -2, 0, -3, 7}};
   CHECK(dense(model("convection2d:3x2")) == expected);
   const MatrixModel flow = parse_matrix_model("convection2d:3x2");
   CHECK(!flow.is_symmetric());
@@ -109,8 +101,8 @@ TEST_CASE(
       for (Index n = whole.row_begin[at(i)] + 1; n < whole.row_begin[at(i + 1)]; ++n)
         REQUIRE(whole.columns[at(n - 1)] < whole.columns[at(n)]);
     const Dense a = dense(whole);
-    CHECK(a == a.transpose());
-    CHECK(Eigen::LLT<Dense>(a).info() == Eigen::Success);
+    CHECK(a == transposed(a));
+    CHECK(cholesky(a));
   }
 }
 

@@ -1,27 +1,37 @@
 /// \file
-/// Dense matrices, for what the algorithms say one step after the other.
+/// Dense matrices and vectors: what the algorithms say, one step after the other, and sparse ones as dense.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <initializer_list>
+#include <numeric>
+#include <optional>
 #include <utility>
 #include <valarray>
 #include <vector>
 
 #include "algorithms/sparse/csr.hpp"
+#include "algorithms/sparse/graph/pattern.hpp"
 
 namespace asterism::test {
 
-using Vector = std::valarray<double>;
+using DenseVector = std::valarray<double>;
 
 /// Zeros at first.
 class Dense {
  public:
   Dense(Index rows, Index cols) : rows_(rows), cols_(cols), values_(static_cast<std::size_t>(rows * cols)) {}
+  Dense(std::initializer_list<std::initializer_list<double>> rows)
+      : rows_(static_cast<Index>(rows.size())), cols_(static_cast<Index>(rows.begin()->size())) {
+    for (const std::initializer_list<double>& row : rows) values_.insert(values_.end(), row);
+  }
   [[nodiscard]] Index rows() const { return rows_; }
   [[nodiscard]] Index cols() const { return cols_; }
   double& operator()(Index i, Index j) { return values_[static_cast<std::size_t>(i * cols_ + j)]; }
   double operator()(Index i, Index j) const { return values_[static_cast<std::size_t>(i * cols_ + j)]; }
+  bool operator==(const Dense&) const = default;
+  [[nodiscard]] const std::vector<double>& values() const { return values_; }
 
  private:
   Index rows_, cols_;
@@ -49,15 +59,36 @@ inline Dense operator*(const Dense& a, const Dense& b) {
   return product;
 }
 
-inline Vector operator*(const Dense& a, const Vector& x) {
-  Vector product(static_cast<std::size_t>(a.rows()));
+inline DenseVector operator*(const Dense& a, const DenseVector& x) {
+  DenseVector product(static_cast<std::size_t>(a.rows()));
   for (Index i = 0; i < a.rows(); ++i)
     for (Index j = 0; j < a.cols(); ++j)
       product[static_cast<std::size_t>(i)] += a(i, j) * x[static_cast<std::size_t>(j)];
   return product;
 }
 
-inline double dot(const Vector& x, const Vector& y) { return (x * y).sum(); }
+inline Dense operator-(Dense a, const Dense& b) {
+  for (Index i = 0; i < a.rows(); ++i)
+    for (Index j = 0; j < a.cols(); ++j) a(i, j) -= b(i, j);
+  return a;
+}
+
+inline double dot(const DenseVector& x, const DenseVector& y) {
+  return std::inner_product(begin(x), end(x), begin(y), 0.0);
+}
+inline double norm(const DenseVector& x) { return std::sqrt(dot(x, x)); }
+inline double norm(const Dense& a) { return norm(DenseVector(a.values().data(), a.values().size())); }
+
+/// What it has where that is true of row and column.
+template <class Which>
+Dense entries_where(Dense a, const Which& which) {
+  for (Index i = 0; i < a.rows(); ++i)
+    for (Index j = 0; j < a.cols(); ++j)
+      if (!which(i, j)) a(i, j) = 0;
+  return a;
+}
+inline Dense lower(const Dense& a) { return entries_where(a, std::greater_equal<Index>{}); }
+inline Dense upper(const Dense& a) { return entries_where(a, std::less_equal<Index>{}); }
 
 /// The rows of a list, and their columns in another.
 inline Dense part_of(const Dense& a, const std::vector<Index>& rows, const std::vector<Index>& columns) {
@@ -67,14 +98,14 @@ inline Dense part_of(const Dense& a, const std::vector<Index>& rows, const std::
       part(i, j) = a(rows[static_cast<std::size_t>(i)], columns[static_cast<std::size_t>(j)]);
   return part;
 }
-inline Vector part_of(const Vector& x, const std::vector<Index>& rows) {
-  Vector part(rows.size());
+inline DenseVector part_of(const DenseVector& x, const std::vector<Index>& rows) {
+  DenseVector part(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) part[i] = x[static_cast<std::size_t>(rows[i])];
   return part;
 }
 
 /// A^-1 b, by elimination with the largest pivot of each column.
-inline Vector solve_dense(Dense a, Vector b) {
+inline DenseVector solve_dense(Dense a, DenseVector b) {
   const Index n = a.rows();
   for (Index k = 0; k < n; ++k) {
     Index pivot = k;
@@ -97,12 +128,34 @@ inline Vector solve_dense(Dense a, Vector b) {
   return b;
 }
 
+/// L of A = L L^T; nothing, if A is not positive definite.
+inline std::optional<Dense> cholesky(Dense a) {
+  for (Index k = 0; k < a.rows(); ++k) {
+    if (!(a(k, k) > 0)) return {};
+    a(k, k) = std::sqrt(a(k, k));
+    for (Index i = k + 1; i < a.rows(); ++i) a(i, k) /= a(k, k);
+    for (Index j = k + 1; j < a.rows(); ++j)
+      for (Index i = j; i < a.rows(); ++i) a(i, j) -= a(i, k) * a(j, k);
+  }
+  return lower(a);
+}
+
+inline DenseVector dense(const std::vector<double>& x) { return DenseVector(x.data(), x.size()); }
+
+/// 1 where there is an entry.
+inline Dense dense(sparse::PatternView pattern) {
+  Dense full(pattern.rows(), pattern.rows());
+  for (Index i = 0; i < pattern.rows(); ++i)
+    for (const Index j : pattern.row(i)) full(i, j) += 1;
+  return full;
+}
+
 inline Dense dense(const sparse::Csr<double>& a) {
   Dense full(a.total_rows, a.cols);
   for (Index i = 0; i < a.rows(); ++i)
     for (Index k = a.row_begin[static_cast<std::size_t>(i)]; k < a.row_begin[static_cast<std::size_t>(i) + 1];
          ++k)
-      full(i, a.columns[static_cast<std::size_t>(k)]) = a.values[static_cast<std::size_t>(k)];
+      full(i, a.columns[static_cast<std::size_t>(k)]) += a.values[static_cast<std::size_t>(k)];
   return full;
 }
 

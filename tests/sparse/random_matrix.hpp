@@ -1,36 +1,15 @@
 /// \file
-/// Small sparse matrices as dense ones, and random ones.
+/// Small random matrices.
 #pragma once
 
-#include <Eigen/Dense>
+#include <cmath>
 #include <map>
 #include <random>
 #include <vector>
 
-#include "../../algorithms/sparse/graph/pattern.hpp"
 #include "matrix_market.hpp"
 
 namespace asterism::test {
-
-using Dense = Eigen::MatrixXd;
-using DenseLevels = Eigen::MatrixXi;
-
-inline Dense dense(const sparse::Csr<double>& a) {
-  Dense result = Dense::Zero(a.rows(), a.cols);
-  for (Index i = 0; i < a.rows(); ++i)
-    for (Index n = a.row_begin[static_cast<std::size_t>(i)]; n < a.row_begin[static_cast<std::size_t>(i) + 1];
-         ++n)
-      result(i, a.columns[static_cast<std::size_t>(n)]) += a.values[static_cast<std::size_t>(n)];
-  return result;
-}
-
-/// 1 where there is an entry.
-inline DenseLevels dense(sparse::PatternView pattern) {
-  DenseLevels result = DenseLevels::Zero(pattern.rows(), pattern.rows());
-  for (Index i = 0; i < pattern.rows(); ++i)
-    for (const Index j : pattern.row(i)) result(i, j) += 1;
-  return result;
-}
 
 enum class Symmetry { symmetric, unsymmetric };
 
