@@ -20,7 +20,7 @@ using asterism::cuda::wait_for_previous_kernel;
 
 namespace {
 
-constexpr int stage_threads = 256, small_threads = 1024;
+constexpr int stage_threads = 128, stage_blocks = 12, small_threads = 1024;
 
 /// What happens to a row, with F = L or U.
 enum class Work {
@@ -52,22 +52,22 @@ __device__ void work_on_row(const Rows& rows, const StageWork<T, V>& at, Work wo
   at.z[i] = work == Work::backward ? multiply_add(d, y, -product) : d * (y - product);
 }
 
-/// One stage. @param chunks that a group's rows are in @param only_first, only_end the rows, where there is one group
+/// The rows of a stage in some groups: arguments of the kernel, as blocks of threads that had to read them from memory
+/// would wait before their first row.
+struct GroupRows {
+  static constexpr Index most = 64;
+  std::int32_t begins[most], ends[most];
+};
+
+/// One stage. @param chunks that a group's rows are in
 template <class Rows, class T, class V>
-__global__ void __launch_bounds__(stage_threads, 6)
-    stage_kernel(Rows rows, const __grid_constant__ StageWork<T, V> at, unsigned chunks,
-                 std::int32_t only_first, std::int32_t only_end) {
+__global__ void __launch_bounds__(stage_threads, stage_blocks)
+    stage_kernel(Rows rows, const __grid_constant__ StageWork<T, V> at,
+                 const __grid_constant__ GroupRows groups, unsigned chunks) {
   wait_for_previous_kernel();
-  Index i = threadIdx.x, end = only_end;
-  if (at.groups == 1) {
-    i += only_first + Index{blockIdx.x} * stage_threads;
-  } else {
-    const unsigned group = blockIdx.x / chunks, chunk = blockIdx.x % chunks;
-    const std::int32_t* const begins = at.begins + group * (at.stages + 1) + at.first;
-    i += begins[0] + Index{chunk} * stage_threads;
-    end = begins[1];
-  }
-  if (i < end) work_on_row(rows, at, at.work, i);
+  const unsigned group = blockIdx.x / chunks, chunk = blockIdx.x % chunks;
+  const Index i = groups.begins[group] + Index{chunk} * stage_threads + threadIdx.x;
+  if (i < groups.ends[group]) work_on_row(rows, at, at.work, i);
 }
 
 /// All of them. @param longest rows of a stage in one group @tparam alone whether there is only one block of threads
@@ -104,13 +104,22 @@ int blocks_that_meet(Kernel kernel) {
   return processors * blocks;
 }
 
-/// Rows of a stage in its largest group.
-Index longest_of(const Stages& stages, Index stage) {
-  Index longest = 0;
-  for (Index g = 0; g < stages.groups; ++g) {
+/// @param first of the groups, as many of them as it takes
+GroupRows rows_of_groups(const Stages& stages, Index stage, Index first) {
+  GroupRows rows{};
+  for (Index g = first; g < std::min(stages.groups, first + GroupRows::most); ++g) {
     const std::int32_t* const begins = stages.begins.data() + g * (stages.stages + 1) + stage;
-    longest = std::max<Index>(longest, begins[1] - begins[0]);
+    rows.begins[g - first] = begins[0];
+    rows.ends[g - first] = begins[1];
   }
+  return rows;
+}
+
+/// Rows of a stage in the largest of these groups.
+Index longest_of(const GroupRows& rows) {
+  Index longest = 0;
+  for (Index g = 0; g < GroupRows::most; ++g)
+    longest = std::max<Index>(longest, rows.ends[g] - rows.begins[g]);
   return longest;
 }
 
@@ -120,13 +129,16 @@ void launch_one_by_one(Stream stream, const Rows& rows, const StageWork<T, V>& a
     StageWork<T, V> at = all;
     at.first = all.work == Work::backward ? all.first + all.count - 1 - k : all.first + k;
     if (all.ends_with_both && k + 1 == all.count) at.work = Work::both;
-    const Index longest = longest_of(stages, at.first);
-    if (longest == 0) continue;
-    const auto chunks = static_cast<unsigned>((longest + stage_threads - 1) / stage_threads);
-    launch_chained<stage_kernel<Rows, T, V>>(
-        "triangular stage", stream, chunks * static_cast<unsigned>(stages.groups), stage_threads, rows, at,
-        chunks, stages.begins[static_cast<std::size_t>(at.first)],
-        stages.begins[static_cast<std::size_t>(at.first) + 1]);
+    for (Index first = 0; first < stages.groups; first += GroupRows::most) {
+      const GroupRows groups = rows_of_groups(stages, at.first, first);
+      const Index longest = longest_of(groups);
+      if (longest == 0) continue;
+      const auto chunks = static_cast<unsigned>((longest + stage_threads - 1) / stage_threads);
+      launch_chained<stage_kernel<Rows, T, V>>(
+          "triangular stage", stream,
+          chunks * static_cast<unsigned>(std::min(GroupRows::most, stages.groups - first)), stage_threads,
+          rows, at, groups, chunks);
+    }
   }
 }
 
@@ -134,10 +146,9 @@ void launch_one_by_one(Stream stream, const Rows& rows, const StageWork<T, V>& a
 template <class Rows, class T, class V>
 bool launch_at_once(Stream stream, const Rows& rows, const StageWork<T, V>& at, const Stages& stages) {
   constexpr Index few = 4;
-  Index longest = 0;
-  for (Index k = 0; k < at.count; ++k) longest = std::max(longest, longest_of(stages, at.first + k));
-  const Index needed = (stages.groups * longest + small_threads - 1) / small_threads;
   if (at.count < few) return false;
+  const Index longest = stages.longest;
+  const Index needed = (stages.groups * longest + small_threads - 1) / small_threads;
   if (needed <= 1) {
     stages_kernel<true, Rows, T, V><<<1, small_threads, 0, native(stream)>>>(rows, at, longest);
     check_launch("triangular stages");
@@ -146,7 +157,8 @@ bool launch_at_once(Stream stream, const Rows& rows, const StageWork<T, V>& at, 
   static const int at_most = blocks_that_meet(stages_kernel<false, Rows, T, V>);
   if (at_most == 0 || needed > at_most) return false;
   const auto blocks = static_cast<unsigned>(needed);
-  void* arguments[] = {const_cast<Rows*>(&rows), const_cast<StageWork<T, V>*>(&at), &longest};
+  void* arguments[] = {const_cast<Rows*>(&rows), const_cast<StageWork<T, V>*>(&at),
+                       const_cast<Index*>(&longest)};
   check(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(&stages_kernel<false, Rows, T, V>),
                                     dim3(blocks), dim3(small_threads), arguments, 0, native(stream)),
         "triangular stages");
