@@ -2,6 +2,7 @@
 /// Sparse matrices in main memory, as files, generators and users give them.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "../../runtime/ports.hpp"
@@ -23,6 +24,34 @@ struct Csr {
 
   [[nodiscard]] Index rows() const { return static_cast<Index>(row_begin.size()) - 1; }
   [[nodiscard]] Index entries() const { return row_begin.back(); }
+};
+
+/// Some of them, where they lie.
+template <class T>
+struct RowsView {
+  const Csr<T>& all;
+  Index first_row;                   ///< in the whole matrix
+  std::span<const Index> row_begin;  ///< rows() + 1 numbers, which count the entries of all
+
+  /// @param first in the whole matrix
+  RowsView(const Csr<T>& of, Index first, Index count)
+      : all(of),
+        first_row(first),
+        row_begin(std::span(of.row_begin)
+                      .subspan(static_cast<std::size_t>(first - of.first_row),
+                               static_cast<std::size_t>(count + 1))) {}
+
+  [[nodiscard]] Index rows() const { return static_cast<Index>(row_begin.size()) - 1; }
+  [[nodiscard]] Index entries() const { return row_begin.back() - row_begin.front(); }
+  [[nodiscard]] std::span<const Index> columns() const { return mine(all.columns); }
+  [[nodiscard]] std::span<const T> values() const { return mine(all.values); }
+
+ private:
+  template <class X>
+  [[nodiscard]] std::span<const X> mine(const std::vector<X>& of_all) const {
+    return std::span(of_all).subspan(static_cast<std::size_t>(row_begin.front()),
+                                     static_cast<std::size_t>(entries()));
+  }
 };
 
 }  // namespace asterism::sparse

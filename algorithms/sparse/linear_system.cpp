@@ -33,7 +33,7 @@ LinearSystem<T>::LinearSystem(Runtime& runtime, const Partition& blocks,
                               const PreparedPreconditioner<T>& prepared, std::optional<Format> format)
     : runtime_(&runtime),
       blocks_(&blocks),
-      structure_(diagonal_structure(runtime, prepared.matrix)),
+      structure_(diagonal_structure(runtime, *prepared.matrix)),
       format_(format) {
   const Partition::Range mine = blocks.elements_of(runtime.rank());
   first_mine_ = mine.first;
@@ -42,14 +42,14 @@ LinearSystem<T>::LinearSystem(Runtime& runtime, const Partition& blocks,
     new_of_old_.push_back(prepared.new_of_old[i] - mine.first);
   wanted_ = reads_diagonals(structure_, rows(), format) && !structure_.diagonals.empty()
                 ? reached_columns(runtime, blocks, structure_.diagonals)
-                : foreign_columns(runtime, blocks, prepared.matrix);
+                : foreign_columns(runtime, blocks, *prepared.matrix);
   std::vector<std::vector<Index>> all = wanted_;
   if (prepared.kind == PreconditionerKind::triangular) {
     merge(all, foreign_columns(runtime, blocks, prepared.lower));
     merge(all, foreign_columns(runtime, blocks, prepared.upper));
   }
   layout_ = VectorLayout(runtime, blocks, std::move(all));
-  matrix_ = BlockMatrix<T>(runtime, layout_, structure_, prepared.matrix, format);
+  matrix_ = BlockMatrix<T>(runtime, layout_, structure_, *prepared.matrix, format);
   exchange_ = another_exchange();
 }
 
@@ -70,9 +70,9 @@ LinearSystem<T>::LinearSystem(Runtime& runtime, const Partition& blocks)
 /// The blocks' vectors stay as they are: they have what a stencil reads only if there was one.
 template <class T>
 void LinearSystem<T>::refresh(const PreparedPreconditioner<T>& prepared) {
-  DiagonalStructure structure = diagonal_structure(*runtime_, prepared.matrix);
+  DiagonalStructure structure = diagonal_structure(*runtime_, *prepared.matrix);
   if (!structure_.stencil) structure.stencil.reset();
-  matrix_ = BlockMatrix<T>(*runtime_, layout_, structure, prepared.matrix, format_);
+  matrix_ = BlockMatrix<T>(*runtime_, layout_, structure, *prepared.matrix, format_);
   structure_ = std::move(structure);
 }
 

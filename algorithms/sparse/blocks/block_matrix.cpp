@@ -30,6 +30,15 @@ OptionalTile<T> given(const Tile<T>& tile) {
   return tile.state() == nullptr ? nullptr : &tile;
 }
 
+/// Where a block's vector has what these columns are multiplied with.
+std::vector<std::int32_t> places_of(const VectorLayout& layout, Index block, std::span<const Index> columns) {
+  std::vector<std::int32_t> places(columns.size());
+  in_parts(static_cast<Index>(columns.size()), 0, [&](Index first, Index end) {
+    for (Index k = first; k < end; ++k) places[k] = layout.place(block, columns[k]);
+  });
+  return places;
+}
+
 /// @throw Error: a matrix with this structure cannot be stored in this format
 void require_format(Format format, const DiagonalStructure& structure) {
   if (format == Format::stencil && !structure.stencil)
@@ -120,15 +129,13 @@ BlockMatrix<V>::BlockMatrix(Runtime& runtime, const VectorLayout& layout, const 
   const auto size = [](const auto& array) { return static_cast<Index>(array.size()); };
   const Partition::Range range = blocks.parts_of(runtime.rank());
   for (Index b = range.first; b < range.end; ++b) {
-    const Csr<T> block = rows_of(mine, blocks[b]);
-    std::vector<std::int32_t> places(block.columns.size());
-    in_parts(block.entries(), 0, [&](Index first, Index end) {
-      for (Index k = first; k < end; ++k) places[k] = layout.place(b, block.columns[k]);
-    });
+    const RowsView<T> block(mine, blocks[b].first, blocks[b].size);
     const bool on_gpu = blocks[b].where == Where::cuda;
-    const BlockArrays<V>& a = arrays.emplace_back(
-        arranged<V>(structure, format.value_or(choose_format(structure, blocks.extent(), on_gpu)), block,
-                    layout.own(b), layout.size(b), places));
+    const Format its_format = format.value_or(choose_format(structure, blocks.extent(), on_gpu));
+    const std::vector<std::int32_t> places =
+        has_columns(its_format) ? places_of(layout, b, block.columns()) : std::vector<std::int32_t>{};
+    const BlockArrays<V>& a =
+        arrays.emplace_back(arranged<V>(structure, its_format, block, layout.own(b), layout.size(b), places));
     sizes.push_back(
         {a.shape, size(a.values), size(a.begins), size(a.columns), size(a.differences), a.bytes()});
   }

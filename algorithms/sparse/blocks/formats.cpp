@@ -35,13 +35,18 @@ std::vector<Diagonal> together(const std::vector<Diagonal>& of_ranks) {
 template <class T>
 std::vector<Diagonal> diagonals_of(const Csr<T>& rows, Index first, Index end) {
   std::map<Index, Diagonal> found;
-  for (Index i = first; i < end && found.size() <= most_diagonals; ++i)
-    for (Index k = rows.row_begin[i]; k < rows.row_begin[i + 1]; ++k) {
-      const Index offset = rows.columns[k] - (rows.first_row + i);
-      const double value = static_cast<double>(rows.values[k]);
-      Diagonal& diagonal = found.try_emplace(offset, Diagonal{offset, value, true}).first->second;
-      if (diagonal.value != value) diagonal.constant = false;
+  std::vector<Diagonal*> before;  // of the entries of the row before: most rows are like it
+  for (Index i = first; i < end && found.size() <= most_diagonals; ++i) {
+    const Index begin = rows.row_begin[i], count = rows.row_begin[i + 1] - begin;
+    if (static_cast<Index>(before.size()) < count) before.resize(count);
+    for (Index k = 0; k < count; ++k) {
+      const Index offset = rows.columns[begin + k] - (rows.first_row + i);
+      const double value = static_cast<double>(rows.values[begin + k]);
+      if (before[k] == nullptr || before[k]->offset != offset)
+        before[k] = &found.try_emplace(offset, Diagonal{offset, value, true}).first->second;
+      if (before[k]->value != value) before[k]->constant = false;
     }
+  }
   std::vector<Diagonal> diagonals;
   for (const auto& [offset, diagonal] : found) diagonals.push_back(diagonal);
   return diagonals;
@@ -87,12 +92,12 @@ std::optional<Stencil> stencil_of(const std::vector<Diagonal>& diagonals, Index 
   return stencil;
 }
 
-/// Whether a row has the entries that a stencil has there, and no others.
+/// Whether rows have the entries that a stencil has there, and no others.
 template <class T>
-bool has_stencil(const Csr<T>& rows, const Stencil& s) {
+bool have_stencil(const Csr<T>& rows, Index first, Index end, const Stencil& s) {
   const Index plane = s.nx * s.ny;
   const Index offsets[7] = {-plane, -s.nx, -1, 0, 1, s.nx, plane};
-  for (Index i = 0; i < rows.rows(); ++i) {
+  for (Index i = first; i < end; ++i) {
     const Index node = rows.first_row + i, x = node % s.nx, y = node / s.nx % s.ny, z = node / plane;
     const bool there[7] = {z > 0, y > 0, x > 0, true, x + 1 < s.nx, y + 1 < s.ny, z + 1 < s.nz};
     Index k = rows.row_begin[i];
@@ -105,54 +110,67 @@ bool has_stencil(const Csr<T>& rows, const Stencil& s) {
   }
   return true;
 }
+template <class T>
+bool have_stencil(const Csr<T>& rows, const Stencil& s) {
+  std::atomic<bool> all_have = true;
+  in_parts(rows.rows(), 0, [&](Index first, Index end) {
+    if (!have_stencil(rows, first, end, s)) all_have = false;
+  });
+  return all_have;
+}
 
-Index padded_entries(const std::vector<Index>& row_begin) {
-  const Index rows = static_cast<Index>(row_begin.size()) - 1;
+/// With its padding.
+Index entries_of_slice(std::span<const Index> row_begin, Index slice) {
+  const Index rows = static_cast<Index>(row_begin.size()) - 1, first = slice * slice_rows;
+  Index longest = 0;
+  for (Index i = first; i < std::min(rows, first + slice_rows); ++i)
+    longest = std::max(longest, row_begin[i + 1] - row_begin[i]);
+  return longest * slice_rows;
+}
+
+Index slices_of(std::span<const Index> row_begin) {
+  return (static_cast<Index>(row_begin.size()) - 1 + slice_rows - 1) / slice_rows;
+}
+
+Index padded_entries(std::span<const Index> row_begin) {
   Index padded = 0;
-  for (Index first = 0; first < rows; first += slice_rows) {
-    Index longest = 0;
-    for (Index i = first; i < std::min(rows, first + slice_rows); ++i)
-      longest = std::max(longest, row_begin[i + 1] - row_begin[i]);
-    padded += longest * slice_rows;
-  }
+  for (Index s = 0; s < slices_of(row_begin); ++s) padded += entries_of_slice(row_begin, s);
   return padded;
 }
 
 template <class V, class T>
-void arrange_csr(const Csr<T>& block, const std::vector<std::int32_t>& places, BlockArrays<V>& to) {
-  to.begins.assign(block.row_begin.begin(), block.row_begin.end());
-  to.columns = places;
-  to.values.assign(block.values.begin(), block.values.end());
+void arrange_csr(const RowsView<T>& block, std::span<const std::int32_t> places, BlockArrays<V>& to) {
+  for (const Index begin : block.row_begin)
+    to.begins.push_back(static_cast<std::int32_t>(begin - block.row_begin.front()));
+  to.columns.assign(places.begin(), places.end());
+  to.values.assign(block.values().begin(), block.values().end());
 }
 
 /// Where each slice begins, and the last one ends.
-std::vector<std::int32_t> slice_begins(const std::vector<Index>& row_begin) {
-  const Index rows = static_cast<Index>(row_begin.size()) - 1;
+std::vector<std::int32_t> slice_begins(std::span<const Index> row_begin) {
   std::vector<std::int32_t> begins{0};
-  for (Index first = 0; first < rows; first += slice_rows) {
-    Index longest = 0;
-    for (Index i = first; i < std::min(rows, first + slice_rows); ++i)
-      longest = std::max(longest, row_begin[i + 1] - row_begin[i]);
-    begins.push_back(static_cast<std::int32_t>(begins.back() + longest * slice_rows));
-  }
+  for (Index s = 0; s < slices_of(row_begin); ++s)
+    begins.push_back(static_cast<std::int32_t>(begins.back() + entries_of_slice(row_begin, s)));
   return begins;
 }
 
 /// @return whether all differences of columns and rows fit in 16 bits
 template <class V, class T>
-bool fill_slice(const Csr<T>& block, const std::vector<std::int32_t>& places, Index slice,
+bool fill_slice(const RowsView<T>& block, std::span<const std::int32_t> places, Index slice,
                 BlockArrays<V>& to) {
+  const std::span<const T> values = block.values();
   const Index rows = block.rows(), own = to.shape.own, begin = to.begins[slice];
   const Index longest = (to.begins[slice + 1] - begin) / slice_rows;
   bool fits = true;
   for (Index lane = 0; lane < slice_rows; ++lane) {
     const Index i = slice * slice_rows + lane, row = std::min(i, rows - 1);
-    const Index entry = block.row_begin[row], count = i < rows ? block.row_begin[row + 1] - entry : 0;
+    const Index entry = block.row_begin[row] - block.row_begin.front();
+    const Index count = i < rows ? block.row_begin[row + 1] - block.row_begin[row] : 0;
     for (Index k = 0; k < longest; ++k) {
       const auto at = static_cast<std::size_t>(begin + k * slice_rows + lane);
       const std::int32_t column = k < count ? places[entry + k] : static_cast<std::int32_t>(own + row);
       to.columns[at] = column;
-      if (k < count) to.values[at] = static_cast<V>(block.values[entry + k]);
+      if (k < count) to.values[at] = static_cast<V>(values[entry + k]);
       const Index difference = column - own - i;
       fits = fits && difference >= std::numeric_limits<std::int16_t>::min() &&
              difference <= std::numeric_limits<std::int16_t>::max();
@@ -162,7 +180,7 @@ bool fill_slice(const Csr<T>& block, const std::vector<std::int32_t>& places, In
 }
 
 template <class V, class T>
-void arrange_slices(const Csr<T>& block, const std::vector<std::int32_t>& places, BlockArrays<V>& to) {
+void arrange_slices(const RowsView<T>& block, std::span<const std::int32_t> places, BlockArrays<V>& to) {
   constexpr Index least_slices = 32;  // for which another thread pays
   to.begins = slice_begins(block.row_begin);
   const auto padded = static_cast<std::size_t>(to.begins.back());
@@ -190,7 +208,7 @@ void arrange_slices(const Csr<T>& block, const std::vector<std::int32_t>& places
 }
 
 template <class V, class T>
-void arrange_diagonals(const DiagonalStructure& structure, const Csr<T>& block, BlockArrays<V>& to) {
+void arrange_diagonals(const DiagonalStructure& structure, const RowsView<T>& block, BlockArrays<V>& to) {
   const auto& offsets = structure.diagonals;
   const Index rows = block.rows();
   to.columns.assign(offsets.begin(), offsets.end());
@@ -199,8 +217,8 @@ void arrange_diagonals(const DiagonalStructure& structure, const Csr<T>& block, 
     for (Index i = first; i < end; ++i)
       for (Index k = block.row_begin[i]; k < block.row_begin[i + 1]; ++k) {
         const Index d =
-            std::ranges::lower_bound(offsets, block.columns[k] - (block.first_row + i)) - offsets.begin();
-        to.values[d * rows + i] = static_cast<V>(block.values[k]);
+            std::ranges::lower_bound(offsets, block.all.columns[k] - (block.first_row + i)) - offsets.begin();
+        to.values[d * rows + i] = static_cast<V>(block.all.values[k]);
       }
   });
 }
@@ -219,7 +237,7 @@ DiagonalStructure diagonal_structure(const Runtime& runtime, const Csr<T>& mine)
   if (too_many || all.size() > most_diagonals) return structure;
   for (const Diagonal& d : all) structure.diagonals.push_back(d.offset);
   const std::optional<Stencil> stencil = stencil_of(all, mine.total_rows);
-  if (!any(runtime, !stencil || !has_stencil(mine, *stencil))) structure.stencil = stencil;
+  if (!any(runtime, !stencil || !have_stencil(mine, *stencil))) structure.stencil = stencil;
   return structure;
 }
 
@@ -237,8 +255,8 @@ Format choose_format(const DiagonalStructure& structure, Index n, bool on_gpu) {
 }
 
 template <class V, class T>
-BlockArrays<V> arranged(const DiagonalStructure& structure, Format format, const Csr<T>& block, Index own,
-                        Index cols, const std::vector<std::int32_t>& places) {
+BlockArrays<V> arranged(const DiagonalStructure& structure, Format format, const RowsView<T>& block,
+                        Index own, Index cols, std::span<const std::int32_t> places) {
   BlockArrays<V> arrays;
   arrays.shape = {.format = format, .rows = block.rows(), .cols = cols, .own = own};
   switch (format) {
@@ -261,9 +279,9 @@ BlockArrays<V> arranged(const DiagonalStructure& structure, Format format, const
   return arrays;
 }
 
-#define ASTERISM_INSTANTIATE(V, T)                                                                \
-  template BlockArrays<V> arranged(const DiagonalStructure&, Format, const Csr<T>&, Index, Index, \
-                                   const std::vector<std::int32_t>&)
+#define ASTERISM_INSTANTIATE(V, T)                                                                     \
+  template BlockArrays<V> arranged(const DiagonalStructure&, Format, const RowsView<T>&, Index, Index, \
+                                   std::span<const std::int32_t>)
 ASTERISM_INSTANTIATE(float, float);
 ASTERISM_INSTANTIATE(float, double);
 ASTERISM_INSTANTIATE(double, double);

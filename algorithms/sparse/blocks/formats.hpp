@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "../../../codelets/sparse/matrix.hpp"
@@ -51,9 +52,13 @@ struct BlockArrays {
   }
 };
 
-/// @param places the place of each entry's column in the block's vector; own where the block's own elements begin
+/// Whether a format has the columns of entries.
+constexpr bool has_columns(Format format) { return format == Format::csr || format == Format::sliced_ell; }
+
+/// @param places of each entry's column in the block's vector, where the format has columns; own where the block's own
+/// elements begin
 template <class V, class T>
-BlockArrays<V> arranged(const DiagonalStructure& structure, Format format, const Csr<T>& block, Index own,
-                        Index cols, const std::vector<std::int32_t>& places);
+BlockArrays<V> arranged(const DiagonalStructure& structure, Format format, const RowsView<T>& block,
+                        Index own, Index cols, std::span<const std::int32_t> places);
 
 }  // namespace asterism::sparse

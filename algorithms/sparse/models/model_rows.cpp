@@ -28,6 +28,9 @@ double rounded(double conductance) { return std::nearbyint(conductance * 0x1p24)
 /// ones would be an eigenvector, and as a right-hand side solved for at once.
 double slight_ground(Index node) { return 0x1p-20 * (1 + std::floor(8 * noise(node, 7))); }
 
+/// Of a row, of any model.
+constexpr std::size_t most_entries = 7;
+
 /// A row under construction, to which entries are added in ascending order of their columns.
 class NewRow {
  public:
@@ -171,7 +174,10 @@ Csr<double> rows_by(const MatrixModel& model, Index first, Index end, const Fill
   Csr<double> matrix;
   matrix.first_row = first;
   matrix.total_rows = matrix.cols = model.rows();
-  matrix.row_begin.reserve(static_cast<std::size_t>(end - first + 1));
+  const auto rows = static_cast<std::size_t>(end - first);
+  matrix.row_begin.reserve(rows + 1);
+  matrix.columns.reserve(most_entries * rows);
+  matrix.values.reserve(most_entries * rows);
   for (Index i = first; i < end; ++i) {
     NewRow row(matrix);
     fill(i, row);

@@ -80,7 +80,8 @@ void AppliedPreconditioner<T, V>::make_matrices(const PreparedPreconditioner<T>&
   Runtime& runtime = system_->runtime();
   const VectorLayout& layout = system_->layout();
   if (kind_ == PreconditionerKind::polynomial && sizeof(V) != sizeof(T))
-    set_up_->left = BlockMatrix<V>(runtime, layout, system_->structure(), prepared.matrix, system_->format());
+    set_up_->left =
+        BlockMatrix<V>(runtime, layout, system_->structure(), *prepared.matrix, system_->format());
   if (kind_ != PreconditionerKind::triangular) return;
   const auto in_blocks = [&](const Csr<T>& factor) {
     DiagonalStructure structure = diagonal_structure(runtime, factor);

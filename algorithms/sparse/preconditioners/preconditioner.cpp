@@ -111,7 +111,6 @@ void prepare_polynomial(const Runtime& runtime, const Csr<T>& mine, MatrixClass 
   const PreconditionerChoice& choice = prepared.facts.choice;
   const std::vector<double> diagonal = usable_diagonal(runtime, mine, choice, matrix_class);
   prepared.kind = PreconditionerKind::polynomial;
-  prepared.matrix = mine;
   const std::vector<PolynomialStep> neumann(static_cast<std::size_t>(choice.degree) + 1);
   if (choice.method == PreconditionerMethod::polynomial) {
     const double most = farthest_from_zero(runtime, diagonal);
@@ -152,11 +151,12 @@ void prepare_triangular(const Runtime& runtime, const Partition& blocks, const C
   Stopwatch watch;
   prepared.sequential = order.sequential;
   facts.grains_in_order = order.grains_in_order;
-  prepared.matrix = order.sequential ? mine : permuted_rows(mine, order.numbering);
+  if (!order.sequential)
+    prepared.matrix = std::make_shared<const Csr<T>>(permuted_rows(mine, order.numbering));
   prepared.seconds["permute"] += watch.lap();
   const bool in_order = method == PreconditionerMethod::mc_ssor;
   TriangularFactors<T> factors =
-      prepared.plan->factors(runtime, in_order ? prepared.matrix : mine, shift, prepared.seconds);
+      prepared.plan->factors(runtime, in_order ? *prepared.matrix : mine, shift, prepared.seconds);
   facts.shift = factors.shift;
   facts.breakdown = factors.breakdown;
   if (facts.breakdown) return;
@@ -187,7 +187,6 @@ void prepare_diagonal(const Runtime& runtime, const Csr<T>& mine, MatrixClass ma
   const bool may_be_left_out = method == automatic;
   method = diagonal;
   std::vector<double> values = usable_diagonal(runtime, mine, prepared.facts.choice, matrix_class);
-  prepared.matrix = mine;
   if (may_be_left_out && all_equal(runtime, values)) {
     method = none;
     return;
@@ -207,10 +206,10 @@ PreparedPreconditioner<T> prepare(const Runtime& runtime, const Partition& block
   PreparedPreconditioner<T> prepared;
   prepared.plan = std::move(plan);
   prepared.facts.choice = choice;
+  prepared.matrix = std::shared_ptr<const Csr<T>>(std::shared_ptr<void>{}, &mine);  // owns nothing
   require_class(prepared.facts.choice, matrix_class);
   switch (prepared.facts.choice.method) {
     case none:
-      prepared.matrix = mine;
       break;
     case automatic:
     case diagonal:

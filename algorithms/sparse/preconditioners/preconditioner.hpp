@@ -74,9 +74,10 @@ template <class T>
 struct PreparedPreconditioner {
   PreconditionerKind kind = PreconditionerKind::none;
   std::vector<Index> new_of_old,
-      old_of_new;                        ///< rows; empty where they keep their numbers. Only within grains.
-  Csr<T> matrix;                         ///< this rank's rows in the new order
-  Csr<T> lower, upper;                   ///< (Q3) likewise
+      old_of_new;  ///< rows; empty where they keep their numbers. Only within grains.
+  std::shared_ptr<const Csr<T>>
+      matrix;           ///< this rank's rows in the new order; those that were given, if it is theirs
+  Csr<T> lower, upper;  ///< (Q3) likewise
   std::vector<double> inverse_diagonal;  ///< of this rank's rows; empty for a scaled identity and `none`
   std::vector<PolynomialStep> steps;     ///< (Q2)
   std::vector<int> stage_of_row;  ///< of all rows in the new order; stages are worked on one after the other
@@ -88,7 +89,7 @@ struct PreparedPreconditioner {
   std::shared_ptr<TriangularPlan> plan;
 };
 
-/// @param mine this rank's rows of the matrix @param blocks whole grains
+/// @param mine this rank's rows of the matrix, which outlive the result @param blocks whole grains
 /// @param plan of a matrix with the same pattern in the same blocks, for the same choice; none: it is made
 /// With several ranks: collective. Of what is triangular every rank gets the pattern of the whole matrix, and of its
 /// values those that its factors need.
