@@ -197,7 +197,9 @@ template <class T, class V>
 void KrylovSolver<T, V>::make_tiles() {
   for (Index k = 0; k < count(); ++k) {
     BlockTiles& t = tiles_.emplace_back();
-    for (Tile<T>* own : {&t.x, &t.b, &t.r}) *own = system().own_vector(k);
+    for (Tile<T>* filled : {&t.x, &t.b})  // by load()
+      *filled = Tile<T>(*runtime_, 1, blocks_[k].size, blocks_.owner(k));
+    t.r = system().own_vector(k);
     t.v = system().whole_vector(k);
     t.rr = system().sums(k);
   }

@@ -2,10 +2,14 @@
 
 #include <utility>
 
-#include "../common/set.hpp"
+#include "../../codelets/sparse/krylov/residual.hpp"
+#include "../common/team.hpp"
 
 namespace asterism::sparse {
 namespace {
+
+/// Elements to copy for which another thread pays.
+constexpr Index least_copied = Index{1} << 16;
 
 /// Each list with what another has for the same block.
 void merge(std::vector<std::vector<Index>>& lists, const std::vector<std::vector<Index>>& others) {
@@ -17,13 +21,6 @@ void merge(std::vector<std::vector<Index>>& lists, const std::vector<std::vector
 bool reads_diagonals(const DiagonalStructure& structure, Index n, std::optional<Format> format) {
   if (format) return *format == Format::diagonals || *format == Format::stencil;
   return structure.stencil || fills_diagonals(structure, n);
-}
-
-template <class T>
-Tile<T> zeros(Runtime& runtime, Index size, int owner) {
-  Tile<T> tile(runtime, 1, size, owner);
-  set(runtime, tile, [](Index, Index) { return 0; });
-  return tile;
 }
 
 }  // namespace
@@ -76,19 +73,28 @@ void LinearSystem<T>::refresh(const PreparedPreconditioner<T>& prepared) {
   structure_ = std::move(structure);
 }
 
+/// Cleared where the block is: zeros need not cross a link.
+template <class T>
+template <class X>
+Tile<X> LinearSystem<T>::zeros(Index block, Index size) const {
+  Tile<X> tile(*runtime_, 1, size, blocks_->owner(block));
+  codelets::clear<X>(tile, blocks_->hints(block));
+  return tile;
+}
+
 template <class T>
 Tile<T> LinearSystem<T>::own_vector(Index block) const {
-  return zeros<T>(*runtime_, (*blocks_)[block].size, blocks_->owner(block));
+  return zeros<T>(block, (*blocks_)[block].size);
 }
 
 template <class T>
 Tile<T> LinearSystem<T>::whole_vector(Index block) const {
-  return zeros<T>(*runtime_, layout_.size(block), blocks_->owner(block));
+  return zeros<T>(block, layout_.size(block));
 }
 
 template <class T>
 Tile<double> LinearSystem<T>::sums(Index block) const {
-  return zeros<double>(*runtime_, units_of((*blocks_)[block].size, unit()), blocks_->owner(block));
+  return zeros<double>(block, units_of((*blocks_)[block].size, unit()));
 }
 
 template <class T>
@@ -102,8 +108,11 @@ template <class T>
 void LinearSystem<T>::load(const T* mine, double scale, const VectorOf& tiles) const {
   for_each_mine(tiles, [&](const Tile<T>& tile, Index first) {
     const HostView<T> to(tile, HostView<T>::Access::write);
-    for (Index i = first; i < first + to.cols(); ++i)
-      to(0, place(i) - first) = static_cast<T>(mine[i] / scale);
+    const auto copy = [&](Index begin, Index end) {
+      for (Index i = first + begin; i < first + end; ++i)
+        to(0, place(i) - first) = static_cast<T>(mine[i] / scale);
+    };
+    in_parts(to.cols(), 0, copy, least_copied);
   });
 }
 
@@ -111,8 +120,11 @@ template <class T>
 void LinearSystem<T>::store(const VectorOf& tiles, double scale, T* mine) const {
   for_each_mine(tiles, [&](const Tile<T>& tile, Index first) {
     const HostView<T> from(tile, HostView<T>::Access::read);
-    for (Index i = first; i < first + from.cols(); ++i)
-      mine[i] = static_cast<T>(from(0, place(i) - first) * scale);
+    const auto copy = [&](Index begin, Index end) {
+      for (Index i = first + begin; i < first + end; ++i)
+        mine[i] = static_cast<T>(from(0, place(i) - first) * scale);
+    };
+    in_parts(from.cols(), 0, copy, least_copied);
   });
 }
 

@@ -58,6 +58,8 @@ class LinearSystem {
   [[nodiscard]] Index place(Index element) const {
     return new_of_old_.empty() ? element : new_of_old_[element];
   }
+  template <class X>
+  [[nodiscard]] Tile<X> zeros(Index block, Index size) const;
   /// Calls body(tile, first element) for this rank's blocks, elements counted from this rank's first.
   void for_each_mine(const VectorOf& tiles, const std::function<void(const Tile<T>&, Index)>& body) const;
 
