@@ -503,6 +503,7 @@ Index KrylovSolver<T, V>::most_in_memory(Index columns) const {
 
 template <class T, class V>
 std::vector<LinearReport> KrylovSolver<T, V>::solve(const T* b, T* x, Index columns) {
+  if (columns == 1) return {solve(b, x)};
   const Index together = columns_together(columns), n = row_count();
   std::vector<LinearReport> reports;
   std::vector<T> some_b(static_cast<std::size_t>(n * together)), some_x(some_b.size());

@@ -142,6 +142,7 @@ ChosenMethod method_for(const LinearOptions& o, bool symmetric, bool positive_di
 
 RightHandSides generated(const LinearOptions& o, const StatedLinear& stated, const sparse::Csr<double>& a) {
   RightHandSides b;
+  b.values.reserve(static_cast<std::size_t>(a.rows()));
   for (Index i = 0; i < a.rows(); ++i) {
     const auto begin = a.values.begin() + a.row_begin[i], end = a.values.begin() + a.row_begin[i + 1];
     b.values.push_back(stated.rhs == RightHandSide::ones     ? 1.0
