@@ -1,9 +1,8 @@
-// baseline_poisson MxN [repeats]
+// baseline_poisson MxN|LxMxN [repeats]
 //
-// The fast Poisson solver as one would write it without a runtime system: FFTW and OpenMP, the whole grid in
-// memory. What the task-based solver is measured against. Solves u_xx + u_yy = f on the unit square with zero
-// Dirichlet values, f the discrete Laplacian of random numbers, float64, and prints the best time of the
-// repeats as a line of JSON.
+// The fast Poisson solver as one would write it without a runtime system: FFTW and OpenMP, the whole grid in memory. What the
+// task-based solver is measured against. Solves u_xx + u_yy (+ u_zz) = f on the unit square or cube with zero Dirichlet
+// values, f the discrete Laplacian of random numbers, float64, and prints the best time of the repeats as a line of JSON.
 
 #include <fftw3.h>
 #include <omp.h>
@@ -25,114 +24,161 @@ using namespace asterism::grid;
 
 namespace {
 
-// Columns that one thread eliminates together. The pivots and the unknowns of one strip stay in a core's
-// second-level cache on the way down and back up, so that the grid passes through memory once.
+// Columns that one thread eliminates together. The pivots and the unknowns of one strip stay in a core's second-level cache
+// on the way down and back up, so that the grid passes through memory once.
 constexpr Index strip = 16;
-// Rows at a distance of a large power of two would fall into the same few cache sets.
-Index padded(Index n) { return ((n + 7) / 8 | 1) * 8; }
 
-// Column k of v: v[j-1] - d_k v[j] + v[j+1] = scale v[j], in place.
-void thomas(double* v, Index m, Index n, Index ld, const double* d, double scale, double* pivots) {
+// Planes of rows; in two dimensions a plane is a single row.
+struct Grid {
+  Index planes, rows, cols;
+  bool is_3d;
+
+  // Rows at a distance of a large power of two would fall into the same few cache sets.
+  [[nodiscard]] Index ld() const { return ((cols + 7) / 8 | 1) * 8; }
+  [[nodiscard]] Index plane() const { return rows * ld(); }
+  [[nodiscard]] Index at(Index i, Index j, Index k) const { return i * plane() + j * ld() + k; }
+};
+
+double step(Index nodes) { return 1.0 / static_cast<double>(nodes + 1); }
+double square(double x) { return x * x; }
+
+// Column k of v: v[i-1] - d_k v[i] + v[i+1] = scale v[i], in place.
+void thomas(double* v, Index planes, Index cols, Index plane, const double* d, double scale, double* pivots) {
   double c[strip] = {}, g[strip] = {};
-  for (Index j = 0; j < m; ++j)
-    for (Index k = 0; k < n; ++k) {
-      double& x = v[j * ld + k];
+  for (Index i = 0; i < planes; ++i)
+    for (Index k = 0; k < cols; ++k) {
+      double& x = v[i * plane + k];
       c[k] = 1 / (d[k] - c[k]);
       g[k] = c[k] * (g[k] - scale * x);
-      pivots[j * strip + k] = c[k];
+      pivots[i * strip + k] = c[k];
       x = g[k];
     }
-  for (Index j = m - 2; j >= 0; --j)
-    for (Index k = 0; k < n; ++k) v[j * ld + k] += pivots[j * strip + k] * v[(j + 1) * ld + k];
+  for (Index i = planes - 2; i >= 0; --i)
+    for (Index k = 0; k < cols; ++k) v[i * plane + k] += pivots[i * strip + k] * v[(i + 1) * plane + k];
 }
 
-void transform(fftw_plan plan, double* v, Index m, Index ld) {
+void transform(fftw_plan plan, double* v, const Grid& grid) {
 #pragma omp parallel for schedule(static)
-  for (Index i = 0; i < m; ++i) fftw_execute_r2r(plan, v + i * ld, v + i * ld);
+  for (Index i = 0; i < grid.planes; ++i) fftw_execute_r2r(plan, v + i * grid.plane(), v + i * grid.plane());
 }
 
-void solve(fftw_plan plan, double* v, Index m, Index n, Index ld, const double* d, double scale) {
-  transform(plan, v, m, ld);
+void solve(fftw_plan plan, double* v, const Grid& grid, const double* d, double scale) {
+  transform(plan, v, grid);
 #pragma omp parallel
   {
-    std::vector<double> pivots(static_cast<std::size_t>(m * strip));
-#pragma omp for schedule(static)
-    for (Index k = 0; k < n; k += strip)
-      if (n - k >= strip)
-        thomas(v + k, m, strip, ld, d + k, scale, pivots.data());
-      else
-        thomas(v + k, m, n - k, ld, d + k, scale, pivots.data());
+    std::vector<double> pivots(static_cast<std::size_t>(grid.planes * strip));
+#pragma omp for schedule(static) collapse(2)
+    for (Index j = 0; j < grid.rows; ++j)
+      for (Index k = 0; k < grid.cols; k += strip) {
+        double* const first = v + grid.at(0, j, k);
+        const double* const its_d = d + j * grid.cols + k;
+        if (grid.cols - k >= strip)
+          thomas(first, grid.planes, strip, grid.plane(), its_d, scale, pivots.data());
+        else
+          thomas(first, grid.planes, grid.cols - k, grid.plane(), its_d, scale, pivots.data());
+      }
   }
-  transform(plan, v, m, ld);
+  transform(plan, v, grid);
+}
+
+// The sine transforms of a plane's rows, and in three dimensions of its columns.
+fftw_plan plan_of(const Grid& grid, double* v) {
+  const int sizes[2] = {static_cast<int>(grid.rows), static_cast<int>(grid.cols)};
+  const int room[2] = {sizes[0], static_cast<int>(grid.ld())};
+  const fftw_r2r_kind kinds[2] = {FFTW_RODFT00, FFTW_RODFT00};
+  const int axes = grid.is_3d ? 2 : 1, first = 2 - axes;
+  return fftw_plan_many_r2r(axes, sizes + first, 1, v, room + first, 1, 0, v, room + first, 1, 0, kinds,
+                            FFTW_MEASURE);
+}
+
+// What stands on the diagonals of the columns' systems.
+std::vector<double> diagonals(const Grid& grid) {
+  const double h = step(grid.planes);
+  const auto eigenvalue = [&](Index k, Index nodes) {
+    return square(h / step(nodes) *
+                  std::sin(static_cast<double>(k + 1) * std::numbers::pi * step(nodes) / 2));
+  };
+  std::vector<double> d;
+  for (Index j = 0; j < grid.rows; ++j)
+    for (Index k = 0; k < grid.cols; ++k)
+      d.push_back(2 + 4 * (eigenvalue(k, grid.cols) + (grid.is_3d ? eigenvalue(j, grid.rows) : 0)));
+  return d;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  long long m = 0, n = 0;
-  if (argc < 2 || std::sscanf(argv[1], "%lldx%lld", &m, &n) != 2 || m < 1 || n < 1) {
-    std::fprintf(stderr, "usage: baseline_poisson MxN [repeats]\n");
+  long long sizes[3] = {};
+  const int axes = argc < 2 ? 0 : std::sscanf(argv[1], "%lldx%lldx%lld", sizes, sizes + 1, sizes + 2);
+  if (axes < 2 || std::any_of(sizes, sizes + axes, [](long long n) { return n < 1; })) {
+    std::fprintf(stderr, "usage: baseline_poisson MxN|LxMxN [repeats]\n");
     return 2;
   }
   const int repeats = argc > 2 ? std::max(1, std::atoi(argv[2])) : 3;
+  const Grid grid = axes == 2 ? Grid{sizes[0], 1, sizes[1], false} : Grid{sizes[0], sizes[1], sizes[2], true};
 
-  const Index ld = padded(n);
-  const std::size_t bytes = static_cast<std::size_t>(m * ld) * sizeof(double);
+  const std::size_t bytes = static_cast<std::size_t>(grid.planes * grid.plane()) * sizeof(double);
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
     std::fprintf(stderr, "baseline_poisson: no room for %zu bytes\n", bytes);
     return 3;
   }
   madvise(memory, bytes, MADV_HUGEPAGE);
-  double* u = static_cast<double*>(memory);
+  double* const u = static_cast<double*>(memory);
 
-  const double hx = 1.0 / static_cast<double>(n + 1), hy = 1.0 / static_cast<double>(m + 1);
-  const double per_hx2 = 1 / (hx * hx), per_hy2 = 1 / (hy * hy);
-  const auto laplacian = [&](const auto& at, Index i, Index j) {
-    const double centre = at(i, j);
-    return per_hx2 * ((at(i, j - 1) - centre) + (at(i, j + 1) - centre)) +
-           per_hy2 * ((at(i - 1, j) - centre) + (at(i + 1, j) - centre));
+  const double per_hz2 = 1 / square(step(grid.planes)), per_hx2 = 1 / square(step(grid.cols)),
+               per_hy2 = grid.is_3d ? 1 / square(step(grid.rows)) : 0;
+  const auto laplacian = [&](const auto& at, Index i, Index j, Index k) {
+    const double centre = at(i, j, k);
+    return per_hx2 * ((at(i, j, k - 1) - centre) + (at(i, j, k + 1) - centre)) +
+           per_hy2 * ((at(i, j - 1, k) - centre) + (at(i, j + 1, k) - centre)) +
+           per_hz2 * ((at(i - 1, j, k) - centre) + (at(i + 1, j, k) - centre));
+  };
+  const auto is_inside = [&](Index i, Index j, Index k) {
+    return i >= 0 && i < grid.planes && j >= 0 && j < grid.rows && k >= 0 && k < grid.cols;
   };
   const auto axis = [](Index nodes) {
     return Axis{nodes, 1, Condition::dirichlet, Condition::dirichlet, Centering::node};
   };
-  const ModelProblem problem{Model::random, 1, axis(m), {no_axis, axis(n), 0}};
-  const auto known = [&](Index i, Index j) { return j < 0 || j >= n ? 0.0 : random_solution(problem, i, j); };
-  const auto f = [&](Index i, Index j) { return laplacian(known, i, j); };
+  const ModelProblem problem{
+      Model::random, 1, axis(grid.planes), {grid.is_3d ? axis(grid.rows) : no_axis, axis(grid.cols), 0}};
+  const auto known = [&](Index i, Index j, Index k) {
+    return is_inside(i, j, k) ? random_solution(problem, i, j * grid.cols + k) : 0.0;
+  };
+  const auto f = [&](Index i, Index j, Index k) { return laplacian(known, i, j, k); };
 
-  std::vector<double> d(static_cast<std::size_t>(n));
-  for (Index k = 0; k < n; ++k) {
-    const double s = (hy / hx) * std::sin(static_cast<double>(k + 1) * std::numbers::pi * hx / 2);
-    d[static_cast<std::size_t>(k)] = 2 + 4 * s * s;
-  }
-  const fftw_plan plan = fftw_plan_r2r_1d(static_cast<int>(n), u, u, FFTW_RODFT00, FFTW_MEASURE);
+  const std::vector<double> d = diagonals(grid);
+  const double scale =
+      square(step(grid.planes)) * step(grid.cols) / 2 * (grid.is_3d ? step(grid.rows) / 2 : 1);
+  const fftw_plan plan = plan_of(grid, u);
 
   double seconds = std::numeric_limits<double>::infinity();
   for (int repeat = 0; repeat < repeats; ++repeat) {
 #pragma omp parallel for schedule(static)
-    for (Index i = 0; i < m; ++i)
-      for (Index j = 0; j < n; ++j) u[i * ld + j] = f(i, j);
+    for (Index i = 0; i < grid.planes; ++i)
+      for (Index j = 0; j < grid.rows; ++j)
+        for (Index k = 0; k < grid.cols; ++k) u[grid.at(i, j, k)] = f(i, j, k);
     const auto start = std::chrono::steady_clock::now();
-    solve(plan, u, m, n, ld, d.data(), hy * hy / (2.0 * static_cast<double>(n + 1)));
+    solve(plan, u, grid, d.data(), scale);
     seconds =
         std::min(seconds, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
 
   double residual2 = 0, u2 = 0, f2 = 0;
+  const auto found = [&](Index i, Index j, Index k) {
+    return is_inside(i, j, k) ? u[grid.at(i, j, k)] : 0.0;
+  };
 #pragma omp parallel for schedule(static) reduction(+ : residual2, u2, f2)
-  for (Index i = 0; i < m; ++i)
-    for (Index j = 0; j < n; ++j) {
-      const auto at = [&](Index y, Index x) {
-        return y < 0 || y >= m || x < 0 || x >= n ? 0.0 : u[y * ld + x];
-      };
-      const double rhs = f(i, j), r = rhs - laplacian(at, i, j);
-      residual2 += r * r;
-      u2 += u[i * ld + j] * u[i * ld + j];
-      f2 += rhs * rhs;
-    }
-  const double norm = 4 * (per_hx2 + per_hy2);
-  std::printf(
-      "{\"grid\":[%lld,%lld],\"threads\":%d,\"seconds\":%.6f,\"scaled_residual\":%.3e,\"repeats\":%d}\n", m,
-      n, omp_get_max_threads(), seconds, std::sqrt(residual2) / (norm * std::sqrt(u2) + std::sqrt(f2)),
-      repeats);
+  for (Index i = 0; i < grid.planes; ++i)
+    for (Index j = 0; j < grid.rows; ++j)
+      for (Index k = 0; k < grid.cols; ++k) {
+        const double rhs = f(i, j, k);
+        residual2 += square(rhs - laplacian(found, i, j, k));
+        u2 += square(found(i, j, k));
+        f2 += square(rhs);
+      }
+  const double norm = 4 * (per_hx2 + per_hy2 + per_hz2);
+  std::printf("{\"grid\":\"%s\",\"threads\":%d,\"seconds\":%.6f,\"scaled_residual\":%.3e,\"repeats\":%d}\n",
+              argv[1], omp_get_max_threads(), seconds,
+              std::sqrt(residual2) / (norm * std::sqrt(u2) + std::sqrt(f2)), repeats);
 }
