@@ -16,7 +16,7 @@ struct Problem {
   sparse::Csr<double> a;
   std::vector<double> b;
   explicit Problem(const std::string& name) : a(model(name)), b(scattered(a.total_rows)) {}
-  [[nodiscard]] DenseVector right() const { return DenseVector(b.data(), b.size()); }
+  [[nodiscard]] DenseVector right() const { return dense(b); }
 };
 
 LinearSettings exactly(Index iterations) {

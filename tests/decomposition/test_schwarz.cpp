@@ -82,7 +82,7 @@ void check_two_iterations(SolveOn solve_on) {
   Runtime runtime;
   const auto a = model("ecology-like:9x12");
   const std::vector<double> b = scattered(a.total_rows);
-  const DenseVector right(b.data(), b.size());
+  const DenseVector right = dense(b);
   sparse::LinearSettings settings;
   settings.tolerance = 0;
   settings.max_iterations = 2;

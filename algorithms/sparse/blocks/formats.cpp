@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 
+#include "../../../codelets/sparse/units.hpp"
 #include "../../../runtime/collectives.hpp"
 #include "../../common/team.hpp"
 
@@ -129,7 +130,7 @@ Index entries_of_slice(std::span<const Index> row_begin, Index slice) {
 }
 
 Index slices_of(std::span<const Index> row_begin) {
-  return (static_cast<Index>(row_begin.size()) - 1 + slice_rows - 1) / slice_rows;
+  return units_of(static_cast<Index>(row_begin.size()) - 1, slice_rows);
 }
 
 Index padded_entries(std::span<const Index> row_begin) {
@@ -140,6 +141,7 @@ Index padded_entries(std::span<const Index> row_begin) {
 
 template <class V, class T>
 void arrange_csr(const RowsView<T>& block, std::span<const std::int32_t> places, BlockArrays<V>& to) {
+  to.begins.reserve(block.row_begin.size());
   for (const Index begin : block.row_begin)
     to.begins.push_back(static_cast<std::int32_t>(begin - block.row_begin.front()));
   to.columns.assign(places.begin(), places.end());
