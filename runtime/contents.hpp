@@ -23,7 +23,18 @@ std::string sized_name(const char* verb) {
 /// Copies rows within a GPU's memory. @throw Error
 void copy_on_gpu(Stream stream, const void* from, Index from_ld, void* to, Index to_ld, Index rows,
                  Index cols, std::size_t element_bytes);
+/// Makes the bytes of rows in a GPU's memory 0. @throw Error
+void clear_on_gpu(Stream stream, void* data, Index ld, Index rows, Index cols, std::size_t element_bytes);
 
+template <class T>
+void clear_rows(Out<T> to) {
+  for (Index i = 0; i < to.rows; ++i)
+    std::memset(static_cast<void*>(to.row(i)), 0, static_cast<std::size_t>(to.cols) * sizeof(T));
+}
+template <class T>
+void clear_rows_on_gpu(Stream stream, Out<T> to) {
+  clear_on_gpu(stream, to.data, to.ld, to.rows, to.cols, sizeof(T));
+}
 template <class T>
 void copy_rows(In<T> from, Out<T> to) {
   for (Index i = 0; i < to.rows; ++i) std::copy_n(from.row(i), to.cols, to.row(i));
@@ -42,6 +53,14 @@ Task set(const Tile<T>& tile, const std::type_identity_t<T>& value, const Hints&
                                         for (Index i = 0; i < x.rows; ++i) std::fill_n(x.row(i), x.cols, v);
                                       }};
   return all(value, tile, hints);
+}
+
+/// Submits a task that makes all bytes of a tile 0, where the tile will be used: zeros need not cross a link.
+template <class T>
+Task clear(const Tile<T>& tile, const Hints& hints = {}) {
+  static const Codelet<NoArgs, Out<T>> all{detail::sized_name<T>("clear"), detail::clear_rows<T>,
+                                           ASTERISM_CUDA_KERNEL(detail::clear_rows_on_gpu<T>)};
+  return all(tile, hints);
 }
 
 /// Writes value(row, column) to a tile from the host, where this rank owns it; waits for its tasks so far. With several

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "../../codelets/sparse/krylov/residual.hpp"
+#include "../../runtime/contents.hpp"
 #include "../common/team.hpp"
 
 namespace asterism::sparse {
@@ -73,18 +73,22 @@ void LinearSystem<T>::refresh(const PreparedPreconditioner<T>& prepared) {
   structure_ = std::move(structure);
 }
 
-/// Cleared where the block is: zeros need not cross a link.
 template <class T>
 template <class X>
 Tile<X> LinearSystem<T>::zeros(Index block, Index size) const {
   Tile<X> tile(*runtime_, 1, size, blocks_->owner(block));
-  codelets::clear<X>(tile, blocks_->hints(block));
+  clear(tile, blocks_->hints(block));
   return tile;
 }
 
 template <class T>
 Tile<T> LinearSystem<T>::own_vector(Index block) const {
-  return zeros<T>(block, (*blocks_)[block].size);
+  return own_vectors(block, 1);
+}
+
+template <class T>
+Tile<T> LinearSystem<T>::own_vectors(Index block, Index count) const {
+  return zeros<T>(block, count * (*blocks_)[block].size);
 }
 
 template <class T>

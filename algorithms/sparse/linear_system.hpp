@@ -42,8 +42,10 @@ class LinearSystem {
   [[nodiscard]] const Exchange<T>& exchange() const { return exchange_; }
   [[nodiscard]] Exchange<T> another_exchange() const { return Exchange<T>(*runtime_, layout_, wanted_); }
 
-  /// Tiles of a block, with zeros: its own elements of a vector, a vector with what it has entries in, sums over units.
+  /// Tiles of a block, with zeros: its own elements of a vector, or of several one behind the other; a vector with what
+  /// it has entries in; sums over units.
   [[nodiscard]] Tile<T> own_vector(Index block) const;
+  [[nodiscard]] Tile<T> own_vectors(Index block, Index count) const;
   [[nodiscard]] Tile<T> whole_vector(Index block) const;
   [[nodiscard]] Tile<double> sums(Index block) const;
 

@@ -7,11 +7,6 @@
 namespace asterism::sparse::cpu {
 
 template <class T>
-void clear(Out<T> v) {
-  std::fill_n(v.data, v.cols, T{});
-}
-
-template <class T>
 void place(const PlaceArgs& args, PlacePorts<AsPorts, T> ports) {
   std::copy_n(ports.from.data, ports.from.cols, ports.v.data + args.own);
   pack(ports.from.data, ports.departures);
@@ -35,8 +30,6 @@ void residual(const ResidualArgs& args, ResidualPorts<AsPorts, T> ports) {
   });
 }
 
-template void clear(Out<float>);
-template void clear(Out<double>);
 template void place(const PlaceArgs&, PlacePorts<AsPorts, float>);
 template void place(const PlaceArgs&, PlacePorts<AsPorts, double>);
 template void send(const PlaceArgs&, SendPorts<AsPorts, float>);

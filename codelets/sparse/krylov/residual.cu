@@ -42,12 +42,6 @@ __global__ void __launch_bounds__(unit_threads, 4)
 }  // namespace
 
 template <class T>
-void clear(Stream stream, Out<T> v) {
-  check(cudaMemsetAsync(v.data, 0, static_cast<std::size_t>(v.cols) * sizeof(T), native(stream)),
-        "cudaMemsetAsync");
-}
-
-template <class T>
 void place(Stream stream, const PlaceArgs& args, PlacePorts<AsPorts, T> ports) {
   const std::size_t bytes = static_cast<std::size_t>(ports.from.cols) * sizeof(T);
   check(cudaMemcpyAsync(ports.v.data + args.own, ports.from.data, bytes, cudaMemcpyDeviceToDevice,
@@ -73,8 +67,6 @@ void residual(Stream stream, const ResidualArgs& args, ResidualPorts<AsPorts, T>
   });
 }
 
-template void clear(Stream, Out<float>);
-template void clear(Stream, Out<double>);
 template void place(Stream, const PlaceArgs&, PlacePorts<AsPorts, float>);
 template void place(Stream, const PlaceArgs&, PlacePorts<AsPorts, double>);
 template void send(Stream, const PlaceArgs&, SendPorts<AsPorts, float>);

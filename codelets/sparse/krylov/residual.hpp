@@ -43,9 +43,6 @@ struct ResidualPorts {
 };
 
 namespace cpu {
-/// v = 0
-template <class T>
-void clear(Out<T> v);
 template <class T>
 void place(const PlaceArgs& args, PlacePorts<AsPorts, T> ports);
 template <class T>
@@ -56,8 +53,6 @@ void residual(const ResidualArgs& args, ResidualPorts<AsPorts, T> ports);
 
 namespace cuda {
 template <class T>
-void clear(Stream stream, Out<T> v);
-template <class T>
 void place(Stream stream, const PlaceArgs& args, PlacePorts<AsPorts, T> ports);
 template <class T>
 void send(Stream stream, const PlaceArgs& args, SendPorts<AsPorts, T> ports);
@@ -66,9 +61,6 @@ void residual(Stream stream, const ResidualArgs& args, ResidualPorts<AsPorts, T>
 }  // namespace cuda
 
 namespace codelets {
-template <class T>
-inline const Codelet<NoArgs, Out<T>> clear{typed_name<T>("sparse_clear"), cpu::clear<T>,
-                                           ASTERISM_CUDA_KERNEL(cuda::clear<T>)};
 template <class T>
 inline const Codelet<PlaceArgs, PlacePorts<AsPorts, T>> place{typed_name<T>("sparse_place"), cpu::place<T>,
                                                               ASTERISM_CUDA_KERNEL(cuda::place<T>)};

@@ -1,4 +1,4 @@
-// What is in tiles: set, made, copied, moved, cut anew, reduced, on one rank and several.
+// What is in tiles: set, cleared, made, copied, moved, cut anew, reduced, on one rank and several.
 
 #include <doctest/doctest.h>
 
@@ -38,7 +38,7 @@ std::string refusal(const std::function<void()>& call) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("contents: tiles of all element types are set, made, copied and gathered", T, float,
+TEST_CASE_TEMPLATE("contents: tiles of all element types are set, cleared, made, copied and gathered", T, float,
                    double, char, std::int32_t, std::int64_t, std::complex<double>) {
   Runtime runtime;
   const int last = runtime.ranks() - 1;
@@ -48,6 +48,8 @@ TEST_CASE_TEMPLATE("contents: tiles of all element types are set, made, copied a
   generate(a, [](Index i, Index j) { return T(static_cast<float>(10 * i + j)); });
   copy(a, b);
   CHECK(gather(b) == std::vector<T>{T(0), T(1), T(2), T(10), T(11), T(12)});
+  clear(a);
+  CHECK(gather(a) == std::vector<T>(6, T(0)));
   set(runtime, b, [](Index i, Index j) { return T(static_cast<float>(i + j)); });
   copy(b, a);
   CHECK(gather(a) == std::vector<T>{T(0), T(1), T(2), T(1), T(2), T(3)});
