@@ -79,10 +79,8 @@ void ConjugateGradients<T, V>::make_tiles() {
   }
   make_tiles_of_one_reduction();
   if (this->is_one_block() && blocks()[0].where == Where::cuda && !preconditioner().has_z() &&
-      system().rows() <= most_pipelined_rows) {
-    pipelined_ = Tile<T>(this->runtime(), 1, pipelined_vectors * system().rows(), blocks().owner(0));
-    set(this->runtime(), pipelined_, [](Index, Index) { return T{0}; });
-  }
+      system().rows() * static_cast<Index>(sizeof(T)) <= most_pipelined_bytes)
+    pipelined_ = system().own_vectors(0, pipelined_vectors);
   if (can_be_on_gpus())
     for (Index k = 0; k < count(); ++k)
       set(this->runtime(), told_.emplace_back(this->runtime(), 1, sums_told, blocks().owner(k)),

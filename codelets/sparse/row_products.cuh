@@ -82,9 +82,9 @@ __device__ typename X::Element product_of_row(const SlicedRows<V, C>& rows, Inde
 template <int batch = 4, class V, class X>
 __device__ typename X::Element product_of_row(const DiagonalRows<V>& rows, Index i, const X& x) {
   using T = typename X::Element;
-  const Index place = rows.own + i;
-  const X from = x.from(place);
-  const V* const values = rows.values + i;
+  // What is left of the first column or right of the last is at least 2^31 there.
+  const auto place = static_cast<std::uint32_t>(rows.own + i), cols = static_cast<std::uint32_t>(rows.cols);
+  const V* values = rows.values + i;
   T sum = 0;
   for (int k = 0; k < rows.count; k += batch) {
     V v[batch];
@@ -92,13 +92,14 @@ __device__ typename X::Element product_of_row(const DiagonalRows<V>& rows, Index
     bool there[batch];
 #pragma unroll
     for (int b = 0; b < batch; ++b) {
-      const std::int32_t offset = k + b < rows.count ? __ldg(rows.offsets + k + b) : 0;
-      const Index column = place + offset;
-      there[b] = k + b < rows.count && column >= 0 && column < rows.cols;
+      const std::uint32_t column =
+          k + b < rows.count ? place + static_cast<std::uint32_t>(__ldg(rows.offsets + k + b)) : cols;
+      there[b] = column < cols;
       if (there[b]) {
-        v[b] = __ldcs(values + (k + b) * rows.rows);
-        at[b] = from[offset];
+        v[b] = __ldcs(values);
+        at[b] = x[column];
       }
+      values += rows.rows;
     }
 #pragma unroll
     for (int b = 0; b < batch; ++b)

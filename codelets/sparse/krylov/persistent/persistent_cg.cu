@@ -1,6 +1,7 @@
-// x and r of a block's rows lie in shared memory, p and q in registers; global memory has for the other blocks z = M^-1 r
+// r, p and q of a block's rows lie in shared memory, x in registers; global memory has for the other blocks z = M^-1 r
 // where r will be, and p of the iteration before: what they need of p they make of these, which saves a meeting. Between
-// two iterations are two meetings, whose sums are (p, q), and (r, r) with (r, z).
+// two iterations are two meetings, whose sums are (p, q), and (r, r) with (r, z). So what an iteration reads of memory is
+// the matrix, and of the vectors what rows of other blocks have.
 
 #include "persistent_cg.cuh"
 
@@ -20,29 +21,39 @@ struct Direction {
   using Element = T;
   static constexpr bool is_set = true;
   const T *z, *before;
+  const T* own;  ///< p of `count` rows from row `first`
+  int first, count;
   T beta;
   bool ready;  ///< whether `before` is p itself
   [[nodiscard]] __device__ T operator[](Index j) const {
+    const int i = static_cast<int>(j) - first;
+    if (static_cast<unsigned>(i) < static_cast<unsigned>(count)) return own[i];
     return ready ? before[j] : multiply_add(beta, before[j], z[j]);
   }
-  [[nodiscard]] __device__ Direction from(Index j) const { return {z + j, before + j, beta, ready}; }
+  [[nodiscard]] __device__ Direction from(Index j) const {
+    return {z + j, before + j, own, first - static_cast<int>(j), count, beta, ready};
+  }
 };
 
-/// The registers and the shared memory of a thread.
+/// The registers of a thread, and the shared memory of its block.
 template <class T, int most>
 struct Own {
-  T p[most], q[most];
-  T *x, *r;  ///< shared, of the block
+  static constexpr int vectors = 3;  ///< in shared memory
+  T x[most];
+  T *r, *p;
+  T* q;  ///< z, from one meeting to the next
 };
 
 template <class Rows, class T, int most>
 __device__ void multiply(const Rows& matrix, const OwnRows& rows, const Direction<T>& direction,
                          Own<T, most>& own, double& pq) {
   pq = 0;
-  rows.for_each<most>([&](int k, int i) {
-    own.q[k] = product_of_row<5>(matrix, rows.first + i, direction);
-    pq += static_cast<double>(own.p[k]) * static_cast<double>(own.q[k]);
-  });
+  // Not unrolled: rows that wait for each other's loads would need more registers than there are.
+#pragma unroll 1
+  for (int i = static_cast<int>(threadIdx.x); i < rows.count; i += threads) {
+    own.q[i] = product_of_row<5>(matrix, rows.first + i, direction);
+    pq += static_cast<double>(own.p[i]) * static_cast<double>(own.q[i]);
+  }
 }
 
 template <class T, int most>
@@ -50,39 +61,40 @@ __device__ void descend(const Sweep<T>& sweep, const OwnRows& rows, T alpha, Own
                         double (&sums)[2]) {
   sums[0] = sums[1] = 0;
   rows.for_each<most>([&](int k, int i) {
-    own.x[i] = multiply_add(alpha, own.p[k], own.x[i]);
-    const T r = multiply_add(-alpha, own.q[k], own.r[i]);
+    own.x[k] = multiply_add(alpha, own.p[i], own.x[k]);
+    const T r = multiply_add(-alpha, own.q[i], own.r[i]);
     const T z = preconditioned(sweep, rows.first + i, r);
     own.r[i] = r;
+    own.q[i] = z;
     sweep.r[rows.first + i] = z;
-    sweep.p[rows.first + i] = own.p[k];
+    sweep.p[rows.first + i] = own.p[i];
     sums[0] += static_cast<double>(r) * static_cast<double>(r);
     sums[1] += static_cast<double>(r) * static_cast<double>(z);
   });
 }
 
 template <class T, int most>
-__device__ void turn(const Sweep<T>& sweep, const OwnRows& rows, T beta, Own<T, most>& own) {
-  rows.for_each<most>([&](int k, int i) {
-    own.p[k] = multiply_add(beta, own.p[k], preconditioned(sweep, rows.first + i, own.r[i]));
-  });
+__device__ void turn(const OwnRows& rows, T beta, Own<T, most>& own) {
+  rows.for_each<most>([&](int, int i) { own.p[i] = multiply_add(beta, own.p[i], own.q[i]); });
+  __syncthreads();
 }
 
 template <class T, int most>
 __device__ void bring(const Sweep<T>& sweep, const OwnRows& rows, Own<T, most>& own) {
   rows.for_each<most>([&](int k, int i) {
-    own.x[i] = sweep.x[rows.first + i];
+    own.x[k] = sweep.x[rows.first + i];
     own.r[i] = sweep.r[rows.first + i];
-    own.p[k] = sweep.p[rows.first + i];
+    own.p[i] = sweep.p[rows.first + i];
   });
+  __syncthreads();
 }
 
 template <class T, int most>
 __device__ void leave(const Sweep<T>& sweep, const OwnRows& rows, const Own<T, most>& own) {
   rows.for_each<most>([&](int k, int i) {
-    sweep.x[rows.first + i] = own.x[i];
+    sweep.x[rows.first + i] = own.x[k];
     sweep.r[rows.first + i] = own.r[i];
-    sweep.p[rows.first + i] = own.p[k];
+    sweep.p[rows.first + i] = own.p[i];
   });
 }
 
@@ -100,12 +112,13 @@ __global__ void __launch_bounds__(threads, 1)
   }
   const OwnRows rows(sweep);
   Own<T, most> own;
-  own.x = reinterpret_cast<T*>(shared);
-  own.r = own.x + sweep.rows_of_block;
+  own.r = reinterpret_cast<T*>(shared);
+  own.p = own.r + sweep.rows_of_block;
+  own.q = own.p + sweep.rows_of_block;
   bring(sweep, rows, own);
 
   GridSums<threads> grid(sweep.told);
-  Direction<T> direction{sweep.r, sweep.p, 0, true};
+  Direction<T> direction{sweep.r, sweep.p, own.p, rows.first, rows.count, 0, true};
   std::uint32_t meeting = 0;
   for (Index iteration = sweep.iteration; iteration < end && now.status == CgStatus::running; ++iteration) {
     ++meeting;
@@ -127,7 +140,7 @@ __global__ void __launch_bounds__(threads, 1)
     now.rr = sums[0];
     now.rz = sums[1];
     ++now.iterations;
-    turn(sweep, rows, static_cast<T>(beta), own);
+    turn(rows, static_cast<T>(beta), own);
     direction.beta = static_cast<T>(beta);
     direction.ready = false;
     if (tells && iteration < CgState::kept) {
@@ -177,8 +190,9 @@ bool sweep_at_once(Stream stream, const CgSweepArgs& args, const CgSweepPorts<As
   with_device_rows<T>(shape, ports.matrix, [&](const auto& rows) {
     using Rows = std::remove_cvref_t<decltype(rows)>;
     if constexpr (is_known<Rows, T>)
-      done = launch_fewest<8>(
-          sweep, [&](auto most) { return launch(stream, sweep_kernel<Rows, T, most>, gpu, 2, rows, sweep); });
+      done = launch_fewest<8>(sweep, [&](auto most) {
+        return launch(stream, sweep_kernel<Rows, T, most>, gpu, Own<T, most>::vectors, rows, sweep);
+      });
   });
   return done;
 }
