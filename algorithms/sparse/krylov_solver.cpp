@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <mutex>
 #include <utility>
 
 #include "../../codelets/sparse/krylov/residual.hpp"
 #include "../../runtime/collectives.hpp"
+#include "../../runtime/contents.hpp"
 #include "../../runtime/error.hpp"
 #include "../../runtime/hardware/machine.hpp"
 #include "../common/stopwatch.hpp"
+#include "../common/team.hpp"
 #include "../common/workers.hpp"
 #include "graph/pattern.hpp"
 
@@ -25,15 +28,10 @@ constexpr Index most_fruitless = 3;
 /// Right-hand sides that go along together, at most: with more the vectors take more time than what they share, and
 /// more memory.
 constexpr Index most_columns_together = 8;
+/// Rows of vectors on the host for which another thread pays.
+constexpr Index least_rows_of_thread = Index{1} << 16;
 /// How much the true residual may be above the tolerance; the iteration's own is below it.
 constexpr double most_drift = 1.1;
-
-template <class T>
-std::vector<Index> entries_of_rows(const Csr<T>& mine) {
-  std::vector<Index> entries(static_cast<std::size_t>(mine.rows()));
-  for (Index i = 0; i < mine.rows(); ++i) entries[i] = mine.row_begin[i + 1] - mine.row_begin[i];
-  return entries;
-}
 
 /// The root of what the units of all ranks add up to, unit by unit, which no division into ranks changes.
 double root_of_sum(const Runtime& runtime, const std::vector<double>& mine) {
@@ -46,10 +44,14 @@ double root_of_sum(const Runtime& runtime, const std::vector<double>& mine) {
 template <class T>
 double norm(const Runtime& runtime, const T* mine, Index rows, Index unit, double scale) {
   std::vector<double> sums(static_cast<std::size_t>(units_of(rows, unit)));
-  for (Index i = 0; i < rows; ++i) {
-    const double value = static_cast<double>(mine[i]) / scale;
-    sums[i / unit] += value * value;
-  }
+  const auto add_up = [&](Index first, Index end) {
+    for (Index u = first; u < end; ++u)
+      for (Index i = u * unit; i < std::min(rows, (u + 1) * unit); ++i) {
+        const double value = static_cast<double>(mine[i]) / scale;
+        sums[u] += value * value;
+      }
+  };
+  in_parts(units_of(rows, unit), 0, add_up, units_of(least_rows_of_thread, unit));
   return root_of_sum(runtime, sums);
 }
 
@@ -79,8 +81,8 @@ KrylovSolver<T, V>::KrylovSolver(Runtime& runtime, const Csr<T>& mine, const Lin
   require_sound(runtime, mine, settings);
   if (outer_) settings_.preconditioner.method = PreconditionerMethod::none;
   Stopwatch watch;
-  blocks_ = divide(runtime, mine.total_rows, mine.first_row, entries_of_rows(mine), settings.workers,
-                   settings.blocks);
+  blocks_ =
+      divide(runtime, mine.total_rows, mine.first_row, mine.row_begin, settings.workers, settings.blocks);
   set_rows();
   facts_.seconds["divide"] = watch.lap();
   const PreparedPreconditioner<T> prepared =
@@ -369,20 +371,29 @@ void KrylovSolver<T, V>::iterate_from_x(const std::vector<Column*>& columns) {
   }
 }
 
-/// The largest magnitude in b, on all ranks. @throw Error: b or x is not finite
+/// @throw Error: b or x is not finite
 template <class T, class V>
-double KrylovSolver<T, V>::largest_of(const T* b, const T* x) const {
-  double largest = 0;
+typename KrylovSolver<T, V>::Largest KrylovSolver<T, V>::largest_of(const T* b, const T* x) const {
+  Largest largest;
+  std::mutex mutex;
   agree(*runtime_, [&] {
-    for (Index i = 0; i < row_count(); ++i) {
-      if (!std::isfinite(b[i]) || !std::isfinite(x[i]))
-        throw Error(fmt::format("{} has {} in row {} (the first is 0): all numbers must be finite",
-                                std::isfinite(b[i]) ? "the first guess" : "the right-hand side",
-                                std::isfinite(b[i]) ? x[i] : b[i], range_.first + i));
-      largest = std::max(largest, std::abs(static_cast<double>(b[i])));
-    }
+    const auto look = [&](Index first, Index end) {
+      Largest here;
+      for (Index i = first; i < end; ++i) {
+        if (!std::isfinite(b[i]) || !std::isfinite(x[i]))
+          throw Error(fmt::format("{} has {} in row {} (the first is 0): all numbers must be finite",
+                                  std::isfinite(b[i]) ? "the first guess" : "the right-hand side",
+                                  std::isfinite(b[i]) ? x[i] : b[i], range_.first + i));
+        here.b = std::max(here.b, std::abs(static_cast<double>(b[i])));
+        here.x = std::max(here.x, std::abs(static_cast<double>(x[i])));
+      }
+      const std::lock_guard lock(mutex);
+      largest = {std::max(largest.b, here.b), std::max(largest.x, here.x)};
+    };
+    in_parts(row_count(), 0, look, least_rows_of_thread);
   });
-  return std::ranges::max(gather(*runtime_, largest));
+  const std::vector<Largest> all = gather(*runtime_, largest);
+  return {std::ranges::max(all, {}, &Largest::b).b, std::ranges::max(all, {}, &Largest::x).x};
 }
 
 /// Whether the iteration has to begin anew from its last x: its own residual says that it is done and the true one
@@ -417,18 +428,21 @@ void KrylovSolver<T, V>::load(Column& column) {
     report.reason = Reason::zero_pivot;
     return;
   }
-  const double largest = largest_of(column.b, column.x);
-  if (largest == 0) {
+  const Largest largest = largest_of(column.b, column.x);
+  if (largest.b == 0) {
     std::fill_n(column.x, row_count(), T{});
     report.residual_history = {0};
     report.residual_iterations = {0};
     return;
   }
   // In units of a power of two that is about as large as b, so that no square of a residual overflows or vanishes.
-  column.scale = std::exp2(std::floor(std::log2(largest)));
+  column.scale = std::exp2(std::floor(std::log2(largest.b)));
   norm_b_ = norm(*runtime_, column.b, row_count(), system().unit(), column.scale);
   system().load(column.b, column.scale, [this](Index k) -> const Tile<T>& { return tiles_[k].b; });
-  system().load(column.x, column.scale, [this](Index k) -> const Tile<T>& { return tiles_[k].x; });
+  if (largest.x == 0)
+    for (Index k = 0; k < count(); ++k) clear(tiles_[k].x, blocks_.hints(k));
+  else
+    system().load(column.x, column.scale, [this](Index k) -> const Tile<T>& { return tiles_[k].x; });
   least_residual_ = std::numeric_limits<double>::infinity();
   fruitless_ = 0;
 }

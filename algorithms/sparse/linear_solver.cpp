@@ -7,6 +7,7 @@
 #include "../../runtime/collectives.hpp"
 #include "../../runtime/error.hpp"
 #include "../common/statement.hpp"
+#include "../common/team.hpp"
 
 namespace asterism::sparse {
 
@@ -45,10 +46,15 @@ void require_sound(const Runtime& runtime, const Csr<T>& mine, const LinearSetti
     if (mine.total_rows < 1 || mine.total_rows != mine.cols)
       throw Error(fmt::format("the matrix is {} x {}: it must be square, and have a row", mine.total_rows,
                               mine.cols));
-    for (const Index column : mine.columns)
-      if (column < 0 || column >= mine.cols)
-        throw Error(fmt::format("the matrix has an entry in column {} (the first is 0): there are {}", column,
-                                mine.cols));
+    in_parts(
+        static_cast<Index>(mine.columns.size()), 0,
+        [&](Index first, Index end) {
+          for (Index k = first; k < end; ++k)
+            if (const Index column = mine.columns[k]; column < 0 || column >= mine.cols)
+              throw Error(fmt::format("the matrix has an entry in column {} (the first is 0): there are {}",
+                                      column, mine.cols));
+        },
+        Index{1} << 16);
     require_sound(settings);
   });
   require_alike(runtime, mine.total_rows, settings);

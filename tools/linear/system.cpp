@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <numeric>
 #include <optional>
 
+#include "../../algorithms/common/team.hpp"
 #include "../../algorithms/sparse/blocks/block_matrix.hpp"
 #include "../../algorithms/sparse/graph/structure.hpp"
 #include "../../codelets/grid/laplacian.hpp"
@@ -63,18 +65,32 @@ std::optional<double> diagonal_of(const sparse::Csr<double>& a, Index i) {
   return a.values[at - a.columns.begin()];
 }
 
+/// Calls body(i) for all rows that are here, by several threads. @throw what the lowest row threw that did
+template <class Body>
+void for_all_rows(const sparse::Csr<double>& a, const Body& body) {
+  constexpr Index least_rows = Index{1} << 14;  // for which another thread pays
+  in_parts(
+      a.rows(), 0,
+      [&](Index first, Index end) {
+        for (Index i = first; i < end; ++i) body(i);
+      },
+      least_rows);
+}
+
 bool has_positive_diagonal(const sparse::Csr<double>& a) {
-  for (Index i = 0; i < a.rows(); ++i)
-    if (!(diagonal_of(a, i).value_or(0) > 0)) return false;
-  return true;
+  std::atomic<bool> all_positive = true;
+  for_all_rows(a, [&](Index i) {
+    if (!(diagonal_of(a, i).value_or(0) > 0)) all_positive = false;
+  });
+  return all_positive;
 }
 
 /// Of all rows that are here.
 void require_diagonal(const StatedMatrix& m, LinearMethod method) {
   const bool definite = method == LinearMethod::cg;
-  for (Index i = 0; i < m.matrix.rows(); ++i) {
+  for_all_rows(m.matrix, [&](Index i) {
     const std::optional<double> value = diagonal_of(m.matrix, i);
-    if (definite ? value.value_or(0) > 0 : value.value_or(0) != 0) continue;
+    if (definite ? value.value_or(0) > 0 : value.value_or(0) != 0) return;
     throw Error(fmt::format(
         "{}: row {} has {} on its diagonal{}: {}; {}", m.name, m.number(m.matrix.first_row + i),
         value ? fmt::format("{:g}", *value) : "no entry", m.number.words(),
@@ -85,7 +101,7 @@ void require_diagonal(const StatedMatrix& m, LinearMethod method) {
             ? "--preconditioner none looks how far conjugate gradients get without, --solver bicgstab and gmres "
               "are for other matrices"
             : "--preconditioner none needs no diagonal"));
-  }
+  });
 }
 
 /// @param i of the rows that are here
@@ -105,12 +121,12 @@ void require_numbers(const StatedLinear& stated, const StatedMatrix& m, Index i)
 /// Looks at the rows that are here.
 void require_good_rows(const StatedLinear& stated, const StatedMatrix& m) {
   const sparse::Csr<double>& a = m.matrix;
-  for (Index i = 0; i < a.rows(); ++i) {
+  for_all_rows(a, [&](Index i) {
     if (a.row_begin[i] == a.row_begin[i + 1])
       throw Error(fmt::format("{}: row {} is empty{}: the matrix is singular", m.name,
                               m.number(a.first_row + i), m.number.words()));
     require_numbers(stated, m, i);
-  }
+  });
 }
 
 /// Whether conjugate gradients may have it, as far as symmetry goes; of a file that is not to be trusted all rows are
@@ -142,13 +158,13 @@ ChosenMethod method_for(const LinearOptions& o, bool symmetric, bool positive_di
 
 RightHandSides generated(const LinearOptions& o, const StatedLinear& stated, const sparse::Csr<double>& a) {
   RightHandSides b;
-  b.values.reserve(static_cast<std::size_t>(a.rows()));
-  for (Index i = 0; i < a.rows(); ++i) {
+  b.values.resize(static_cast<std::size_t>(a.rows()));
+  for_all_rows(a, [&](Index i) {
     const auto begin = a.values.begin() + a.row_begin[i], end = a.values.begin() + a.row_begin[i + 1];
-    b.values.push_back(stated.rhs == RightHandSide::ones     ? 1.0
-                       : stated.rhs == RightHandSide::random ? random_number(o.common.seed, a.first_row + i)
-                                                             : std::accumulate(begin, end, 0.0));
-  }
+    b.values[i] = stated.rhs == RightHandSide::ones     ? 1.0
+                  : stated.rhs == RightHandSide::random ? random_number(o.common.seed, a.first_row + i)
+                                                        : std::accumulate(begin, end, 0.0);
+  });
   return b;
 }
 
@@ -192,7 +208,7 @@ StatedMatrix read_whole_matrix(const Runtime& runtime, const LinearOptions& o, c
   agree(runtime, [&] {
     m = o.model ? StatedMatrix{.name = stated.matrix, .matrix = sparse::model_matrix(*o.model)}
                 : read_file(o, stated, whole_matrix);
-    for (Index i = 0; i < m.matrix.rows(); ++i) require_numbers(stated, m, i);
+    for_all_rows(m.matrix, [&](Index i) { require_numbers(stated, m, i); });
   });
   return m;
 }

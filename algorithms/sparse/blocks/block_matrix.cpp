@@ -15,12 +15,16 @@ namespace {
 
 /// A tile of one row with an array; an empty one where there is none.
 template <class T>
-Tile<T> tile_of(Runtime& runtime, const std::vector<T>& array, Index size, int owner) {
+Tile<T> tile_of(Runtime& runtime, const Uncleared<T>& array, Index size, int owner) {
+  constexpr Index least_copied = Index{1} << 16;  // for which another thread pays
   if (size == 0) return {};
   Tile<T> tile(runtime, 1, size, owner);
   if (owner == runtime.rank()) {
     const HostView<T> view(tile, HostView<T>::Access::write);
-    std::ranges::copy(array, view.row(0));
+    const auto copy = [&](Index first, Index end) {
+      std::copy_n(array.data() + first, end - first, view.row(0) + first);
+    };
+    in_parts(size, 0, copy, least_copied);
   }
   return tile;
 }
@@ -126,7 +130,6 @@ BlockMatrix<V>::BlockMatrix(Runtime& runtime, const VectorLayout& layout, const 
   };
   std::vector<BlockArrays<V>> arrays;
   std::vector<Sizes> sizes;
-  const auto size = [](const auto& array) { return static_cast<Index>(array.size()); };
   const Partition::Range range = blocks.parts_of(runtime.rank());
   for (Index b = range.first; b < range.end; ++b) {
     const RowsView<T> block(mine, blocks[b].first, blocks[b].size);
@@ -137,7 +140,7 @@ BlockMatrix<V>::BlockMatrix(Runtime& runtime, const VectorLayout& layout, const 
     const BlockArrays<V>& a =
         arrays.emplace_back(arranged<V>(structure, its_format, block, layout.own(b), layout.size(b), places));
     sizes.push_back(
-        {a.shape, size(a.values), size(a.begins), size(a.columns), size(a.differences), a.bytes()});
+        {a.shape, a.values.size(), a.begins.size(), a.columns.size(), a.differences.size(), a.bytes()});
   }
   sizes = gather_lists(runtime, sizes);
   for (Index b = 0; b < blocks.count(); ++b) {

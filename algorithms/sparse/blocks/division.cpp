@@ -68,20 +68,21 @@ std::pair<Index, Index> rows_of_rank(Index n, int rank, int ranks) {
   return rows_of_rank(n, rank, std::vector<double>(static_cast<std::size_t>(ranks), 1));
 }
 
-Partition divide(const Runtime& runtime, Index n, Index first, const std::vector<Index>& entries,
+Partition divide(const Runtime& runtime, Index n, Index first, std::span<const Index> row_begin,
                  Workers workers, Index blocks) {
   struct Range {
     Index first, end;
   };
-  const Index grain = grain_rows(n), rows = static_cast<Index>(entries.size());
+  const Index grain = grain_rows(n), rows = static_cast<Index>(row_begin.size()) - 1;
   std::vector<std::pair<Index, Index>> ranges;
   for (const Range& range : gather(runtime, Range{first, first + rows}))
     ranges.emplace_back(range.first, range.end);
   require_whole_grains(n, grain, ranges);
 
   std::vector<Index> mine(static_cast<std::size_t>(units_of(rows, grain)));
-  for (Index i = 0; i < rows; ++i)
-    mine[static_cast<std::size_t>(i / grain)] += entries[static_cast<std::size_t>(i)];
+  const auto begin_of = [&](Index row) { return row_begin[static_cast<std::size_t>(std::min(row, rows))]; };
+  for (Index g = 0; g < units_of(rows, grain); ++g)
+    mine[static_cast<std::size_t>(g)] = begin_of((g + 1) * grain) - begin_of(g * grain);
   const std::vector<Index> costs = gather_lists(runtime, mine);
 
   const std::vector<Candidate> chosen = chosen_workers(all_workers(runtime), workers);
@@ -118,8 +119,9 @@ Partition divide(const Runtime& runtime, Index n, Index first, const std::vector
 Partition divide_lines(const Runtime& runtime, Index rows, Index line, Workers workers, Index blocks) {
   constexpr Index entries_of_row = 5;  // as far as it is worth a task
   const auto [first, end] = rows_of_rank(rows / line, runtime.rank(), runtime.ranks());
-  const std::vector<Index> entries(static_cast<std::size_t>(end - first), line * entries_of_row);
-  std::vector<Part> parts = divide(runtime, rows / line, first, entries, workers, blocks).parts();
+  std::vector<Index> begins;
+  for (Index i = 0; i <= end - first; ++i) begins.push_back(i * line * entries_of_row);
+  std::vector<Part> parts = divide(runtime, rows / line, first, begins, workers, blocks).parts();
   for (Part& part : parts) {
     part.first *= line;
     part.size *= line;

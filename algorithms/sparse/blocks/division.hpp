@@ -2,6 +2,7 @@
 /// How the rows of a sparse matrix are divided: among ranks by whoever reads them, in a rank among its workers here.
 #pragma once
 
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -29,10 +30,10 @@ std::pair<Index, Index> rows_of_rank(Index n, int rank, int ranks);
 /// Cuts every rank's rows in blocks, one for each of its workers, in whole grains and with entries by the workers'
 /// speeds; fewer blocks where they would have so little to do that a task costs more. With several ranks: collective;
 /// the same on every rank.
-/// @param first, entries the first row of this rank, and the entries of each of its rows
+/// @param first, row_begin the first row of this rank, and where the entries of its rows begin, as Csr has it
 /// @param n all rows @param blocks of each rank, as far as it has grains; 0: chosen
 /// @throw Error: ranks whose rows do not follow each other in whole grains (grain_rows(n)) up to n
-Partition divide(const Runtime& runtime, Index n, Index first, const std::vector<Index>& entries,
+Partition divide(const Runtime& runtime, Index n, Index first, std::span<const Index> row_begin,
                  Workers workers, Index blocks = 0);
 
 /// The same for rows of which nobody has entries, in whole lines, of which every rank has as many as the others.

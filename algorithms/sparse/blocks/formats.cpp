@@ -141,18 +141,28 @@ Index padded_entries(std::span<const Index> row_begin) {
 
 template <class V, class T>
 void arrange_csr(const RowsView<T>& block, std::span<const std::int32_t> places, BlockArrays<V>& to) {
-  to.begins.reserve(block.row_begin.size());
-  for (const Index begin : block.row_begin)
-    to.begins.push_back(static_cast<std::int32_t>(begin - block.row_begin.front()));
-  to.columns.assign(places.begin(), places.end());
-  to.values.assign(block.values().begin(), block.values().end());
+  to.begins = Uncleared<std::int32_t>(block.rows() + 1);
+  to.columns = Uncleared<std::int32_t>(block.entries());
+  to.values = Uncleared<V>(block.entries());
+  in_parts(block.rows() + 1, 0, [&](Index first, Index end) {
+    for (Index i = first; i < end; ++i)
+      to.begins[i] = static_cast<std::int32_t>(block.row_begin[i] - block.row_begin.front());
+  });
+  const std::span<const T> values = block.values();
+  in_parts(block.entries(), 0, [&](Index first, Index end) {
+    for (Index k = first; k < end; ++k) {
+      to.columns[k] = places[k];
+      to.values[k] = static_cast<V>(values[k]);
+    }
+  });
 }
 
 /// Where each slice begins, and the last one ends.
-std::vector<std::int32_t> slice_begins(std::span<const Index> row_begin) {
-  std::vector<std::int32_t> begins{0};
-  for (Index s = 0; s < slices_of(row_begin); ++s)
-    begins.push_back(static_cast<std::int32_t>(begins.back() + entries_of_slice(row_begin, s)));
+Uncleared<std::int32_t> slice_begins(std::span<const Index> row_begin) {
+  Uncleared<std::int32_t> begins(slices_of(row_begin) + 1);
+  begins[0] = 0;
+  for (Index s = 0; s + 1 < begins.size(); ++s)
+    begins[s + 1] = static_cast<std::int32_t>(begins[s] + entries_of_slice(row_begin, s));
   return begins;
 }
 
@@ -169,10 +179,10 @@ bool fill_slice(const RowsView<T>& block, std::span<const std::int32_t> places, 
     const Index entry = block.row_begin[row] - block.row_begin.front();
     const Index count = i < rows ? block.row_begin[row + 1] - block.row_begin[row] : 0;
     for (Index k = 0; k < longest; ++k) {
-      const auto at = static_cast<std::size_t>(begin + k * slice_rows + lane);
+      const Index at = begin + k * slice_rows + lane;
       const std::int32_t column = k < count ? places[entry + k] : static_cast<std::int32_t>(own + row);
       to.columns[at] = column;
-      if (k < count) to.values[at] = static_cast<V>(values[entry + k]);
+      to.values[at] = k < count ? static_cast<V>(values[entry + k]) : V{};
       const Index difference = column - own - i;
       fits = fits && difference >= std::numeric_limits<std::int16_t>::min() &&
              difference <= std::numeric_limits<std::int16_t>::max();
@@ -185,10 +195,9 @@ template <class V, class T>
 void arrange_slices(const RowsView<T>& block, std::span<const std::int32_t> places, BlockArrays<V>& to) {
   constexpr Index least_slices = 32;  // for which another thread pays
   to.begins = slice_begins(block.row_begin);
-  const auto padded = static_cast<std::size_t>(to.begins.back());
-  const Index slices = static_cast<Index>(to.begins.size()) - 1;
-  to.values.assign(padded, V{});
-  to.columns.resize(padded);
+  const Index slices = to.begins.size() - 1, padded = to.begins[slices];
+  to.values = Uncleared<V>(padded);
+  to.columns = Uncleared<std::int32_t>(padded);
   std::atomic<bool> fits = true;
   const auto fill = [&](Index first, Index end) {
     bool all_fit = true;
@@ -197,7 +206,7 @@ void arrange_slices(const RowsView<T>& block, std::span<const std::int32_t> plac
   };
   in_parts(slices, 0, fill, least_slices);
   if (!fits) return;
-  to.differences.resize(padded);
+  to.differences = Uncleared<std::int16_t>(padded);
   const auto subtract = [&](Index first, Index end) {
     for (Index s = first; s < end; ++s)
       for (std::int32_t at = to.begins[s]; at < to.begins[s + 1]; ++at) {
@@ -206,16 +215,18 @@ void arrange_slices(const RowsView<T>& block, std::span<const std::int32_t> plac
       }
   };
   in_parts(slices, 0, subtract, least_slices);
-  to.columns.clear();
+  to.columns = {};
 }
 
 template <class V, class T>
 void arrange_diagonals(const DiagonalStructure& structure, const RowsView<T>& block, BlockArrays<V>& to) {
   const auto& offsets = structure.diagonals;
-  const Index rows = block.rows();
-  to.columns.assign(offsets.begin(), offsets.end());
-  to.values.assign(offsets.size() * static_cast<std::size_t>(rows), V{});
+  const Index rows = block.rows(), count = static_cast<Index>(offsets.size());
+  to.columns = Uncleared<std::int32_t>(count);
+  std::ranges::copy(offsets, to.columns.data());
+  to.values = Uncleared<V>(count * rows);
   in_parts(rows, 0, [&](Index first, Index end) {
+    for (Index d = 0; d < count; ++d) std::fill_n(to.values.data() + d * rows + first, end - first, V{});
     for (Index i = first; i < end; ++i)
       for (Index k = block.row_begin[i]; k < block.row_begin[i + 1]; ++k) {
         const Index d =

@@ -9,6 +9,7 @@
 
 #include "../../../codelets/sparse/matrix.hpp"
 #include "../../../runtime/runtime.hpp"
+#include "../../common/uncleared.hpp"
 #include "../csr.hpp"
 
 namespace asterism::sparse {
@@ -40,15 +41,16 @@ Format choose_format(const DiagonalStructure& structure, Index n, bool on_gpu);
 template <class T>
 struct BlockArrays {
   BlockShape shape;
-  std::vector<T> values;
-  std::vector<std::int32_t> begins, columns;
-  std::vector<std::int16_t> differences;
+  Uncleared<T> values;
+  Uncleared<std::int32_t> begins, columns;
+  Uncleared<std::int16_t> differences;
 
   /// Bytes of all of them.
   [[nodiscard]] Index bytes() const {
-    return static_cast<Index>(values.size() * sizeof(T) +
-                              (begins.size() + columns.size()) * sizeof(std::int32_t) +
-                              differences.size() * sizeof(std::int16_t));
+    const auto bytes_of = [](const auto& array) {
+      return array.size() * static_cast<Index>(sizeof(array[0]));
+    };
+    return bytes_of(values) + bytes_of(begins) + bytes_of(columns) + bytes_of(differences);
   }
 };
 

@@ -11,6 +11,7 @@
 #include "../../../runtime/collectives.hpp"
 #include "../../../runtime/error.hpp"
 #include "../../common/stopwatch.hpp"
+#include "../../common/team.hpp"
 #include "triangular_factors.hpp"
 
 namespace asterism::sparse {
@@ -31,8 +32,8 @@ template <class T>
 std::vector<double> usable_diagonal(const Runtime& runtime, const Csr<T>& mine,
                                     const PreconditionerChoice& choice, MatrixClass matrix_class) {
   std::vector<double> diagonal(static_cast<std::size_t>(mine.rows()));
-  agree(runtime, [&] {
-    for (Index i = 0; i < mine.rows(); ++i) {
+  const auto look = [&](Index first, Index end_of_part) {
+    for (Index i = first; i < end_of_part; ++i) {
       const auto begin = mine.columns.begin() + mine.row_begin[i],
                  end = mine.columns.begin() + mine.row_begin[i + 1];
       const Index row = mine.first_row + i;
@@ -45,7 +46,8 @@ std::vector<double> usable_diagonal(const Runtime& runtime, const Csr<T>& mine,
                         row, value ? fmt::format("{}", *value) : "no entry", to_string(choice), why));
       diagonal[i] = *value;
     }
-  });
+  };
+  agree(runtime, [&] { in_parts(mine.rows(), 0, look, Index{1} << 14); });
   return diagonal;
 }
 
