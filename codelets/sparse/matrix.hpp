@@ -46,6 +46,7 @@ struct BlockShape {
   Index cols = 0;  ///< elements of the vector that it multiplies
   Index own = 0;   ///< of these, the first of its own rows
   Stencil stencil = {};
+  Index reach = 0;  ///< columns of a row are at most so far from its own; 0: not known
 };
 
 /// The tiles of a block. Each has one row.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <random>
@@ -198,6 +199,9 @@ Block<V> block_of(Runtime& runtime, const Entries& entries, Index first, Index e
     auto& row = rows.emplace_back();
     for (const auto& [j, value] : entries[static_cast<std::size_t>(i)])
       row[place_of(block.numbers, j)] = value;
+    const Index own = block.shape.own + i - first;
+    for (const auto& [place, value] : row)
+      block.shape.reach = std::max(block.shape.reach, std::abs(place - own));
   }
   if (stored == Stored::stencil) {
     block.shape.format = Format::stencil;

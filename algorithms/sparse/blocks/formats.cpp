@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -166,14 +167,14 @@ Uncleared<std::int32_t> slice_begins(std::span<const Index> row_begin) {
   return begins;
 }
 
-/// @return whether all differences of columns and rows fit in 16 bits
+/// @return the largest distance of a column from its row's own
 template <class V, class T>
-bool fill_slice(const RowsView<T>& block, std::span<const std::int32_t> places, Index slice,
-                BlockArrays<V>& to) {
+Index fill_slice(const RowsView<T>& block, std::span<const std::int32_t> places, Index slice,
+                 BlockArrays<V>& to) {
   const std::span<const T> values = block.values();
   const Index rows = block.rows(), own = to.shape.own, begin = to.begins[slice];
   const Index longest = (to.begins[slice + 1] - begin) / slice_rows;
-  bool fits = true;
+  Index reach = 0;
   for (Index lane = 0; lane < slice_rows; ++lane) {
     const Index i = slice * slice_rows + lane, row = std::min(i, rows - 1);
     const Index entry = block.row_begin[row] - block.row_begin.front();
@@ -183,12 +184,10 @@ bool fill_slice(const RowsView<T>& block, std::span<const std::int32_t> places, 
       const std::int32_t column = k < count ? places[entry + k] : static_cast<std::int32_t>(own + row);
       to.columns[at] = column;
       to.values[at] = k < count ? static_cast<V>(values[entry + k]) : V{};
-      const Index difference = column - own - i;
-      fits = fits && difference >= std::numeric_limits<std::int16_t>::min() &&
-             difference <= std::numeric_limits<std::int16_t>::max();
+      reach = std::max(reach, std::abs(column - own - i));
     }
   }
-  return fits;
+  return reach;
 }
 
 template <class V, class T>
@@ -198,14 +197,15 @@ void arrange_slices(const RowsView<T>& block, std::span<const std::int32_t> plac
   const Index slices = to.begins.size() - 1, padded = to.begins[slices];
   to.values = Uncleared<V>(padded);
   to.columns = Uncleared<std::int32_t>(padded);
-  std::atomic<bool> fits = true;
+  std::mutex mutex;
   const auto fill = [&](Index first, Index end) {
-    bool all_fit = true;
-    for (Index s = first; s < end; ++s) all_fit = fill_slice(block, places, s, to) && all_fit;
-    if (!all_fit) fits = false;
+    Index reach = 0;
+    for (Index s = first; s < end; ++s) reach = std::max(reach, fill_slice(block, places, s, to));
+    const std::lock_guard lock(mutex);
+    to.shape.reach = std::max(to.shape.reach, reach);
   };
   in_parts(slices, 0, fill, least_slices);
-  if (!fits) return;
+  if (to.shape.reach > std::numeric_limits<std::int16_t>::max()) return;
   to.differences = Uncleared<std::int16_t>(padded);
   const auto subtract = [&](Index first, Index end) {
     for (Index s = first; s < end; ++s)
@@ -224,6 +224,7 @@ void arrange_diagonals(const DiagonalStructure& structure, const RowsView<T>& bl
   const Index rows = block.rows(), count = static_cast<Index>(offsets.size());
   to.columns = Uncleared<std::int32_t>(count);
   std::ranges::copy(offsets, to.columns.data());
+  to.shape.reach = std::max(std::abs(offsets.front()), std::abs(offsets.back()));
   to.values = Uncleared<V>(count * rows);
   in_parts(rows, 0, [&](Index first, Index end) {
     for (Index d = 0; d < count; ++d) std::fill_n(to.values.data() + d * rows + first, end - first, V{});
@@ -287,6 +288,7 @@ BlockArrays<V> arranged(const DiagonalStructure& structure, Format format, const
       const Index plane = structure.stencil->nx * structure.stencil->ny;
       arrays.shape.stencil.first_plane = block.first_row / plane;
       arrays.shape.stencil.first_in_plane = block.first_row % plane;
+      arrays.shape.reach = structure.diagonals.back();
     }
   }
   return arrays;

@@ -66,8 +66,10 @@ __device__ void descend(const Sweep<T>& sweep, const OwnRows& rows, T alpha, Own
     const T z = preconditioned(sweep, rows.first + i, r);
     own.r[i] = r;
     own.q[i] = z;
-    sweep.r[rows.first + i] = z;
-    sweep.p[rows.first + i] = own.p[i];
+    if (i < sweep.reach || i >= rows.count - sweep.reach) {  // for other blocks
+      sweep.r[rows.first + i] = z;
+      sweep.p[rows.first + i] = own.p[i];
+    }
     sums[0] += static_cast<double>(r) * static_cast<double>(r);
     sums[1] += static_cast<double>(r) * static_cast<double>(z);
   });
@@ -172,19 +174,20 @@ bool sweep_at_once(Stream stream, const CgSweepArgs& args, const CgSweepPorts<As
   constexpr std::uintptr_t line = 128;
   const std::uintptr_t told = (reinterpret_cast<std::uintptr_t>(ports.q.data) + line - 1) / line * line;
   static_assert(least_rows * sizeof(float) >= GridSums<threads>::kinds * sizeof(ToldSum) + line);
-  const Sweep<T> sweep{args.first.iteration,
-                       args.count,
-                       static_cast<int>(shape.rows),
-                       static_cast<int>(rows_of_block),
-                       kind == PreconditionerKind::diagonal
-                           ? InverseDiagonal(ports.preconditioner.inverse_diagonal.data)
-                           : InverseDiagonal(),
-                       ports.x.data,
-                       ports.r.data,
-                       ports.p.data,
-                       ports.pipelined.data,
-                       reinterpret_cast<ToldSum*>(told),
-                       ports.state.data};
+  const Sweep<T> sweep{
+      args.first.iteration,
+      args.count,
+      static_cast<int>(shape.rows),
+      static_cast<int>(rows_of_block),
+      static_cast<int>(shape.reach > 0 ? std::min(shape.reach, rows_of_block) : rows_of_block),
+      kind == PreconditionerKind::diagonal ? InverseDiagonal(ports.preconditioner.inverse_diagonal.data)
+                                           : InverseDiagonal(),
+      ports.x.data,
+      ports.r.data,
+      ports.p.data,
+      ports.pipelined.data,
+      reinterpret_cast<ToldSum*>(told),
+      ports.state.data};
   if (sweep_pipelined(stream, gpu, shape, ports.matrix, sweep)) return true;
   bool done = false;
   with_device_rows<T>(shape, ports.matrix, [&](const auto& rows) {

@@ -38,6 +38,7 @@ template <class T>
 struct Sweep {
   Index iteration, count;
   int rows, rows_of_block;
+  int reach;  ///< rows of a block farther from its ends are its own affair
   InverseDiagonal d;
   T *x, *r, *p;
   T* pipelined;  ///< pipelined_vectors of them; see pipelined_cg.cu
