@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <utility>
 
 #include "../../runtime/ports.hpp"
 

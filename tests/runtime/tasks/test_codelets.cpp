@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "../support/tiles.hpp"
+#include "../../support/tiles.hpp"
 #include "numbered_tiles.hpp"
 #include "plain_codelets.hpp"
 

@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "../support/matrix.hpp"
-#include "../support/tiles.hpp"
+#include "../../support/matrix.hpp"
+#include "../../support/tiles.hpp"
 #include "runtime/codelet.hpp"
 #include "runtime/hardware/pinned_buffer.hpp"
 
