@@ -7,6 +7,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "../support/worst.hpp"
+
 namespace asterism::test {
 namespace {
 
@@ -111,13 +113,13 @@ Oracle::Oracle(const Problem& problem) : problem_(problem), eigenvalues_{0}, vol
 Real Oracle::norm() const {
   Real norm = std::abs(static_cast<Real>(problem_.lambda));
   for (const OracleAxis& axis : axes_) {
-    Real largest = 0;
+    Worst largest;
     for (std::size_t i = 0; i < axis.size(); ++i) {
       Real off = 0, on = 0;
       axis.for_weights(i, [&](std::size_t, Real weight) { (weight < 0 ? on : off) += weight; });
-      largest = std::max(largest, off - on);
+      largest.take_in(off - on);
     }
-    norm += largest;
+    norm += largest.value();
   }
   return norm;
 }
@@ -130,10 +132,11 @@ Real Oracle::smallest_eigenvalue() const {
 }
 
 Real Oracle::condition() const {
-  Real largest = 0;
-  for (const Real mu : eigenvalues_) largest = std::max(largest, std::abs(mu));
+  Worst largest;
+  for (const Real mu : eigenvalues_) largest.take_in(mu);
   // Where the mean is all there is, no eigenvalue is left to divide by.
-  return std::max(Real{1}, (largest + std::abs(static_cast<Real>(problem_.lambda))) / smallest_eigenvalue());
+  const Real ratio = (largest.value() + std::abs(static_cast<Real>(problem_.lambda))) / smallest_eigenvalue();
+  return ratio < 1 ? 1 : ratio;  // of NaN NaN
 }
 
 Oracle::Lines Oracle::lines(std::size_t a) const {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tools/files/npy/npy.hpp"
+#include "worst.hpp"
 
 namespace asterism::test {
 
@@ -106,14 +107,14 @@ class Nodes {
 
   /// The largest sum of magnitudes in a row of the second difference's matrix.
   [[nodiscard]] double norm() const {
-    Real largest = 0;
+    Worst largest;
     for (Index i = 0; i < n_; ++i) {
       Real links = 0;
       if (i > 0 || end(0) != 'n') links += 1 / (position(i) - position(i - 1));
       if (i < n_ - 1 || end(1) != 'n') links += 1 / (position(i + 1) - position(i));
-      largest = std::max(largest, 2 * links / width(i));
+      largest.take_in(2 * links / width(i));
     }
-    return static_cast<double>(largest);
+    return static_cast<double>(largest.value());
   }
 
   [[nodiscard]] char end(std::size_t which) const { return axis_.ends[which]; }
