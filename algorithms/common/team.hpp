@@ -14,6 +14,9 @@
 
 namespace asterism {
 
+/// Elements that are only copied or looked at, and rows of a matrix that are looked at, for which another thread pays.
+inline constexpr Index least_copied = Index{1} << 16, least_rows_seen = Index{1} << 14;
+
 /// As many threads as there are cores to use where none are asked for (0).
 inline int team_size(int threads) { return threads > 0 ? threads : usable_cores(); }
 

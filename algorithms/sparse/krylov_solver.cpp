@@ -28,8 +28,6 @@ constexpr Index most_fruitless = 3;
 /// Right-hand sides that go along together, at most: with more the vectors take more time than what they share, and
 /// more memory.
 constexpr Index most_columns_together = 8;
-/// Rows of vectors on the host for which another thread pays.
-constexpr Index least_rows_of_thread = Index{1} << 16;
 /// How much the true residual may be above the tolerance; the iteration's own is below it.
 constexpr double most_drift = 1.1;
 
@@ -51,7 +49,7 @@ double norm(const Runtime& runtime, const T* mine, Index rows, Index unit, doubl
         sums[u] += value * value;
       }
   };
-  in_parts(units_of(rows, unit), 0, add_up, units_of(least_rows_of_thread, unit));
+  in_parts(units_of(rows, unit), 0, add_up, units_of(least_copied, unit));
   return root_of_sum(runtime, sums);
 }
 
@@ -390,7 +388,7 @@ typename KrylovSolver<T, V>::Largest KrylovSolver<T, V>::largest_of(const T* b, 
       const std::lock_guard lock(mutex);
       largest = {std::max(largest.b, here.b), std::max(largest.x, here.x)};
     };
-    in_parts(row_count(), 0, look, least_rows_of_thread);
+    in_parts(row_count(), 0, look, least_copied);
   });
   const std::vector<Largest> all = gather(*runtime_, largest);
   return {std::ranges::max(all, {}, &Largest::b).b, std::ranges::max(all, {}, &Largest::x).x};

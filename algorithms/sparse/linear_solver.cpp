@@ -54,7 +54,7 @@ void require_sound(const Runtime& runtime, const Csr<T>& mine, const LinearSetti
               throw Error(fmt::format("the matrix has an entry in column {} (the first is 0): there are {}",
                                       column, mine.cols));
         },
-        Index{1} << 16);
+        least_copied);
     require_sound(settings);
   });
   require_alike(runtime, mine.total_rows, settings);

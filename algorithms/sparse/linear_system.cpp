@@ -8,9 +8,6 @@
 namespace asterism::sparse {
 namespace {
 
-/// Elements to copy for which another thread pays.
-constexpr Index least_copied = Index{1} << 16;
-
 /// Each list with what another has for the same block.
 void merge(std::vector<std::vector<Index>>& lists, const std::vector<std::vector<Index>>& others) {
   for (std::size_t k = 0; k < lists.size(); ++k)

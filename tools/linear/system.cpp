@@ -68,13 +68,12 @@ std::optional<double> diagonal_of(const sparse::Csr<double>& a, Index i) {
 /// Calls body(i) for all rows that are here, by several threads. @throw what the lowest row threw that did
 template <class Body>
 void for_all_rows(const sparse::Csr<double>& a, const Body& body) {
-  constexpr Index least_rows = Index{1} << 14;  // for which another thread pays
   in_parts(
       a.rows(), 0,
       [&](Index first, Index end) {
         for (Index i = first; i < end; ++i) body(i);
       },
-      least_rows);
+      least_rows_seen);
 }
 
 bool has_positive_diagonal(const sparse::Csr<double>& a) {

@@ -16,7 +16,6 @@ namespace {
 /// A tile of one row with an array; an empty one where there is none.
 template <class T>
 Tile<T> tile_of(Runtime& runtime, const Uncleared<T>& array, Index size, int owner) {
-  constexpr Index least_copied = Index{1} << 16;  // for which another thread pays
   if (size == 0) return {};
   Tile<T> tile(runtime, 1, size, owner);
   if (owner == runtime.rank()) {

@@ -47,7 +47,7 @@ std::vector<double> usable_diagonal(const Runtime& runtime, const Csr<T>& mine,
       diagonal[i] = *value;
     }
   };
-  agree(runtime, [&] { in_parts(mine.rows(), 0, look, Index{1} << 14); });
+  agree(runtime, [&] { in_parts(mine.rows(), 0, look, least_rows_seen); });
   return diagonal;
 }
 
