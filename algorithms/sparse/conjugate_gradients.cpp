@@ -79,7 +79,7 @@ void ConjugateGradients<T, V>::make_tiles() {
   }
   make_tiles_of_one_reduction();
   if (this->is_one_block() && blocks()[0].where == Where::cuda && !preconditioner().has_z() &&
-      system().rows() * static_cast<Index>(sizeof(T)) <= most_pipelined_bytes)
+      system().rows() <= most_pipelined_rows)
     pipelined_ = system().own_vectors(0, pipelined_vectors);
   if (can_be_on_gpus())
     for (Index k = 0; k < count(); ++k)

@@ -5,12 +5,12 @@
 #include <cstddef>
 
 #include "../runtime.hpp"
+#include "huge_pages.hpp"
 
 namespace asterism {
 
-/// Host memory in huge pages, page-locked where there is a GPU, so that copies run at the link's speed. Made by all
-/// cores touching the pages first: many times faster than cudaHostAlloc. Zeroed; aligned to a page. Must end after the Tiles
-/// that borrow from it.
+/// Host memory in huge pages, page-locked where there is a GPU, so that copies run at the link's speed. Zeroed; aligned to a
+/// page. Must end after the Tiles that borrow from it.
 class PinnedBuffer {
  public:
   PinnedBuffer() = default;
@@ -21,17 +21,16 @@ class PinnedBuffer {
   ~PinnedBuffer();
 
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
-  [[nodiscard]] void* data() const { return data_; }
+  [[nodiscard]] void* data() const { return pages_.data(); }
   template <class T>
   [[nodiscard]] T* as() const {
-    return static_cast<T*>(data_);
+    return static_cast<T*>(data());
   }
 
  private:
   Runtime::State* runtime_ = nullptr;
-  void* data_ = nullptr;
   std::size_t bytes_ = 0;
-  bool pinned_ = false;
+  HugePages pages_;
 };
 
 }  // namespace asterism

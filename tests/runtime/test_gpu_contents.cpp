@@ -4,10 +4,14 @@
 
 #include <doctest/doctest.h>
 
+#include <cuda_runtime.h>
+
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 #include "runtime/contents.hpp"
+#include "runtime/cuda.hpp"
 
 using namespace asterism;
 
@@ -24,6 +28,22 @@ TEST_CASE("gpu: a tile is cleared there, and no more than its own elements") {
   }
   for (Index k = 0; k < rows * ld; ++k)
     CHECK(memory[static_cast<std::size_t>(k)] == (k % ld < cols ? 0.0 : 4.0));
+}
+
+TEST_CASE("gpu: what tiles have in main memory is page-locked, of large ones in huge pages, and given back") {
+  Runtime runtime;
+  const auto where = [](const Tile<double>& tile) {
+    const HostView<double> view(tile, HostView<double>::Access::write);
+    view(0, view.cols() - 1) = 1;
+    cudaPointerAttributes attributes{};
+    cuda::check(cudaPointerGetAttributes(&attributes, view.row(0)), "cudaPointerGetAttributes");
+    CHECK(attributes.type == cudaMemoryTypeHost);
+    return reinterpret_cast<std::uintptr_t>(view.row(0));
+  };
+  where(Tile<double>(runtime, 1, 1));
+  const Index large = Index{1} << 23;
+  for (int k = 0; k < 200; ++k)  // 13 GB, were they kept
+    CHECK(where(Tile<double>(runtime, 1, large + k)) % (std::uintptr_t{2} << 20) == 0);
 }
 
 #endif

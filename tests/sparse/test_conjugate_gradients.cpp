@@ -334,6 +334,23 @@ TEST_CASE("single precision reaches what it can, and says so where it cannot" * 
   CHECK(too_much.report.true_residual < 1e-4);
 }
 
+/// Of the kernels for a matrix on one GPU the first and the second have a row and some rows for each thread, the last has more.
+TEST_CASE("single precision takes the iterations of double, at all sizes" * doctest::skip(!shape_is("gpu"))) {
+  Runtime runtime;
+  for (const char* name :
+       {"triangulation-like:200x150", "triangulation-like:600x500", "triangulation-like:1000x700"}) {
+    CAPTURE(name);
+    const Csr<double> a = model(name);
+    LinearSettings settings = with("diagonal");
+    settings.tolerance = 1e-4;
+    const auto wide = solve<double>(runtime, a, row_sums(a), settings);
+    const auto narrow = solve<float>(runtime, a, row_sums(a), settings);
+    CHECK(narrow.report.reason == Reason::solved);
+    CHECK(narrow.report.true_residual <= 1.1e-4);
+    CHECK(std::abs(narrow.report.iterations - wide.report.iterations) <= 1 + wide.report.iterations / 20);
+  }
+}
+
 TEST_CASE("b = 0 is answered at once; sizes down to one row; numbers near the ends of the range") {
   Runtime runtime;
   for (const char* name :

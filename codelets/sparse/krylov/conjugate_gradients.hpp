@@ -137,9 +137,9 @@ struct DirectionPorts {
   Departures<As, T> departures;
 };
 
-/// On a GPU the pipelined form may be taken, with so many vectors of its own, where one has at most so many bytes: what
-/// the largest GPUs have registers for, with their 1024 threads on each of 144 processors and 32 bytes in a thread.
-inline constexpr Index pipelined_vectors = 6, most_pipelined_bytes = 144 * 1024 * 32;
+/// On a GPU the pipelined form may be taken, with so many vectors of its own, where there are at most so many rows: four
+/// for each of the 1024 threads on each of the 144 processors of the largest GPUs.
+inline constexpr Index pipelined_vectors = 6, most_pipelined_rows = 144 * 1024 * 4;
 
 /// Several iterations of a matrix that is a single block.
 struct CgSweepArgs {

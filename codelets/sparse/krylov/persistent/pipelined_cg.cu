@@ -24,9 +24,9 @@ namespace {
 /// Iterations with the same s, w and z.
 constexpr Index period = 16;
 
-/// Rows of a thread, at most: more have no room in registers.
-template <class T>
-constexpr int most_rows = sizeof(T) == 4 ? 8 : 4;
+/// Rows of a thread, at most: more doubles have no room in registers, and with more floats the products take longer than
+/// the form with two meetings.
+constexpr int most_rows = 4;
 
 /// A vector that all blocks have written, before they met.
 template <class T>
@@ -211,7 +211,7 @@ bool sweep_pipelined(Stream stream, const Gpu& gpu, const BlockShape& shape,
   with_device_rows<T>(shape, matrix, [&](const auto& rows) {
     using Rows = std::remove_cvref_t<decltype(rows)>;
     if constexpr (is_known<Rows, T>)
-      done = launch_fewest<most_rows<T>>(sweep, [&](auto most) {
+      done = launch_fewest<most_rows>(sweep, [&](auto most) {
         return launch(stream, pipelined_kernel<Rows, T, most>, gpu, 3, rows, sweep);
       });
   });

@@ -1,0 +1,76 @@
+#include "huge_pages.hpp"
+
+#include <starpu.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "machine.hpp"
+
+namespace asterism {
+namespace {
+
+constexpr std::size_t huge_page = std::size_t{2} << 20;
+
+constexpr std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
+
+std::size_t page_size() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
+
+/// From the first byte of a huge page on: the system has none for what begins within one.
+void* map_pages(std::size_t bytes) {
+  const std::size_t slack = bytes < huge_page ? 0 : huge_page, all = bytes + slack;
+  void* const from = mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (from == MAP_FAILED) return nullptr;
+  char* const begin = static_cast<char*>(from);
+  const auto address = reinterpret_cast<std::uintptr_t>(begin);
+  const std::size_t before = slack == 0 ? 0 : round_up(address, huge_page) - address;
+  if (before > 0) munmap(begin, before);
+  if (slack > before) munmap(begin + before + bytes, slack - before);
+  madvise(begin + before, bytes, MADV_HUGEPAGE);
+  return begin + before;
+}
+
+/// Writes one byte into every page: the kernel zeroes pages on first touch, which is most of the cost.
+void touch(char* data, std::size_t bytes) {
+  constexpr std::size_t least_share = 2 * huge_page;  // takes as long as ten threads to start
+  const std::size_t page = page_size();
+  const auto touch_share = [=](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; i += page) data[i] = 0;
+  };
+  const std::size_t threads =
+      std::clamp<std::size_t>(bytes / least_share, 1, static_cast<std::size_t>(usable_cores()));
+  const std::size_t share = round_up(bytes / threads + 1, page);
+  std::vector<std::jthread> team;
+  for (std::size_t begin = share; begin < bytes; begin += share)
+    team.emplace_back(touch_share, begin, std::min(begin + share, bytes));
+  touch_share(0, std::min(share, bytes));
+}
+
+}  // namespace
+
+HugePages::HugePages(std::size_t bytes) : bytes_(round_up(bytes, page_size())) {
+  data_ = map_pages(bytes_);
+  if (data_ == nullptr || starpu_cuda_worker_get_count() == 0) return;
+  touch(static_cast<char*>(data_), bytes_);
+  locked_ = starpu_memory_pin(data_, bytes_) == 0;
+}
+
+HugePages& HugePages::operator=(HugePages&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(locked_, other.locked_);
+  return *this;
+}
+
+HugePages::~HugePages() {
+  if (data_ == nullptr) return;
+  if (locked_) starpu_memory_unpin(data_, bytes_);
+  munmap(data_, bytes_);
+}
+
+}  // namespace asterism
