@@ -9,8 +9,8 @@
 #include "../../codelets/sparse/krylov/residual.hpp"
 #include "../../runtime/collectives.hpp"
 #include "../common/set.hpp"
+#include "../common/tile_or_none.hpp"
 #include "cut/whole_matrix.hpp"
-#include "tile_or_none.hpp"
 
 namespace asterism::decomposition {
 namespace {

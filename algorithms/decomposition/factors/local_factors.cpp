@@ -8,9 +8,10 @@
 #include "../../../runtime/collectives.hpp"
 #include "../../../runtime/error.hpp"
 #include "../../../runtime/pause.hpp"
+#include "../../common/lent.hpp"
 #include "../../common/stopwatch.hpp"
 #include "../../common/team.hpp"
-#include "../tile_or_none.hpp"
+#include "../../common/tile_or_none.hpp"
 #include "defect_words.hpp"
 
 namespace asterism::decomposition {
@@ -18,13 +19,6 @@ namespace {
 
 using sparse::Csr;
 using sparse::MatrixClass;
-
-template <class X>
-Tile<X> lent(Runtime& runtime, std::span<const X> mine, Index size, int owner) {
-  if (size == 0) return {};
-  X* const data = owner == runtime.rank() ? const_cast<X*>(mine.data()) : nullptr;  // no task writes it
-  return Tile<X>(runtime, data, 1, size, size, owner);
-}
 
 }  // namespace
 
@@ -232,18 +226,18 @@ void LocalFactors<V>::make_tiles(Runtime& runtime) {
     const LocalBlock<V>& b = block.local ? *block.local : nothing;
     const Sizes& its = group.sizes;
     const auto tiles = [&](const Triangle<V>& t, Index begins, Index entries) {
-      return TriangleTiles{lent(runtime, t.begins, begins, owner), lent(runtime, t.places, entries, owner),
-                           lent(runtime, t.values, entries, owner)};
+      return TriangleTiles{lent(runtime, t.begins.data(), begins, owner),
+                           lent(runtime, t.places.data(), entries, owner),
+                           lent(runtime, t.values.data(), entries, owner)};
     };
     group.lower = tiles(b.lower, its.lower_begins, its.lower);
     group.upper = tiles(b.upper, its.upper_begins, its.upper);
-    group.inverse_pivots = lent<V>(runtime, b.inverse_pivots, its.pivots, owner);
-    group.rows = lent<std::int32_t>(runtime, group.row_of, its.rows, owner);
-    group.columns = lent<std::int32_t>(runtime, group.column_of, its.nodes > 0 ? 0 : its.rows, owner);
-    group.node_tile = lent<Supernode>(runtime, group.nodes, its.nodes, owner);
-    group.list_tile = lent<std::int32_t>(runtime, group.lists, its.lists, owner);
-    const auto panels = static_cast<std::size_t>(owner == runtime.rank() ? its.panels : 0);
-    group.panels = lent<V>(runtime, {group.panel_numbers.get(), panels}, its.panels, owner);
+    group.inverse_pivots = lent(runtime, b.inverse_pivots.data(), its.pivots, owner);
+    group.rows = lent(runtime, group.row_of.data(), its.rows, owner);
+    group.columns = lent(runtime, group.column_of.data(), its.nodes > 0 ? 0 : its.rows, owner);
+    group.node_tile = lent(runtime, group.nodes.data(), its.nodes, owner);
+    group.list_tile = lent(runtime, group.lists.data(), its.lists, owner);
+    group.panels = lent(runtime, group.panel_numbers.get(), its.panels, owner);
   }
   make_room(runtime, 1);
   for (Block& block : blocks_) {

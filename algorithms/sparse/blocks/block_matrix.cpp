@@ -4,34 +4,17 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
 #include "../../../runtime/collectives.hpp"
 #include "../../../runtime/error.hpp"
 #include "../../../runtime/hardware/machine.hpp"
+#include "../../common/lent.hpp"
 #include "../../common/team.hpp"
+#include "../../common/tile_or_none.hpp"
 
 namespace asterism::sparse {
 namespace {
-
-/// A tile of one row with an array; an empty one where there is none.
-template <class T>
-Tile<T> tile_of(Runtime& runtime, const Uncleared<T>& array, Index size, int owner) {
-  if (size == 0) return {};
-  Tile<T> tile(runtime, 1, size, owner);
-  if (owner == runtime.rank()) {
-    const HostView<T> view(tile, HostView<T>::Access::write);
-    const auto copy = [&](Index first, Index end) {
-      std::copy_n(array.data() + first, end - first, view.row(0) + first);
-    };
-    in_parts(size, 0, copy, least_copied);
-  }
-  return tile;
-}
-
-template <class T>
-OptionalTile<T> given(const Tile<T>& tile) {
-  return tile.state() == nullptr ? nullptr : &tile;
-}
 
 /// Where a block's vector has what these columns are multiplied with.
 std::vector<std::int32_t> places_of(const VectorLayout& layout, Index block, std::span<const Index> columns) {
@@ -145,13 +128,13 @@ BlockMatrix<V>::BlockMatrix(Runtime& runtime, const VectorLayout& layout, const 
   for (Index b = 0; b < blocks.count(); ++b) {
     const Sizes& its = sizes[static_cast<std::size_t>(b)];
     const int owner = blocks.owner(b);
-    static const BlockArrays<V> nothing;
-    const BlockArrays<V>& from =
-        owner == runtime.rank() ? arrays[static_cast<std::size_t>(b - range.first)] : nothing;
-    blocks_.push_back({its.shape, tile_of(runtime, from.values, its.values, owner),
-                       tile_of(runtime, from.begins, its.begins, owner),
-                       tile_of(runtime, from.columns, its.columns, owner),
-                       tile_of(runtime, from.differences, its.differences, owner)});
+    Block& block = blocks_.emplace_back();
+    block.shape = its.shape;
+    if (owner == runtime.rank()) block.arrays = std::move(arrays[static_cast<std::size_t>(b - range.first)]);
+    block.values = lent(runtime, block.arrays.values.data(), its.values, owner);
+    block.begins = lent(runtime, block.arrays.begins.data(), its.begins, owner);
+    block.columns = lent(runtime, block.arrays.columns.data(), its.columns, owner);
+    block.differences = lent(runtime, block.arrays.differences.data(), its.differences, owner);
     bytes_ += its.bytes;
   }
 }
@@ -168,7 +151,8 @@ BlockMatrix<V>::BlockMatrix(const Partition& blocks) {
 template <class V>
 BlockPorts<AsTiles, V> BlockMatrix<V>::ports(Index block) const {
   const Block& b = blocks_[static_cast<std::size_t>(block)];
-  return {given(b.values), given(b.begins), given(b.columns), given(b.differences)};
+  return {tile_or_none(b.values), tile_or_none(b.begins), tile_or_none(b.columns),
+          tile_or_none(b.differences)};
 }
 
 template class BlockMatrix<float>;

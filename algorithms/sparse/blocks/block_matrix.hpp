@@ -48,6 +48,7 @@ class BlockMatrix {
  private:
   struct Block {
     BlockShape shape;
+    BlockArrays<V> arrays;  // this rank's, of which the tiles are
     Tile<V> values;
     Tile<std::int32_t> begins, columns;
     Tile<std::int16_t> differences;

@@ -4,7 +4,7 @@
 
 #include "../../runtime/codelet.hpp"
 
-namespace asterism::decomposition {
+namespace asterism {
 
 /// Nothing where the tile is empty (default-constructed).
 template <class T>
@@ -12,4 +12,4 @@ OptionalTile<T> tile_or_none(const Tile<T>& tile) {
   return tile.state() == nullptr ? nullptr : &tile;
 }
 
-}  // namespace asterism::decomposition
+}  // namespace asterism
