@@ -21,9 +21,8 @@ class Uncleared {
   Uncleared() = default;
   /// @throw std::bad_alloc
   explicit Uncleared(Index size) : size_(size) {
-    constexpr std::size_t large = std::size_t{2} << 20;
     const std::size_t count = static_cast<std::size_t>(size), bytes = count * sizeof(T);
-    if (bytes < large) {
+    if (bytes < huge_page) {
       few_ = std::make_unique_for_overwrite<T[]>(count);
       data_ = few_.get();
     } else {

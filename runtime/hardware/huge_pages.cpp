@@ -15,8 +15,6 @@
 namespace asterism {
 namespace {
 
-constexpr std::size_t huge_page = std::size_t{2} << 20;
-
 constexpr std::size_t round_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
 std::size_t page_size() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }

@@ -6,6 +6,8 @@
 
 namespace asterism {
 
+inline constexpr std::size_t huge_page = std::size_t{2} << 20;
+
 /// Zeroed, aligned to a page, and page-locked where there is a GPU: then cores that there are to use touch it first, many
 /// times faster than cudaHostAlloc. Where the system does not lock it, copies are slower, and still right.
 class HugePages {

@@ -25,7 +25,8 @@ Given& given() {
 }
 
 int allocate(unsigned, void** data, std::size_t bytes, int flags) {
-  if ((flags & STARPU_MALLOC_PINNED) == 0 || starpu_cuda_worker_get_count() == 0) {
+  const bool for_gpus = (flags & STARPU_MALLOC_PINNED) != 0 && starpu_cuda_worker_get_count() > 0;
+  if (bytes < huge_page && !for_gpus) {
     *data = std::malloc(bytes);
     return *data == nullptr ? -ENOMEM : 0;
   }

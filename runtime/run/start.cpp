@@ -198,7 +198,7 @@ void start_starpu(Runtime::State& state, bool& running) {
   take_cores(conf, environment, state.ranks, gpus_within_reach(options));
   state.models.emplace(environment);
   // Where StarPU has memory of several NUMA nodes it chooses places itself.
-  if (gpus_within_reach(options) > 0 && first_number({"STARPU_USE_NUMA"}, 0) == 0) give_starpu_huge_pages();
+  if (first_number({"STARPU_USE_NUMA"}, 0) == 0) give_starpu_huge_pages();
   if (const int status = ranks::start(conf, environment); status != 0)
     throw Error(fmt::format("StarPU found no worker to run on ({}): check --cpus, --gpus and `asterism info`",
                             std::strerror(-status)),

@@ -95,6 +95,18 @@ TEST_CASE("runtime: page-locked memory") {
   }
 }
 
+TEST_CASE("runtime: large tiles lie in huge pages") {
+  Runtime runtime;
+  for (const Index elements : {Index{1}, Index{1} << 18, Index{3'000'001}}) {
+    const Tile<double> tile(runtime, 1, elements);
+    const HostView<double> view(tile, HostView<double>::Access::write);
+    std::fill_n(view.row(0), elements, 7.0);
+    CHECK(view(0, elements - 1) == 7);
+    if (static_cast<std::size_t>(elements) * sizeof(double) >= huge_page)
+      CHECK(reinterpret_cast<std::uintptr_t>(view.row(0)) % huge_page == 0);
+  }
+}
+
 TEST_CASE("runtime: bandwidths are measured") {
   Runtime runtime;
   const Bandwidth measured = measure_bandwidth(runtime, std::size_t{1} << 22);
