@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "machine.hpp"
+#include "../run/state.hpp"
 
 namespace asterism {
 namespace {
@@ -66,7 +66,9 @@ HugePages& HugePages::operator=(HugePages&& other) noexcept {
 }
 
 HugePages::~HugePages() {
-  if (data_ == nullptr) return;
+  const Runtime::State* const runtime = current_runtime();
+  if (data_ == nullptr || (runtime != nullptr && runtime->stalled))
+    return;  // after a stall tasks may still touch it
   if (locked_) starpu_memory_unpin(data_, bytes_);
   munmap(data_, bytes_);
 }

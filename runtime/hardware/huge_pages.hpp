@@ -20,8 +20,6 @@ class HugePages {
   ~HugePages();
 
   [[nodiscard]] void* data() const { return data_; }
-  /// Nobody gives it back: for memory that somebody may still touch.
-  void leave() { data_ = nullptr; }
 
  private:
   void* data_ = nullptr;

@@ -6,11 +6,12 @@
 #include <cstring>
 #include <utility>
 
-#include "../run/state.hpp"
+#include "../error.hpp"
+#include "machine.hpp"
 
 namespace asterism {
 
-PinnedBuffer::PinnedBuffer(Runtime& runtime, std::size_t bytes) : runtime_(&runtime.state()), bytes_(bytes) {
+PinnedBuffer::PinnedBuffer(Runtime&, std::size_t bytes) : bytes_(bytes) {
   if (bytes == 0) return;
   if (bytes > physical_memory())
     throw Error(
@@ -29,15 +30,9 @@ PinnedBuffer::PinnedBuffer(Runtime& runtime, std::size_t bytes) : runtime_(&runt
 PinnedBuffer::PinnedBuffer(PinnedBuffer&& other) noexcept { *this = std::move(other); }
 
 PinnedBuffer& PinnedBuffer::operator=(PinnedBuffer&& other) noexcept {
-  std::swap(runtime_, other.runtime_);
   std::swap(bytes_, other.bytes_);
   std::swap(pages_, other.pages_);
   return *this;
-}
-
-PinnedBuffer::~PinnedBuffer() {
-  if (runtime_ != nullptr && runtime_ == current_runtime() && runtime_->stalled)
-    pages_.leave();  // after a stall tasks may still touch it
 }
 
 }  // namespace asterism

@@ -18,7 +18,6 @@ class PinnedBuffer {
   PinnedBuffer(Runtime& runtime, std::size_t bytes);
   PinnedBuffer(PinnedBuffer&&) noexcept;
   PinnedBuffer& operator=(PinnedBuffer&&) noexcept;
-  ~PinnedBuffer();
 
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
   [[nodiscard]] void* data() const { return pages_.data(); }
@@ -28,7 +27,6 @@ class PinnedBuffer {
   }
 
  private:
-  Runtime::State* runtime_ = nullptr;
   std::size_t bytes_ = 0;
   HugePages pages_;
 };
