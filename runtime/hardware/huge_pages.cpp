@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "../run/state.hpp"
+#include "machine.hpp"
 
 namespace asterism {
 namespace {
@@ -21,14 +22,15 @@ std::size_t page_size() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE))
 
 /// From the first byte of a huge page on: the system has none for what begins within one.
 void* map_pages(std::size_t bytes) {
-  const std::size_t slack = bytes < huge_page ? 0 : huge_page, all = bytes + slack;
-  void* const from = mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const std::size_t slack = bytes < huge_page ? 0 : huge_page, whole_pages = round_up(bytes, page_size());
+  void* const from =
+      mmap(nullptr, whole_pages + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (from == MAP_FAILED) return nullptr;
   char* const begin = static_cast<char*>(from);
   const auto address = reinterpret_cast<std::uintptr_t>(begin);
   const std::size_t before = slack == 0 ? 0 : round_up(address, huge_page) - address;
   if (before > 0) munmap(begin, before);
-  if (slack > before) munmap(begin + before + bytes, slack - before);
+  if (slack > before) munmap(begin + before + whole_pages, slack - before);
   madvise(begin + before, bytes, MADV_HUGEPAGE);
   return begin + before;
 }
@@ -51,8 +53,7 @@ void touch(char* data, std::size_t bytes) {
 
 }  // namespace
 
-HugePages::HugePages(std::size_t bytes) : bytes_(round_up(bytes, page_size())) {
-  data_ = map_pages(bytes_);
+HugePages::HugePages(std::size_t bytes) : data_(map_pages(bytes)), bytes_(bytes) {
   if (data_ == nullptr || starpu_cuda_worker_get_count() == 0) return;
   touch(static_cast<char*>(data_), bytes_);
   locked_ = starpu_memory_pin(data_, bytes_) == 0;

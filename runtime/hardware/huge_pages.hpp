@@ -8,7 +8,7 @@ namespace asterism {
 
 inline constexpr std::size_t huge_page = std::size_t{2} << 20;
 
-/// Zeroed, aligned to a page, and page-locked where there is a GPU: then cores that there are to use touch it first, many
+/// Zeroed, aligned to a page (of 2 MiB and more to a huge one), and page-locked where there is a GPU: then cores that there are to use touch it first, many
 /// times faster than cudaHostAlloc. Where the system does not lock it, copies are slower, and still right.
 class HugePages {
  public:
@@ -19,6 +19,7 @@ class HugePages {
   HugePages& operator=(HugePages&& other) noexcept;
   ~HugePages();
 
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
   [[nodiscard]] void* data() const { return data_; }
 
  private:

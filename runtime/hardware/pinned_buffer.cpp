@@ -4,14 +4,13 @@
 
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 #include "../error.hpp"
 #include "machine.hpp"
 
 namespace asterism {
 
-PinnedBuffer::PinnedBuffer(Runtime&, std::size_t bytes) : bytes_(bytes) {
+PinnedBuffer::PinnedBuffer(Runtime&, std::size_t bytes) {
   if (bytes == 0) return;
   if (bytes > physical_memory())
     throw Error(
@@ -25,14 +24,6 @@ PinnedBuffer::PinnedBuffer(Runtime&, std::size_t bytes) : bytes_(bytes) {
     throw Error(fmt::format("cannot allocate {} of main memory: {}", human_bytes(static_cast<double>(bytes)),
                             std::strerror(errno)),
                 Blame::machine);
-}
-
-PinnedBuffer::PinnedBuffer(PinnedBuffer&& other) noexcept { *this = std::move(other); }
-
-PinnedBuffer& PinnedBuffer::operator=(PinnedBuffer&& other) noexcept {
-  std::swap(bytes_, other.bytes_);
-  std::swap(pages_, other.pages_);
-  return *this;
 }
 
 }  // namespace asterism

@@ -16,10 +16,8 @@ class PinnedBuffer {
   PinnedBuffer() = default;
   /// @throw Error when the machine has not that much memory.
   PinnedBuffer(Runtime& runtime, std::size_t bytes);
-  PinnedBuffer(PinnedBuffer&&) noexcept;
-  PinnedBuffer& operator=(PinnedBuffer&&) noexcept;
 
-  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+  [[nodiscard]] std::size_t bytes() const { return pages_.bytes(); }
   [[nodiscard]] void* data() const { return pages_.data(); }
   template <class T>
   [[nodiscard]] T* as() const {
@@ -27,7 +25,6 @@ class PinnedBuffer {
   }
 
  private:
-  std::size_t bytes_ = 0;
   HugePages pages_;
 };
 

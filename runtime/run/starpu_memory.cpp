@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <exception>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
@@ -24,18 +25,21 @@ Given& given() {
   return *all;
 }
 
-int allocate(unsigned, void** data, std::size_t bytes, int flags) {
+/// Throws nothing: StarPU is C.
+int allocate(unsigned, void** data, std::size_t bytes, int flags) try {
   const bool for_gpus = (flags & STARPU_MALLOC_PINNED) != 0 && starpu_cuda_worker_get_count() > 0;
   if (bytes < huge_page && !for_gpus) {
     *data = std::malloc(bytes);
     return *data == nullptr ? -ENOMEM : 0;
   }
   HugePages pages(bytes);
+  if (pages.data() == nullptr) return -ENOMEM;
   *data = pages.data();
-  if (*data == nullptr) return -ENOMEM;
   const std::lock_guard lock(given().mutex);
   given().pages.emplace(*data, std::move(pages));
   return 0;
+} catch (const std::exception&) {  // no memory for the list, or no thread
+  return -ENOMEM;
 }
 
 int deallocate(unsigned, void* data, std::size_t, int) {
