@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../../runtime/ports.hpp"
+#include "../common/uncleared.hpp"
 
 namespace asterism::sparse {
 
@@ -18,9 +19,9 @@ struct Csr {
   Index first_row = 0;   ///< of those that are here
   Index total_rows = 0;  ///< of the whole matrix
   Index cols = 0;
-  std::vector<Index> row_begin = {0};  ///< rows() + 1 numbers; the first is 0
-  std::vector<Index> columns;          ///< of each entry
-  std::vector<T> values;               ///< of each entry
+  Array<Index> row_begin = {0};  ///< rows() + 1 numbers; the first is 0
+  Array<Index> columns;                ///< of each entry
+  Array<T> values;                     ///< of each entry
 
   [[nodiscard]] Index rows() const { return static_cast<Index>(row_begin.size()) - 1; }
   [[nodiscard]] Index entries() const { return row_begin.back(); }
@@ -48,7 +49,7 @@ struct RowsView {
 
  private:
   template <class X>
-  [[nodiscard]] std::span<const X> mine(const std::vector<X>& of_all) const {
+  [[nodiscard]] std::span<const X> mine(const Array<X>& of_all) const {
     return std::span(of_all).subspan(static_cast<std::size_t>(row_begin.front()),
                                      static_cast<std::size_t>(entries()));
   }

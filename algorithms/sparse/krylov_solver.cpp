@@ -38,15 +38,15 @@ double root_of_sum(const Runtime& runtime, const std::vector<double>& mine) {
   return std::sqrt(sum);
 }
 
-/// The Euclidean norm over `scale`.
-template <class T>
-double norm(const Runtime& runtime, const T* mine, Index rows, Index unit, double scale) {
+/// The Euclidean norm. @param value value(i): an element of this rank
+template <class Value>
+double norm(const Runtime& runtime, Index rows, Index unit, const Value& value) {
   std::vector<double> sums(static_cast<std::size_t>(units_of(rows, unit)));
   const auto add_up = [&](Index first, Index end) {
     for (Index u = first; u < end; ++u)
       for (Index i = u * unit; i < std::min(rows, (u + 1) * unit); ++i) {
-        const double value = static_cast<double>(mine[i]) / scale;
-        sums[u] += value * value;
+        const double its = value(i);
+        sums[u] += its * its;
       }
   };
   in_parts(units_of(rows, unit), 0, add_up, units_of(least_copied, unit));
@@ -78,22 +78,37 @@ KrylovSolver<T, V>::KrylovSolver(Runtime& runtime, const Csr<T>& mine, const Lin
     : runtime_(&runtime), settings_(settings), matrix_class_(matrix_class), outer_(std::move(outer)) {
   require_sound(runtime, mine, settings);
   if (outer_) settings_.preconditioner.method = PreconditionerMethod::none;
+  range_ = {mine.first_row, mine.first_row + mine.rows()};
+  if (may_be_reduced(mine)) reduced_ = ReducedSystem<T>::of(runtime, mine, matrix_class, facts_.seconds);
+  if (!reduced_) {
+    set_up(mine);
+  } else {
+    settings_.preconditioner.method = PreconditionerMethod::diagonal;
+    set_up(reduced_->matrix());
+    facts_.preconditioner = reduced_->facts();
+  }
+}
+
+/// Of these rows: of A, or of the reduced system.
+template <class T, class V>
+void KrylovSolver<T, V>::set_up(const Csr<T>& mine) {
+  Runtime& runtime = *runtime_;
   Stopwatch watch;
   blocks_ =
-      divide(runtime, mine.total_rows, mine.first_row, mine.row_begin, settings.workers, settings.blocks);
-  set_rows();
+      divide(runtime, mine.total_rows, mine.first_row, mine.row_begin, settings_.workers, settings_.blocks);
+  facts_.blocks = blocks_.parts();
   facts_.seconds["divide"] = watch.lap();
   const PreparedPreconditioner<T> prepared =
-      prepare(runtime, blocks_, mine, settings_.preconditioner, settings.shift, matrix_class);
+      prepare(runtime, blocks_, mine, settings_.preconditioner, settings_.shift, matrix_class_);
   facts_.preconditioner = prepared.facts;
-  facts_.seconds.merge(std::map(prepared.seconds));
+  for (const auto& [part, seconds] : prepared.seconds) facts_.seconds[part] += seconds;
   watch.lap();
-  if (settings.values == Values::refreshed) {
+  if (settings_.values == Values::refreshed) {
     plan_ = prepared.plan;
     pattern_ = fingerprint(mine.row_begin, mine.columns);
   }
   if (prepared.facts.breakdown) return;
-  system_ = LinearSystem<T>(runtime, blocks_, prepared, settings.format);
+  system_ = LinearSystem<T>(runtime, blocks_, prepared, settings_.format);
   if (outer_) {
     outer_->attach(system_);
     use_outer();
@@ -111,7 +126,8 @@ KrylovSolver<T, V>::KrylovSolver(Runtime& runtime, LinearOperator<T> a, const Li
   require_sound(runtime, *operator_, settings);
   Stopwatch watch;
   blocks_ = divide_lines(runtime, operator_->rows, operator_->line, settings.workers, settings.blocks);
-  set_rows();
+  facts_.blocks = blocks_.parts();
+  range_ = blocks_.elements_of(runtime.rank());
   facts_.seconds["divide"] = watch.lap();
   facts_.preconditioner.choice.method = PreconditionerMethod::none;
   system_ = LinearSystem<T>(runtime, blocks_);
@@ -172,6 +188,12 @@ void KrylovSolver<T, V>::refresh(const Csr<T>& mine) {
   describe_matrix();
 }
 
+/// Of the rows that are given, in sums over them.
+template <class T, class V>
+Index KrylovSolver<T, V>::unit_of_given() const {
+  return reduced() != nullptr ? unit_rows(reduced()->rows()) : system().unit();
+}
+
 template <class T, class V>
 void KrylovSolver<T, V>::use_outer() {
   preconditioner_ = AppliedPreconditioner<T, V>(
@@ -188,9 +210,25 @@ void KrylovSolver<T, V>::describe_matrix() {
 }
 
 template <class T, class V>
-void KrylovSolver<T, V>::set_rows() {
-  range_ = blocks_.elements_of(runtime_->rank());
-  facts_.blocks = blocks_.parts();
+bool KrylovSolver<T, V>::uses_gpus() const {
+  return std::ranges::any_of(chosen_workers(all_workers(*runtime_), settings_.workers),
+                             [](const Candidate& worker) { return worker.where == Where::cuda; });
+}
+
+/// Other values could have pivots that make it impossible.
+template <class T, class V>
+bool KrylovSolver<T, V>::may_be_reduced(const Csr<T>& mine) const {
+  const PreconditionerChoice& choice = settings_.preconditioner;
+  if (settings_.values != Values::fixed) return false;
+  if (choice.method == PreconditionerMethod::automatic && matrix_class_ == MatrixClass::positive_definite)
+    return gains_by_reduction(*runtime_, mine, matrix_class_, uses_gpus());
+  return choice.method == PreconditionerMethod::mc_ilu && choice.p == 0 && choice.q == 1;
+}
+
+template <class T, class V>
+const ReducedSystem<T>* KrylovSolver<T, V>::reduced() const {
+  const KrylovSolver& first = first_ != nullptr ? *first_ : *this;
+  return first.reduced_ ? &*first.reduced_ : nullptr;
 }
 
 template <class T, class V>
@@ -435,14 +473,43 @@ void KrylovSolver<T, V>::load(Column& column) {
   }
   // In units of a power of two that is about as large as b, so that no square of a residual overflows or vanishes.
   column.scale = std::exp2(std::floor(std::log2(largest.b)));
-  norm_b_ = norm(*runtime_, column.b, row_count(), system().unit(), column.scale);
-  system().load(column.b, column.scale, [this](Index k) -> const Tile<T>& { return tiles_[k].b; });
-  if (largest.x == 0)
-    for (Index k = 0; k < count(); ++k) clear(tiles_[k].x, blocks_.hints(k));
-  else
-    system().load(column.x, column.scale, [this](Index k) -> const Tile<T>& { return tiles_[k].x; });
+  norm_b_ = norm(*runtime_, row_count(), unit_of_given(),
+                 [&](Index i) { return static_cast<double>(column.b[i]) / column.scale; });
+  load_vectors(column, largest.x != 0);
   least_residual_ = std::numeric_limits<double>::infinity();
   fruitless_ = 0;
+}
+
+template <class T, class V>
+void KrylovSolver<T, V>::load_vectors(const Column& column, bool has_guess) {
+  const auto b = [this](Index k) -> const Tile<T>& { return tiles_[k].b; };
+  const auto x = [this](Index k) -> const Tile<T>& { return tiles_[k].x; };
+  if (const ReducedSystem<T>* const its = reduced()) {
+    system().load(its->right_hand_side(column.b, column.scale).data(), 1, b);
+    if (has_guess) system().load(its->first_guess(column.x, column.scale).data(), 1, x);
+  } else {
+    system().load(column.b, column.scale, b);
+    if (has_guess) system().load(column.x, column.scale, x);
+  }
+  if (has_guess) return;
+  for (Index k = 0; k < count(); ++k) clear(tiles_[k].x, blocks_.hints(k));
+}
+
+/// Of a reduced system the residual of all rows is told.
+template <class T, class V>
+void KrylovSolver<T, V>::store(Column& column) {
+  const auto x = [this](Index k) -> const Tile<T>& { return tiles_[k].x; };
+  const ReducedSystem<T>* const its = reduced();
+  if (its == nullptr) return system().store(x, column.scale, column.x);
+  Array<T> black(static_cast<std::size_t>(its->matrix().rows()));
+  system().store(x, 1, black.data());
+  const auto result = its->solution(column.b, black, column.scale, column.x);
+  LinearReport& report = column.report;
+  report.true_residual = norm(*runtime_, row_count(), unit_of_given(),
+                              [&](Index i) { return its->residual(i, column.b, column.scale, result); }) /
+                         norm_b_;
+  if (report.reason == Reason::solved && report.true_residual > most_drift * settings_.tolerance)
+    report.reason = Reason::inaccurate;
 }
 
 template <class T, class V>
@@ -469,10 +536,8 @@ void KrylovSolver<T, V>::solve_together(std::vector<Column>& columns) {
     }
     going = std::move(again);
   }
-  for (const Column& column : columns)
-    if (column.scale > 0)
-      system().store([&](Index k) -> const Tile<T>& { return column.solver->tiles_[k].x; }, column.scale,
-                     column.x);
+  for (Column& column : columns)
+    if (column.scale > 0) column.solver->store(column);
 }
 
 template <class T, class V>

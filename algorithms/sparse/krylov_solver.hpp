@@ -18,6 +18,7 @@
 #include "linear_system.hpp"
 #include "preconditioners/applied_preconditioner.hpp"
 #include "preconditioners/outer_preconditioner.hpp"
+#include "reduction/reduced_system.hpp"
 
 namespace asterism::sparse {
 
@@ -32,6 +33,7 @@ class KrylovSolver {
   KrylovSolver& operator=(const KrylovSolver&) = delete;
   virtual ~KrylovSolver() = default;
 
+  /// The rows of this rank.
   [[nodiscard]] Index first_row() const { return range_.first; }
   [[nodiscard]] Index row_count() const { return range_.count(); }
   [[nodiscard]] const LinearFacts& facts() const { return facts_; }
@@ -180,7 +182,11 @@ class KrylovSolver {
   [[nodiscard]] virtual std::optional<Seen> look(Index number) = 0;
   [[nodiscard]] virtual std::optional<SpectrumEstimate> spectrum() const { return {}; }
 
-  void set_rows();
+  void set_up(const Csr<T>& mine);
+  [[nodiscard]] bool uses_gpus() const;
+  [[nodiscard]] bool may_be_reduced(const Csr<T>& mine) const;
+  [[nodiscard]] const ReducedSystem<T>* reduced() const;
+  [[nodiscard]] Index unit_of_given() const;
   void use_outer();
   void make_tiles();
   void require_refreshable(const Csr<T>& mine) const;
@@ -202,6 +208,8 @@ class KrylovSolver {
     Seen last = {};  ///< what was seen of the iteration at its end
   };
   void load(Column& column);
+  void load_vectors(const Column& column, bool has_guess);
+  void store(Column& column);
   void solve_together(std::vector<Column>& columns);
   void iterate_from_x(const std::vector<Column*>& columns);
   [[nodiscard]] JoinedIteration iteration_of(Column& column);
@@ -217,6 +225,7 @@ class KrylovSolver {
   MatrixClass matrix_class_ = MatrixClass::general;
   std::optional<LinearOperator<T>> operator_;
   Outer outer_;
+  std::optional<ReducedSystem<T>> reduced_;  // of the first one
   Partition blocks_;
   Partition::Range range_;
   LinearFacts facts_;

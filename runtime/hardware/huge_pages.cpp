@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
+#include <new>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -72,6 +74,19 @@ HugePages::~HugePages() {
     return;  // after a stall tasks may still touch it
   if (locked_) starpu_memory_unpin(data_, bytes_);
   munmap(data_, bytes_);
+}
+
+void* allocate_untouched(std::size_t bytes) {
+  void* const data = bytes < huge_page ? std::malloc(std::max<std::size_t>(bytes, 1)) : map_pages(bytes);
+  if (data == nullptr) throw std::bad_alloc();
+  return data;
+}
+
+void free_untouched(void* data, std::size_t bytes) noexcept {
+  if (bytes < huge_page)
+    std::free(data);
+  else
+    munmap(data, bytes);
 }
 
 }  // namespace asterism

@@ -73,9 +73,9 @@ TEST_CASE("entries in any order, with comments, blank lines, tabs and ends of li
   CHECK(file.matrix.first_row == 0);
   CHECK(file.matrix.total_rows == 2);
   CHECK(file.matrix.cols == 3);
-  CHECK(file.matrix.row_begin == std::vector<Index>{0, 2, 4});
-  CHECK(file.matrix.columns == std::vector<Index>{0, 2, 0, 2});
-  CHECK(file.matrix.values == std::vector<double>{.5, 2.5, -1, 1e-3});
+  CHECK(file.matrix.row_begin == Array<Index>{0, 2, 4});
+  CHECK(file.matrix.columns == Array<Index>{0, 2, 0, 2});
+  CHECK(file.matrix.values == Array<double>{.5, 2.5, -1, 1e-3});
   CHECK(file.field == Field::real);
   CHECK(file.symmetry == Symmetry::general);
   CHECK(file.duplicates == 0);

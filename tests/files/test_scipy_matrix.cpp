@@ -85,7 +85,7 @@ TEST_CASE("stored and deflated archives") {
     const MatrixFile file = read(three_rows(), method);
     CHECK(file.matrix.total_rows == 3);
     CHECK(file.matrix.cols == 3);
-    CHECK(file.matrix.row_begin == std::vector<Index>{0, 2, 2, 3});
+    CHECK(file.matrix.row_begin == Array<Index>{0, 2, 2, 3});
     CHECK(entries_of(file.matrix) == Entries{{{0, 0}, 1}, {{0, 2}, 2}, {{2, 1}, -3}});
     CHECK(file.field == Field::real);
     CHECK(file.symmetry == Symmetry::general);

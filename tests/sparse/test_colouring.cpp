@@ -50,8 +50,8 @@ Dense distances(PatternView a, int most) {
 }
 
 /// First fit in the rows' order.
-std::vector<int> first_fit(const Dense& distance, int q) {
-  std::vector<int> colours;
+Array<int> first_fit(const Dense& distance, int q) {
+  Array<int> colours;
   for (Index i = 0; i < distance.rows(); ++i) {
     std::set<int> taken;
     for (Index j = 0; j < i; ++j)
@@ -78,9 +78,9 @@ Csr<double> path(Index rows) { return model_matrix({ModelFamily::poisson2d, rows
 }  // namespace
 
 TEST_CASE("a path of rows: two colours, and one more for each step") {
-  CHECK(colour(path(5), 1).of_rows == std::vector<int>{0, 1, 0, 1, 0});
-  CHECK(colour(path(5), 2).of_rows == std::vector<int>{0, 1, 2, 0, 1});
-  CHECK(colour(path(5), 4).of_rows == std::vector<int>{0, 1, 2, 3, 4});
+  CHECK(colour(path(5), 1).of_rows == Array<int>{0, 1, 0, 1, 0});
+  CHECK(colour(path(5), 2).of_rows == Array<int>{0, 1, 2, 0, 1});
+  CHECK(colour(path(5), 4).of_rows == Array<int>{0, 1, 2, 3, 4});
   CHECK(colour(path(5), 100).count == 5);
 }
 
@@ -88,7 +88,7 @@ TEST_CASE("no rows, one row, and rows without neighbours") {
   CHECK(colour(Csr<double>{}, 1).count == 0);
   CHECK(colour(Csr<double>{}, 3).of_rows.empty());
   CHECK(colour(path(1), 1).count == 1);
-  CHECK(colour(matrix_of({{{0, 1.0}}, {{1, 1.0}}, {}}), 2).of_rows == std::vector<int>{0, 0, 0});
+  CHECK(colour(matrix_of({{{0, 1.0}}, {{1, 1.0}}, {}}), 2).of_rows == Array<int>{0, 0, 0});
 }
 
 TEST_CASE("two colours wherever two are enough, where rows in order would take more") {
@@ -97,14 +97,14 @@ TEST_CASE("two colours wherever two are enough, where rows in order would take m
                                    {{1, 1.0}, {2, 1.0}},
                                    {{1, 1.0}, {2, 1.0}, {3, 1.0}},
                                    {{0, 1.0}, {2, 1.0}, {3, 1.0}}});
-  CHECK(first_fit(distances(a, 1), 1) == std::vector<int>{0, 0, 1, 2});
-  CHECK(colour(a, 1).of_rows == std::vector<int>{0, 1, 0, 1});
+  CHECK(first_fit(distances(a, 1), 1) == Array<int>{0, 0, 1, 2});
+  CHECK(colour(a, 1).of_rows == Array<int>{0, 1, 0, 1});
 }
 
 TEST_CASE("an entry on one side of the diagonal is a step both ways") {
   const Csr<double> a = matrix_of({{{0, 1.0}}, {{0, 1.0}, {1, 1.0}}, {{2, 1.0}}, {{3, 1.0}, {1, 1.0}}});
-  CHECK(colour(a, 1).of_rows == std::vector<int>{0, 1, 0, 0});
-  CHECK(colour(a, 2).of_rows == std::vector<int>{0, 1, 0, 2});
+  CHECK(colour(a, 1).of_rows == Array<int>{0, 1, 0, 0});
+  CHECK(colour(a, 2).of_rows == Array<int>{0, 1, 0, 2});
 }
 
 TEST_CASE("against slow twins: no two rows within q steps share a colour, and rows get the first that fits") {

@@ -117,19 +117,19 @@ TEST_CASE("fill of an arrow: one elimination fills all, level by level") {
                                    {{0, 1.0}, {3, 1.0}}});
   CHECK(fill_pattern(a, 0).columns == a.columns);
   const Pattern one = fill_pattern(a, 1);
-  CHECK(one.row_begin == std::vector<Index>{0, 3, 7, 9, 12});
-  CHECK(one.columns == std::vector<Index>{0, 1, 3, 0, 1, 2, 3, 1, 2, 0, 1, 3});
+  CHECK(one.row_begin == Array<Index>{0, 3, 7, 9, 12});
+  CHECK(one.columns == Array<Index>{0, 1, 3, 0, 1, 2, 3, 1, 2, 0, 1, 3});
   const Pattern two = fill_pattern(a, 2);
-  CHECK(two.columns == std::vector<Index>{0, 1, 3, 0, 1, 2, 3, 1, 2, 3, 0, 1, 2, 3});
+  CHECK(two.columns == Array<Index>{0, 1, 3, 0, 1, 2, 3, 1, 2, 3, 0, 1, 2, 3});
   // Rows 1 and 3 of a segment are not joined, and then join no others.
   const Segments segments{{0, 1, 0}, {1, 4, 1}};
-  CHECK(fill_pattern(a, 3, segments).columns == std::vector<Index>{0, 1, 3, 0, 1, 2, 0, 3});
+  CHECK(fill_pattern(a, 3, segments).columns == Array<Index>{0, 1, 3, 0, 1, 2, 0, 3});
 }
 
 TEST_CASE("the diagonal is always there") {
   const Csr<double> a = matrix_of({{{1, 1.0}}, {}, {{0, 1.0}}});
-  CHECK(fill_pattern(a, 0).columns == std::vector<Index>{0, 1, 1, 0, 2});
-  CHECK(fill_pattern(a, 1).columns == std::vector<Index>{0, 1, 1, 0, 1, 2});
+  CHECK(fill_pattern(a, 0).columns == Array<Index>{0, 1, 1, 0, 2});
+  CHECK(fill_pattern(a, 1).columns == Array<Index>{0, 1, 1, 0, 1, 2});
   CHECK(fill_pattern(Csr<double>{}, 3).rows() == 0);
 }
 
@@ -206,11 +206,11 @@ TEST_CASE("ILU(0) by hand") {
   const Factorisation done = incomplete_lu(two_by_two(2, 6, 4, 15), two_by_two(2, 6, 4, 15));
   CHECK_FALSE(done.breakdown);
   CHECK(done.shift == 0);
-  CHECK(done.factor.values == std::vector<double>{2, 6, 2, 3});
+  CHECK(done.factor.values == Array<double>{2, 6, 2, 3});
   // Of the pattern, not of the matrix: what it lacks is ignored, what it has more is zero before.
   const Csr<double> diagonal = matrix_of({{{0, 1.0}}, {{1, 1.0}}});
-  CHECK(incomplete_lu(two_by_two(2, 6, 4, 15), diagonal).factor.values == std::vector<double>{2, 15});
-  CHECK(incomplete_lu(diagonal, two_by_two(1, 1, 1, 1)).factor.values == std::vector<double>{1, 0, 0, 1});
+  CHECK(incomplete_lu(two_by_two(2, 6, 4, 15), diagonal).factor.values == Array<double>{2, 15});
+  CHECK(incomplete_lu(diagonal, two_by_two(1, 1, 1, 1)).factor.values == Array<double>{1, 0, 0, 1});
 }
 
 TEST_CASE("incomplete factors give A on their pattern; with all fill they give A") {

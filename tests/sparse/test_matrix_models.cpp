@@ -71,7 +71,7 @@ TEST_CASE("convection: the flow comes from the left and from below, and ranks ma
   CHECK(parse_matrix_model("poisson2d:3x2").is_symmetric());
   const Csr<double> last = model_rows(flow, 4, 6);
   CHECK(last.first_row == 4);
-  CHECK(last.columns == std::vector<Index>{1, 3, 4, 5, 2, 4, 5});
+  CHECK(last.columns == Array<Index>{1, 3, 4, 5, 2, 4, 5});
 }
 
 TEST_CASE(
@@ -190,7 +190,7 @@ TEST_CASE("names and sizes of models") {
   // Rows far beyond 32 bits.
   const Csr<double> last = model_rows(cube, cube.rows() - 1, cube.rows());
   CHECK(last.columns ==
-        std::vector<Index>{cube.rows() - 16, cube.rows() - 4, cube.rows() - 2, cube.rows() - 1});
+        Array<Index>{cube.rows() - 16, cube.rows() - 4, cube.rows() - 2, cube.rows() - 1});
 }
 
 TEST_CASE("what is no model is refused, and all that there are are told") {

@@ -96,6 +96,8 @@ void say_preconditioner(Section& section, const LinearOptions& o, const StatedLi
   if (facts.entries > 0 && outcome.entries > 0)
     section.say("fill", static_cast<double>(facts.entries) / static_cast<double>(outcome.entries),
                 ", fill {:.3g}");
+  section.add("reduced_rows", facts.reduced_rows,
+              facts.reduced_rows > 0 ? fmt::format(", reduced to {} rows", facts.reduced_rows) : "");
   section.add("shift", facts.shift,
               facts.shift > 0 ? fmt::format(", diagonal times 1 + {:.3g}", facts.shift) : "");
 }
@@ -298,7 +300,8 @@ std::vector<std::string> warnings_of(const LinearOutcome& outcome) {
                     outcome.duplicates == 1 ? "has" : "have"));
   const std::vector<Index>& rows = outcome.facts.preconditioner.rows_of_colours;
   const Index fewest = rows.empty() ? rows_to_fill_a_gpu : std::ranges::min(rows);
-  if (fewest < rows_to_fill_a_gpu && uses_gpus(outcome.facts))
+  const bool is_reduced = outcome.facts.preconditioner.reduced_rows > 0;
+  if (!is_reduced && fewest < rows_to_fill_a_gpu && uses_gpus(outcome.facts))
     warnings.push_back(fmt::format(
         "of {} colours the smallest has {} rows: a GPU has nothing to do for most of the time with fewer than {}; a "
         "polynomial preconditioner, chebyshev:4 say, has no colours",

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <compare>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -18,8 +19,8 @@ namespace {
 
 constexpr int no_colour = -1;
 
-/// Two colours wherever they are enough. A row gets the other colour than its first neighbour before it; rows without
-/// one begin trees anew, of which those that hang together are brought into line by whole trees.
+/// Two colours wherever they are enough. A row gets the other colour than its first neighbour before it in its part of the
+/// rows; rows without one begin trees anew, of which those that hang together are brought into line by whole trees.
 class TwoColours {
  public:
   TwoColours(PatternView graph, int threads)
@@ -29,7 +30,7 @@ class TwoColours {
   std::optional<Colouring> colours() && {
     grow_trees();
     if (!find_bonds() || !join_trees()) return std::nullopt;
-    Colouring colours{graph_.rows() > 0 ? 1 : 0, std::vector<int>(at(graph_.rows()))};
+    Colouring colours{graph_.rows() > 0 ? 1 : 0, Array<int>(at(graph_.rows()))};
     std::atomic<bool> second = false;
     in_parts(graph_.rows(), threads_, [&](Index first, Index end) {
       int any = 0;
@@ -55,17 +56,22 @@ class TwoColours {
   };
 
   void grow_trees() {
-    for (Index i = 0; i < graph_.rows(); ++i) {
-      const std::span<const Index> row = graph_.row(i);
-      if (row.empty() || row.front() >= i) {
-        tree_[at(i)] = static_cast<Index>(roots_.size());
-        side_[at(i)] = 0;
-        roots_.push_back({static_cast<Index>(roots_.size()), 0});
-      } else {
-        tree_[at(i)] = tree_[at(row.front())];
-        side_[at(i)] = static_cast<signed char>(1 - side_[at(row.front())]);
+    std::vector<Index> before(at(parts_of(graph_.rows())) + 1, 0);  // roots, of all parts before each
+    for_each_part(graph_.rows(), threads_, [&](Index part, Index first, Index end) {
+      Index& roots = before[at(part) + 1];
+      for (Index i = first; i < end; ++i) {
+        const std::span<const Index> row = graph_.row(i);
+        const auto stem = std::ranges::find_if(row, [&](Index j) { return j >= first; });
+        const bool is_root = stem == row.end() || *stem >= i;
+        tree_[at(i)] = is_root ? roots++ : tree_[at(*stem)];
+        side_[at(i)] = static_cast<signed char>(is_root ? 0 : 1 - side_[at(*stem)]);
       }
-    }
+    });
+    std::partial_sum(before.begin(), before.end(), before.begin());
+    for_each_part(graph_.rows(), threads_, [&](Index part, Index first, Index end) {
+      for (Index i = first; i < end; ++i) tree_[at(i)] += before[at(part)];
+    });
+    for (Index root = 0; root < before.back(); ++root) roots_.push_back({root, 0});
   }
 
   /// @return false: two neighbours of a tree are on the same side of it
@@ -122,9 +128,9 @@ class TwoColours {
 
   PatternView graph_;
   int threads_;
-  std::vector<Index> tree_;        // of each row
-  std::vector<signed char> side_;  // of each row in its tree
-  std::vector<Root> roots_;        // of each tree, by their lowest rows
+  Array<Index> tree_;        // of each row
+  Array<signed char> side_;  // of each row in its tree
+  std::vector<Root> roots_;  // of each tree, by their lowest rows
   std::vector<Bond> bonds_;
 };
 
@@ -160,7 +166,7 @@ class Neighbourhood {
 class Greedy {
  public:
   Greedy(PatternView graph, int q)
-      : graph_(graph), q_(q), colours_{0, std::vector<int>(at(graph.rows()), no_colour)} {}
+      : graph_(graph), q_(q), colours_{0, Array<int>(at(graph.rows()), no_colour)} {}
 
   Colouring by(int threads) {
     in_team(threads_for(graph_.rows(), threads), [&](int) {
@@ -246,6 +252,11 @@ Colouring colour(PatternView pattern, int q, int threads) {
   if (q == 1)
     if (std::optional<Colouring> two = TwoColours(graph.view(), threads).colours()) return std::move(*two);
   return Greedy(graph.view(), q).by(threads);
+}
+
+std::optional<Colouring> two_colours(PatternView pattern, int threads) {
+  const Graph graph(pattern, threads);
+  return TwoColours(graph.view(), threads).colours();
 }
 
 }  // namespace asterism::sparse

@@ -36,14 +36,14 @@ void PatternView::refuse_unless_square(Index first_row, Index rows, Index total_
         "the matrix is {} x {}: give a square one, its rows and columns are the same unknowns", rows, cols));
 }
 
-std::uint64_t fingerprint(const std::vector<Index>& row_begin, const std::vector<Index>& columns) {
+std::uint64_t fingerprint(std::span<const Index> row_begin, std::span<const Index> columns) {
   const auto mixed = [](std::uint64_t a) {
     a = (a ^ (a >> 30)) * 0xbf58476d1ce4e5b9ULL;
     a = (a ^ (a >> 27)) * 0x94d049bb133111ebULL;
     return a ^ (a >> 31);
   };
   std::atomic<std::uint64_t> sum = 0;
-  const auto add = [&](const std::vector<Index>& numbers, std::uint64_t seed) {
+  const auto add = [&](std::span<const Index> numbers, std::uint64_t seed) {
     in_parts(static_cast<Index>(numbers.size()), 0, [&](Index first, Index end) {
       std::uint64_t part = 0;
       for (Index n = first; n < end; ++n)

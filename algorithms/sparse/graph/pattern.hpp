@@ -12,8 +12,8 @@ namespace asterism::sparse {
 
 /// The places of the entries of a square matrix, all of its rows, compressed as in a Csr.
 struct Pattern {
-  std::vector<Index> row_begin = {0};
-  std::vector<Index> columns;  ///< of each entry, ascending in each row
+  Array<Index> row_begin = {0};
+  Array<Index> columns;  ///< of each entry, ascending in each row
 
   [[nodiscard]] Index rows() const { return static_cast<Index>(row_begin.size()) - 1; }
   [[nodiscard]] Index entries() const { return row_begin.back(); }
@@ -48,7 +48,7 @@ class PatternView {
 };
 
 /// A number that all patterns of rows but one in 2^64 have not: whether rows are those of before.
-std::uint64_t fingerprint(const std::vector<Index>& row_begin, const std::vector<Index>& columns);
+std::uint64_t fingerprint(std::span<const Index> row_begin, std::span<const Index> columns);
 
 Pattern copied(PatternView pattern, int threads);
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "../../../runtime/error.hpp"
+#include "../graph/rows.hpp"
 #include "models.hpp"
 
 namespace asterism::sparse {
@@ -29,17 +30,14 @@ double rounded(double conductance) { return std::nearbyint(conductance * 0x1p24)
 double slight_ground(Index node) { return 0x1p-20 * (1 + std::floor(8 * noise(node, 7))); }
 
 /// Of a row, of any model.
-constexpr std::size_t most_entries = 7;
+constexpr Index most_entries = 7;
 
 /// A row under construction, to which entries are added in ascending order of their columns.
 class NewRow {
  public:
-  explicit NewRow(Csr<double>& matrix) : matrix_(&matrix) {}
+  explicit NewRow(RowsInTheMaking<double>& rows) : rows_(&rows) {}
 
-  void add(Index column, double value) {
-    matrix_->columns.push_back(column);
-    matrix_->values.push_back(value);
-  }
+  void add(Index column, double value) { rows_->add(column, value); }
   /// Adds a conductance to a neighbour, which the diagonal has with the opposite sign.
   void connect(Index column, double conductance) {
     add(column, -conductance);
@@ -47,13 +45,13 @@ class NewRow {
   }
   /// Adds the diagonal, whose value set_diagonal gives when all neighbours are known.
   void add_diagonal(Index row) {
-    diagonal_ = matrix_->values.size();
+    diagonal_ = rows_->values.size();
     add(row, 0);
   }
-  void set_diagonal(double ground) { matrix_->values[diagonal_] = sum_ + ground; }
+  void set_diagonal(double ground) { rows_->values[diagonal_] = sum_ + ground; }
 
  private:
-  Csr<double>* matrix_;
+  RowsInTheMaking<double>* rows_;
   double sum_ = 0;
   std::size_t diagonal_ = 0;
 };
@@ -174,15 +172,14 @@ Csr<double> rows_by(const MatrixModel& model, Index first, Index end, const Fill
   Csr<double> matrix;
   matrix.first_row = first;
   matrix.total_rows = matrix.cols = model.rows();
-  const auto rows = static_cast<std::size_t>(end - first);
-  matrix.row_begin.reserve(rows + 1);
-  matrix.columns.reserve(most_entries * rows);
-  matrix.values.reserve(most_entries * rows);
-  for (Index i = first; i < end; ++i) {
-    NewRow row(matrix);
-    fill(i, row);
-    matrix.row_begin.push_back(static_cast<Index>(matrix.columns.size()));
-  }
+  make_rows(matrix, end - first, most_entries * (end - first),
+            [&](Index from, Index to, RowsInTheMaking<double>& rows) {
+              for (Index i = from; i < to; ++i) {
+                NewRow row(rows);
+                fill(first + i, row);
+                rows.end_row();
+              }
+            });
   return matrix;
 }
 

@@ -14,7 +14,7 @@ namespace asterism::sparse {
 namespace {
 
 template <class Number>
-std::vector<Index> gathered_columns(const Runtime& runtime, const std::vector<Index>& columns) {
+Array<Index> gathered_columns(const Runtime& runtime, const Array<Index>& columns) {
   const std::vector<Number> all = gather_lists(runtime, std::vector<Number>(columns.begin(), columns.end()));
   return {all.begin(), all.end()};
 }
@@ -29,8 +29,8 @@ void agree_on_breakdown(const Runtime& runtime, std::optional<Breakdown>& breakd
 
 }  // namespace
 
-Pattern WholePattern::gathered(const Runtime& runtime, const std::vector<Index>& row_begin,
-                               const std::vector<Index>& columns, Index cols) {
+Pattern WholePattern::gathered(const Runtime& runtime, const Array<Index>& row_begin,
+                               const Array<Index>& columns, Index cols) {
   Pattern all;
   std::vector<Index> counts(row_begin.size());
   std::adjacent_difference(row_begin.begin(), row_begin.end(), counts.begin());

@@ -25,8 +25,8 @@ class WholePattern {
   [[nodiscard]] PatternView view() const { return view_; }
 
  private:
-  static Pattern gathered(const Runtime& runtime, const std::vector<Index>& row_begin,
-                          const std::vector<Index>& columns, Index cols);
+  static Pattern gathered(const Runtime& runtime, const Array<Index>& row_begin, const Array<Index>& columns,
+                          Index cols);
 
   Pattern gathered_;
   PatternView view_;

@@ -63,9 +63,23 @@ struct PreconditionerFacts {
   bool grains_in_order = false;  ///< StageOrder
   std::vector<Index> rows_of_colours = {};
   Index entries = 0;                        ///< of the factors, with their diagonal
+  Index reduced_rows = 0;                   ///< of ReducedSystem, which is solved instead; 0: there is none
   double shift = 0;                         ///< of the diagonal, relative
   std::optional<Breakdown> breakdown = {};  ///< without which there is a factorisation
 };
+
+/// The diagonal of this rank's rows. With several ranks: collective. @throw Error, on all ranks: it has an entry that the
+/// choice cannot divide by
+template <class T>
+Array<double> usable_diagonal(const Runtime& runtime, const Csr<T>& mine, const PreconditionerChoice& choice,
+                              MatrixClass matrix_class);
+
+/// Whether `automatic` is ILU(0) where a ReducedSystem is to be had: not where all diagonal entries are equal, as they
+/// are where nothing is stored of the matrix, nor where it has so large a diagonal that some tens of iterations are enough;
+/// nor on GPUs where it has so few rows that half of them would take as long.
+/// With several ranks: collective. @throw Error: as usable_diagonal()
+template <class T>
+bool gains_by_reduction(const Runtime& runtime, const Csr<T>& mine, MatrixClass matrix_class, bool on_gpus);
 
 class TriangularPlan;
 
@@ -78,8 +92,8 @@ struct PreparedPreconditioner {
   std::shared_ptr<const Csr<T>>
       matrix;           ///< this rank's rows in the new order; those that were given, if it is theirs
   Csr<T> lower, upper;  ///< (Q3) likewise
-  std::vector<double> inverse_diagonal;  ///< of this rank's rows; empty for a scaled identity and `none`
-  std::vector<PolynomialStep> steps;     ///< (Q2)
+  Array<double> inverse_diagonal;     ///< of this rank's rows; empty for a scaled identity and `none`
+  std::vector<PolynomialStep> steps;  ///< (Q2)
   std::vector<int> stage_of_row;  ///< of all rows in the new order; stages are worked on one after the other
   /// (Q3): whether the rows have their natural order, and blocks follow each other, each as a whole.
   bool sequential = false;

@@ -20,7 +20,7 @@ struct Name {
 
 using enum PreconditionerMethod;
 constexpr std::array preconditioner_words{
-    Name{"auto", "", "the diagonal, or none where all of its entries are equal", {automatic}},
+    Name{"auto", "", "mc-ilu0 where two colours are enough, else the diagonal, or none", {automatic}},
     Name{"none", "", "M = I", {none}},
     Name{"diagonal", "", "the diagonal of A (Jacobi)", {diagonal}},
     Name{

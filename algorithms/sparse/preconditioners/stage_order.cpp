@@ -18,7 +18,7 @@ constexpr int few_stages = 32;
 /// after all those before them, of other grains, that they have an entry in common with. None: they are too many.
 std::optional<Colouring> by_grain(PatternView graph, Index grain) {
   constexpr Index most_between = 4;  // a quarter
-  std::vector<int> stages(at(graph.rows()), 0);
+  Array<int> stages(at(graph.rows()), 0);
   Index between = 0;
   int last = 0;
   for (Index i = 0; i < graph.rows(); ++i) {

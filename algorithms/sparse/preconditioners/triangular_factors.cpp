@@ -102,7 +102,7 @@ Csr<T> TriangularPlan::rows_of_rank(const Count& count, const Fill& fill) const 
 template <class T>
 TriangularFactors<T> TriangularPlan::relaxation(const Runtime& runtime, const Csr<T>& mine) const {
   const double omega = choice_.omega;
-  std::vector<double> d(at(mine.rows()));
+  Array<double> d(at(mine.rows()), 0);
   const auto for_row = [&](Index i, const auto& body) {
     for (Index n = mine.row_begin[at(i)]; n < mine.row_begin[at(i + 1)]; ++n)
       body(mine.columns[at(n)], static_cast<double>(mine.values[at(n)]));
@@ -113,7 +113,7 @@ TriangularFactors<T> TriangularPlan::relaxation(const Runtime& runtime, const Cs
         if (j == mine.first_row + i) d[at(i)] = value;
       });
   });
-  const std::vector<double> all = gather_lists(runtime, d);
+  const Array<double> all = gather_lists(runtime, d);
   const auto stage = [&](Index row) { return order_.stage_of_row[at(row)]; };
   const auto part = [&](const auto& keep, const auto& scaled) {
     return rows_of_rank<T>(

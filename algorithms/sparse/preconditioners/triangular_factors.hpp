@@ -18,7 +18,7 @@ namespace asterism::sparse {
 template <class T>
 struct TriangularFactors {
   Csr<T> lower, upper;
-  std::vector<double> diagonal;
+  Array<double> diagonal;
   double shift = 0;
   std::optional<Breakdown> breakdown = {};  ///< then there are no factors
 };

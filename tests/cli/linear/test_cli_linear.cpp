@@ -49,6 +49,7 @@ TEST_CASE("A times ones is solved by ones; the documented report") {
                            "preconditioner",
                            "preconditioner_precision",
                            "shift",
+                           "reduced_rows",
                            "formats",
                            "bytes_per_row",
                            "blocks",
@@ -128,7 +129,12 @@ TEST_CASE("every preconditioner solves; what is said of colours, levels and fact
     CHECK(j.contains("levels") == (text == "ic0" || text == "ilu0"));
     CHECK(j.contains("fill") == (j.contains("colours") || j.contains("levels")));
   }
-  CHECK(linear({"--model", "ecology-like:30x20"})["preconditioner"] == "diagonal");
+  CHECK(linear({"--model", "triangulation-like:30x20"})["preconditioner"] == "diagonal");
+  const json automatic = linear({"--model", "ecology-like:30x20"});
+  CHECK(automatic["preconditioner"] == "mc-ilu0");
+  CHECK(automatic["reduced_rows"] == 300);
+  CHECK(automatic["true_residual"] <= 1.1e-8);
+  CHECK(linear({"--model", "ecology-like:30x20", "--preconditioner", "mc-sgs"})["reduced_rows"] == 0);
   const json coloured = linear(problem + Words{"mc-ilu0"});
   CHECK(coloured["colours"] == 2);
   CHECK(coloured["rows_of_colours"] == json{1500, 1500});
@@ -242,7 +248,7 @@ TEST_CASE("the report for people") {
   has(result.out,
       {"problem    A x = b, poisson2d:40x40: 1600 unknowns, 7840 entries in f64, b = A * ones\n",
        "method     conjugate gradients, tolerance 1e-08\n",
-       "precond.   mc-ilu0, 2 colours of 800 + 800 rows, fill 1\n", "storage    ", " bytes a row, 1 block\n",
+       "precond.   mc-ilu0, 2 colours of 800 + 800 rows, fill 1, reduced to 800 rows\n", "storage    ", " bytes a row, 1 block\n",
        "iterations ", " s each\n", "condition  ", " at least, with the preconditioner (eigenvalues from ",
        "residual   ", " computed anew from x, ", "relative to the exact solution of the linear system\n",
        "result     solved\n"});

@@ -29,9 +29,11 @@ tools::MatrixAnalysis analysis_with(int colours, Index rows, double condition) {
 
 TEST_CASE("recommendations: by condition, rows, and, for GPUs, colours") {
   CHECK(recommended(analysis_with(2, 100'000, 50), true).preconditioner == "diagonal");
-  CHECK(recommended(analysis_with(2, 100'000, 1e4), true).preconditioner == "mc-ilu0");
-  CHECK(recommended(analysis_with(2, 9'999, 1e4), true).preconditioner == "chebyshev:4");
-  CHECK(recommended(analysis_with(2, 9'999, 1e4), false).preconditioner == "ic0");
+  CHECK(recommended(analysis_with(2, 100'000, 1e4), true).preconditioner == "auto");
+  CHECK(recommended(analysis_with(2, 9'999, 1e4), false).preconditioner == "auto");
+  CHECK(recommended(analysis_with(4, 100'000, 1e4), true).preconditioner == "mc-ilu0");
+  CHECK(recommended(analysis_with(4, 9'999, 1e4), true).preconditioner == "chebyshev:4");
+  CHECK(recommended(analysis_with(4, 4'999, 1e4), false).preconditioner == "ic0");
   CHECK(recommended(analysis_with(40, 100'000, 1e4), true).preconditioner == "chebyshev:4");
   CHECK(recommended(analysis_with(40, 100'000, 1e4), false).preconditioner == "diagonal");
   tools::MatrixAnalysis indefinite = analysis_with(2, 100, 10);
@@ -75,8 +77,8 @@ TEST_CASE("what is told of a grid's matrix") {
   const double condition = (2 + cosines) / (2 - cosines);
   CHECK(j["condition_estimate"].get<double>() == doctest::Approx(condition).epsilon(0.01));
   CHECK(j["scaled_condition_estimate"].get<double>() == doctest::Approx(condition).epsilon(0.01));
-  CHECK(j["recommended"] == "ic0");
-  CHECK(j["reason"].get<std::string>().find("stay in the caches") != std::string::npos);
+  CHECK(j["recommended"] == "auto");
+  CHECK(j["reason"].get<std::string>().find("two colours are enough") != std::string::npos);
 }
 
 TEST_CASE("conditions that are large" * matrices_are_there()) {

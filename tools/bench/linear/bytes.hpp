@@ -25,11 +25,12 @@ inline double model_bytes(Index rows, Index entries, std::size_t value) {
 
 /// The matrix as it is stored, and vectors: (N1) reads p and writes q; (N2) reads p, q, x, r and writes x, r; (N3)
 /// reads r, p and writes p. A diagonal preconditioner is read by (N2) and (N3). Whatever a core or a GPU keeps in its
-/// caches and registers from one step to the next counts all the same.
+/// caches and registers from one step to the next counts all the same. A reduced system has its own rows, and a diagonal.
 inline double kernel_bytes(const sparse::LinearFacts& facts, Index rows, std::size_t value,
                            std::size_t diagonal_value) {
   constexpr double vectors = 2 + 6 + 3, diagonals = 2;
-  const bool diagonal = facts.preconditioner.choice.method == sparse::PreconditionerMethod::diagonal;
+  const bool diagonal = facts.preconditioner.reduced_rows > 0 ||
+                        facts.preconditioner.choice.method == sparse::PreconditionerMethod::diagonal;
   return static_cast<double>(rows) * (facts.bytes_per_row + vectors * static_cast<double>(value) +
                                       (diagonal ? diagonals * static_cast<double>(diagonal_value) : 0));
 }
@@ -39,7 +40,9 @@ inline std::optional<CgBytes> bytes_of_iteration(const sparse::LinearFacts& fact
                                                  std::size_t value, std::size_t diagonal_value) {
   using enum sparse::PreconditionerMethod;
   const sparse::PreconditionerMethod method = facts.preconditioner.choice.method;
-  if (method != none && method != diagonal) return {};
+  const Index reduced = facts.preconditioner.reduced_rows;
+  if (reduced > 0) rows = reduced;
+  if (reduced == 0 && method != none && method != diagonal) return {};
   return CgBytes{model_bytes(rows, facts.entries, value), kernel_bytes(facts, rows, value, diagonal_value)};
 }
 

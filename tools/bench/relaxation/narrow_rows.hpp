@@ -23,7 +23,7 @@ struct NarrowRows {
   explicit NarrowRows(const sparse::Csr<T>& a)
       : begins(a.row_begin.begin(), a.row_begin.end()),
         columns(a.columns.begin(), a.columns.end()),
-        values(a.values) {
+        values(a.values.begin(), a.values.end()) {
     if (a.entries() > std::numeric_limits<std::int32_t>::max())
       throw Error(fmt::format(
           "the matrix has {} entries: the solvers that it is compared with count up to {}; choose a "

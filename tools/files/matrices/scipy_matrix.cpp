@@ -73,7 +73,7 @@ void require_entries(const ZippedArray& array, Index entries) {
 
 /// Reads the numbers of the rows that are here, from `first` on, of an array with one for each entry.
 template <class T>
-void read_part(ZippedArray& array, Index first, std::vector<T>& into) {
+void read_part(ZippedArray& array, Index first, Array<T>& into) {
   array.skip(first);
   array.read(into.data(), static_cast<Index>(into.size()));
   array.skip(array.size() - array.position());
@@ -82,7 +82,7 @@ void read_part(ZippedArray& array, Index first, std::vector<T>& into) {
 
 /// @throw Error: one of the numbers that were read from `first` on is none that a matrix has
 template <class T, class Good>
-void require_all(const ZippedArray& array, Index first, const std::vector<T>& numbers, const Good& good,
+void require_all(const ZippedArray& array, Index first, const Array<T>& numbers, const Good& good,
                  const std::string& wanted) {
   const auto bad = std::ranges::find_if_not(numbers, good);
   if (bad != numbers.end())
