@@ -62,8 +62,8 @@ std::vector<Index> seen_by_others(const Runtime& runtime, const Csr<T>& mine) {
 }
 
 Index sum_of_ranks(const Runtime& runtime, Index mine) {
-  const std::vector<Index> all = gather(runtime, mine);
-  return std::accumulate(all.begin(), all.end(), Index{0});
+  sum_over_ranks(runtime, &mine, 1);
+  return mine;
 }
 
 }  // namespace
@@ -73,7 +73,8 @@ std::optional<ReducedSystem<T>> ReducedSystem<T>::of(const Runtime& runtime, con
                                                      MatrixClass matrix_class,
                                                      std::map<std::string, double>& seconds) {
   const PreconditionerChoice ilu0{.method = PreconditionerMethod::mc_ilu};
-  if (mine.total_rows > std::numeric_limits<std::int32_t>::max()) return {};
+  // A place is less than this rank's rows and those of all that others have entries in.
+  if (mine.total_rows > std::numeric_limits<std::int32_t>::max() / 2) return {};
   Stopwatch watch;
   ReducedSystem reduced;
   reduced.runtime_ = &runtime;

@@ -32,7 +32,7 @@ template <class T>
 class ReducedSystem {
  public:
   /// None: two colours are not enough, S has more than twice A's entries, or a pivot that cannot be divided by, or more
-  /// rows than 32 bits count.
+  /// rows than half of what 32 bits count.
   /// @param mine this rank's rows: whole grains @param seconds to which the times of the parts are added
   /// With several ranks: collective. Every rank gets the pattern of A for a while.
   /// @throw Error: as prepare(), of A's diagonal
