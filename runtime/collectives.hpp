@@ -29,13 +29,16 @@ void broadcast(const Runtime& runtime, void* value, std::size_t bytes);
 }  // namespace detail
 
 /// The lists of all ranks, one after the other in the order of ranks, on every rank. They may differ in length.
-template <detail::Tellable T, class Allocator>
-std::vector<T, Allocator> gather_lists(const Runtime& runtime, const std::vector<T, Allocator>& mine) {
-  std::vector<T, Allocator> all;
-  detail::gather(runtime, mine.data(), static_cast<Index>(mine.size()), sizeof(T), [&](Index count) {
-    all.resize(static_cast<std::size_t>(count));
-    return all.data();
-  });
+/// @tparam List a std::vector, or what has its data(), size() and resize()
+template <class List>
+requires detail::Tellable<typename List::value_type> List gather_lists(const Runtime& runtime,
+                                                                       const List& mine) {
+  List all;
+  detail::gather(runtime, mine.data(), static_cast<Index>(mine.size()), sizeof(typename List::value_type),
+                 [&](Index count) {
+                   all.resize(static_cast<std::size_t>(count));
+                   return all.data();
+                 });
   return all;
 }
 

@@ -1,12 +1,11 @@
 /// \file
-/// Arrays on the host that are filled by several threads.
+/// Arrays on the host that tiles lie over, filled by several threads.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <new>
 #include <utility>
-#include <vector>
 
 #include "../../runtime/hardware/huge_pages.hpp"
 #include "../../runtime/ports.hpp"
@@ -53,35 +52,5 @@ class Uncleared {
   HugePages pages_;
   T* data_ = nullptr;
 };
-
-/// Leaves new numbers as the memory has them.
-template <class T>
-struct UnclearedAllocator {
-  using value_type = T;
-  UnclearedAllocator() = default;
-  template <class U>
-  UnclearedAllocator(const UnclearedAllocator<U>&) {}
-
-  [[nodiscard]] T* allocate(std::size_t count) {
-    return static_cast<T*>(allocate_untouched(count * sizeof(T)));
-  }
-  void deallocate(T* data, std::size_t count) noexcept { free_untouched(data, count * sizeof(T)); }
-  template <class U>
-  void construct(U* place) noexcept {
-    ::new (static_cast<void*>(place)) U;
-  }
-  template <class U, class... Args>
-  void construct(U* place, Args&&... args) {
-    std::construct_at(place, std::forward<Args>(args)...);
-  }
-  template <class U>
-  bool operator==(const UnclearedAllocator<U>&) const {
-    return true;
-  }
-};
-
-/// The same as a std::vector, which is not page-locked: what resize() adds has to be written before it is read.
-template <class T>
-using Array = std::vector<T, UnclearedAllocator<T>>;
 
 }  // namespace asterism

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "../../runtime/ports.hpp"
-#include "../common/uncleared.hpp"
+#include "../common/array.hpp"
 
 namespace asterism::sparse {
 

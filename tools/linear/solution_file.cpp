@@ -25,20 +25,20 @@ SolutionFile::SolutionFile(const Runtime& runtime, const std::filesystem::path& 
 }
 
 template <class T>
-void SolutionFile::write(Index first_row, const std::vector<T>& x) {
+void SolutionFile::write(Index first_row, const Array<T>& x) {
   const Index columns = shape_.size() > 1 ? shape_[1] : 1;
   if (npy_) {
     npy_->write_rows(first_row, static_cast<Index>(x.size()) / columns, x.data(), columns);
     commit_output(runtime_, npy_);
     return;
   }
-  const std::vector<T> all = gather_lists(runtime_, x);
+  const Array<T> all = gather_lists(runtime_, x);
   agree(runtime_, [&] {
     if (text_) text_->write({shape_[0], columns, {all.begin(), all.end()}});
   });
 }
 
-template void SolutionFile::write(Index, const std::vector<float>&);
-template void SolutionFile::write(Index, const std::vector<double>&);
+template void SolutionFile::write(Index, const Array<float>&);
+template void SolutionFile::write(Index, const Array<double>&);
 
 }  // namespace asterism::tools

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "../../algorithms/common/array.hpp"
 #include "../../runtime/runtime.hpp"
 #include "../files/matrices/vector_file.hpp"
 #include "../files/npy/npy.hpp"
@@ -26,7 +27,7 @@ class SolutionFile {
 
   /// Writes all rows, once. @param x this rank's, row-major. Collective. @throw Error: the disk refuses
   template <class T>
-  void write(Index first_row, const std::vector<T>& x);
+  void write(Index first_row, const Array<T>& x);
 
  private:
   const Runtime& runtime_;

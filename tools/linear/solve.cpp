@@ -19,21 +19,26 @@ namespace asterism::tools {
 namespace {
 
 template <class T>
-sparse::Csr<T> in_precision_of(sparse::Csr<double> matrix) {
+Array<T> in_precision_of(Array<double> numbers) {
   if constexpr (sizeof(T) == sizeof(double))
-    return matrix;
+    return numbers;
   else
-    return {matrix.first_row,
-            matrix.total_rows,
-            matrix.cols,
-            std::move(matrix.row_begin),
-            std::move(matrix.columns),
-            {matrix.values.begin(), matrix.values.end()}};
+    return {numbers.begin(), numbers.end()};
+}
+
+template <class T>
+sparse::Csr<T> in_precision_of(sparse::Csr<double> matrix) {
+  return {matrix.first_row,
+          matrix.total_rows,
+          matrix.cols,
+          std::move(matrix.row_begin),
+          std::move(matrix.columns),
+          in_precision_of<T>(std::move(matrix.values))};
 }
 
 /// ||x - (1, ..., 1)|| / ||(1, ..., 1)|| of all ranks. Collective.
 template <class T>
-double error_against_ones(const Runtime& runtime, const std::vector<T>& x, Index n) {
+double error_against_ones(const Runtime& runtime, const Array<T>& x, Index n) {
   std::vector<double> square(1);
   for (const T value : x) square[0] += std::pow(static_cast<double>(value) - 1, 2);
   sum_over_ranks(runtime, square);
@@ -167,8 +172,8 @@ class LinearSolve {
     const sparse::Csr<T> mine = in_precision_of<T>(std::move(matrix_.matrix));
     sparse::LinearSettings settings = settings_of(options_, stated_);
     settings.observer = told_to(progress_, "iteration");
-    const std::vector<T> b(b_.values.begin(), b_.values.end());
-    std::vector<T> x(b.size());
+    const Array<T> b = in_precision_of<T>(std::move(b_.values));
+    Array<T> x(b.size(), 0);
     {
       const WhileWorking shown(progress_, fmt::format("solving for {} unknowns", outcome_.rows));
       const auto solver = make(mine, settings);
@@ -191,7 +196,7 @@ class LinearSolve {
   }
 
   template <class T>
-  void finish(const std::vector<T>& x, SolutionFile& file) {
+  void finish(const Array<T>& x, SolutionFile& file) {
     const Pause pause;
     const bool known = options_.right_hand_side.empty() && stated_.rhs == RightHandSide::ones_solution;
     if (known && outcome_.run.has_result()) {

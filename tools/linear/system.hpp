@@ -72,7 +72,7 @@ ChosenMethod require_solvable(const Runtime& runtime, const LinearOptions& optio
 /// This rank's rows of right-hand sides.
 struct RightHandSides {
   Index columns = 1;
-  std::vector<double> values;  ///< row-major
+  Array<double> values;  ///< row-major
 };
 
 /// With several ranks: collective. @throw Error: a file of another number of rows, or as read_vectors

@@ -71,7 +71,7 @@ Pattern copied(PatternView pattern, int threads) {
 
 Pattern transposed(PatternView pattern) {
   Pattern result;
-  result.row_begin.assign(at(pattern.rows() + 1), 0);
+  result.row_begin = Array<Index>(at(pattern.rows() + 1), 0);
   result.columns.resize(at(pattern.entries()));
   for (Index i = 0; i < pattern.rows(); ++i)
     for (const Index j : pattern.row(i)) ++result.row_begin[at(j + 1)];
@@ -106,7 +106,7 @@ Pattern neighbours(PatternView pattern, int threads) {
   const Pattern other = transposed(pattern);
   const PatternView others = other;
   Pattern result;
-  result.row_begin.assign(at(pattern.rows() + 1), 0);
+  result.row_begin = Array<Index>(at(pattern.rows() + 1), 0);
   in_parts(pattern.rows(), threads, [&](Index first, Index end) {
     for (Index i = first; i < end; ++i)
       for_union(pattern.row(i), others.row(i), i, [&](Index) { ++result.row_begin[at(i + 1)]; });

@@ -54,10 +54,8 @@ std::size_t sum_row(sparse::Csr<double>& matrix, Index row, std::size_t begin, s
 
 void shorten(sparse::Csr<double>& matrix, std::size_t entries) {
   if (entries == matrix.columns.size()) return;
-  matrix.columns.resize(entries);
-  matrix.columns.shrink_to_fit();
-  matrix.values.resize(entries);
-  matrix.values.shrink_to_fit();
+  matrix.columns = {matrix.columns.begin(), matrix.columns.begin() + entries};
+  matrix.values = {matrix.values.begin(), matrix.values.begin() + entries};
 }
 
 }  // namespace
