@@ -1,6 +1,7 @@
 #include "conjugate_gradients.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -28,6 +29,10 @@ std::optional<Reason> broken(CgStatus status) {
   }
   return {};
 }
+
+/// A matrix of so many bytes is read from a GPU's memory in every iteration: smaller ones stay in its cache, and one kernel
+/// for many iterations of a single right-hand side is quicker.
+constexpr Index least_shared = Index{48} << 20;
 
 /// Of a block, among those of its rank.
 int gpu_of(const Part& block) { return std::max(block.worker, 0); }
@@ -191,6 +196,45 @@ void ConjugateGradients<T, V>::iterate_one_block(Index iterations) {
                             .pipelined = pipelined},
                            hints);
   iteration_ += iterations;
+}
+
+template <class T, class V>
+bool ConjugateGradients<T, V>::is_one_on_gpu() const {
+  return this->is_one_block() && blocks()[0].where == Where::cuda;
+}
+
+template <class T, class V>
+bool ConjugateGradients<T, V>::gains_on_gpus() const {
+  return is_one_on_gpu() && !preconditioner().has_z() && system().matrix().bytes() >= least_shared;
+}
+
+/// Those on a GPU in one task.
+template <class T, class V>
+void ConjugateGradients<T, V>::iterate_several(const typename Base::Solvers& all,
+                                                const std::vector<Index>& counts) {
+  if (!is_one_on_gpu() || preconditioner().has_z()) return Base::iterate_several(all, counts);
+  CgColumnsArgs its{.shape = system().matrix().shape(0), .unit = system().unit()};
+  CgColumnsPorts<AsTiles, T, V> ports;
+  ports.matrix = system().matrix().ports(0);
+  ports.inverse_diagonal = this->inverse_diagonal(0);
+  its.counts = counts;
+  for (ConjugateGradients* one : this->template all_as<ConjugateGradients>(all)) {
+    const std::size_t c = its.iterations.size();
+    its.iterations.push_back(std::exchange(one->iteration_, one->iteration_ + counts[c]));
+    const BlockTiles& t = one->tiles(0);
+    const CgTiles& cg = one->cg_.front();
+    ports.x.add(t.x);
+    ports.r.add(t.r);
+    ports.p.add(t.v);
+    ports.q.add(cg.q);
+    ports.pq.add(cg.pq);
+    ports.rr.add(t.rr);
+    if (this->inverse_diagonal(0) != nullptr) ports.rz.add(cg.rz);
+    ports.state.add(cg.state);
+  }
+  Hints hints = blocks().hints(0);
+  hints.cost = static_cast<std::uint64_t>(std::accumulate(counts.begin(), counts.end(), Index{0}));
+  codelets::cg_columns<T, V>(its, ports, hints);
 }
 
 /// The same on all ranks.

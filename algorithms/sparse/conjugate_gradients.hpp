@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "../../codelets/sparse/krylov/conjugate_gradients.hpp"
-#include "../../codelets/sparse/krylov/several_gpus.hpp"
+#include "../../codelets/sparse/krylov/several/gpus.hpp"
 #include "krylov_looks.hpp"
 #include "krylov_solver.hpp"
 
@@ -52,6 +52,8 @@ class ConjugateGradients : public KrylovSolver<T, V> {
   void iterate(Index iterations) override;
   [[nodiscard]] std::unique_ptr<Base> another(Index number) const override;
   [[nodiscard]] bool shares_matrix() const override { return true; }
+  [[nodiscard]] bool gains_on_gpus() const override;
+  void iterate_several(const typename Base::Solvers& all, const std::vector<Index>& counts) override;
   void submit_look(Index number) override;
   [[nodiscard]] std::optional<Seen> look(Index number) override;
   [[nodiscard]] std::optional<SpectrumEstimate> spectrum() const override;
@@ -59,6 +61,7 @@ class ConjugateGradients : public KrylovSolver<T, V> {
   void make_tiles();
   [[nodiscard]] CgArgs args(Index block) const;
   void iterate_one_block(Index iterations);
+  [[nodiscard]] bool is_one_on_gpu() const;
   [[nodiscard]] bool can_be_on_gpus() const;
   [[nodiscard]] bool blocks_are_alike() const;
   [[nodiscard]] CgOnGpusPorts<AsTiles, T, V> ports_on_gpus();

@@ -53,6 +53,16 @@ double norm(const Runtime& runtime, Index rows, Index unit, const Value& value) 
   return root_of_sum(runtime, sums);
 }
 
+/// Calls body(i, c) for all elements of vectors that lie side by side, row by row.
+template <class Body>
+void for_rows_of_columns(Index rows, Index columns, const Body& body) {
+  const auto in_rows = [&](Index first, Index end) {
+    for (Index i = first; i < end; ++i)
+      for (Index c = 0; c < columns; ++c) body(i, c);
+  };
+  in_parts(rows, 0, in_rows, least_copied);
+}
+
 /// So many iterations that a look at the residual, and the end of a task, cost little: more are made in vain.
 Index chosen_check_every(double seconds_of_iteration) {
   constexpr double seconds = 1e-2;
@@ -155,7 +165,7 @@ KrylovSolver<T, V>::KrylovSolver(const Beside& beside)
     use_outer();
   else
     preconditioner_ = beside.first.preconditioner_.another();
-  if (is_one_block()) blocks_ = with_another_core(*runtime_, blocks_, beside.number);
+  if (is_one_block() && is_on_cores()) blocks_ = with_another_core(*runtime_, blocks_, beside.number);
   make_tiles();
 }
 
@@ -375,22 +385,26 @@ JoinedIteration KrylovSolver<T, V>::iteration_of(Column& column) {
            .store = [] {}}};
 }
 
+template <class T, class V>
+void KrylovSolver<T, V>::iterate_several(const Solvers& all, const std::vector<Index>& counts) {
+  const Index most = std::ranges::max(counts);
+  for (Index i = 0; i < most; ++i) {
+    Solvers going;
+    for (std::size_t c = 0; c < all.size(); ++c)
+      if (counts[c] > i) going.push_back(all[c]);
+    iterate_all(going);
+  }
+}
+
 /// So many iterations of each. Those that have a core each do not wait for one another.
 template <class T, class V>
 void KrylovSolver<T, V>::iterate_columns(const std::vector<Column*>& columns,
                                          const std::vector<Index>& counts) {
-  if (columns.size() == 1 || is_one_block()) {
-    for (std::size_t c = 0; c < columns.size(); ++c)
-      if (counts[c] > 0) columns[c]->solver->iterate(counts[c]);
-    return;
-  }
-  const Index most = std::ranges::max(counts);
-  for (Index i = 0; i < most; ++i) {
-    Solvers going;
-    for (std::size_t c = 0; c < columns.size(); ++c)
-      if (counts[c] > i) going.push_back(columns[c]->solver);
-    iterate_all(going);
-  }
+  Solvers all;
+  for (Column* column : columns) all.push_back(column->solver);
+  if (all.size() > 1 && !(is_one_block() && is_on_cores())) return iterate_several(all, counts);
+  for (std::size_t c = 0; c < all.size(); ++c)
+    if (counts[c] > 0) all[c]->iterate(counts[c]);
 }
 
 template <class T, class V>
@@ -547,11 +561,12 @@ LinearReport KrylovSolver<T, V>::solve(const T* b, T* x) {
   return std::move(one.front().report);
 }
 
-/// Whether right-hand sides do that go along together: where M is of another family, or where cores read a matrix once
-/// for all of them, or have one of them each.
+/// Whether right-hand sides do that go along together: where M is of another family, or where a matrix is read once for
+/// all of them, or cores have one of them each.
 template <class T, class V>
 bool KrylovSolver<T, V>::gain_together() const {
-  return outer_ || (!has_operator() && is_on_cores() && (is_one_block() || shares_matrix()));
+  if (outer_ || has_operator()) return static_cast<bool>(outer_);
+  return is_on_cores() ? is_one_block() || shares_matrix() : gains_on_gpus();
 }
 
 /// How many right-hand sides go along together, with solvers for them.
@@ -583,23 +598,21 @@ std::vector<LinearReport> KrylovSolver<T, V>::solve(const T* b, T* x, Index colu
   if (columns == 1) return {solve(b, x)};
   const Index together = columns_together(columns), n = row_count();
   std::vector<LinearReport> reports;
-  std::vector<T> some_b(static_cast<std::size_t>(n * together)), some_x(some_b.size());
+  Array<T> some_b(static_cast<std::size_t>(n * together)), some_x(some_b.size());
   for (Index first = 0; first < columns; first += together) {
     std::vector<Column> group;
     const Index count = std::min(together, columns - first);
+    for_rows_of_columns(n, count, [&](Index i, Index c) {
+      some_b[c * n + i] = b[i * columns + first + c];
+      some_x[c * n + i] = x[i * columns + first + c];
+    });
     for (Index c = 0; c < count; ++c) {
       KrylovSolver* const solver = c == 0 ? this : others_[static_cast<std::size_t>(c - 1)].get();
       group.push_back({solver, some_b.data() + c * n, some_x.data() + c * n});
-      for (Index i = 0; i < n; ++i) {
-        some_b[c * n + i] = b[i * columns + first + c];
-        some_x[c * n + i] = x[i * columns + first + c];
-      }
     }
     solve_together(group);
-    for (Index c = 0; c < count; ++c) {
-      for (Index i = 0; i < n; ++i) x[i * columns + first + c] = some_x[c * n + i];
-      reports.push_back(std::move(group[static_cast<std::size_t>(c)].report));
-    }
+    for_rows_of_columns(n, count, [&](Index i, Index c) { x[i * columns + first + c] = some_x[c * n + i]; });
+    for (Column& column : group) reports.push_back(std::move(column.report));
   }
   return reports;
 }

@@ -158,6 +158,8 @@ class KrylovSolver {
   virtual void iterate(Index iterations) {
     for (Index i = 0; i < iterations; ++i) iterate_all({this});
   }
+  /// Submits so many iterations of each of these, which another() has made, or of this one.
+  virtual void iterate_several(const Solvers& all, const std::vector<Index>& counts);
 
  private:
   /// Submits what comes before the first iteration; r = b - A x and rr are there. @param attempt from 0: how often this
@@ -170,6 +172,8 @@ class KrylovSolver {
   [[nodiscard]] virtual std::unique_ptr<KrylovSolver> another(Index) const { return {}; }
   /// Whether those that go along together on cores read a matrix once.
   [[nodiscard]] virtual bool shares_matrix() const { return false; }
+  /// Whether those that go along together on GPUs are quicker than one after the other.
+  [[nodiscard]] virtual bool gains_on_gpus() const { return false; }
   /// That a right-hand side takes, about.
   [[nodiscard]] virtual Index vectors() const { return 12; }
   /// Submits what brings x up to date after the last iteration.

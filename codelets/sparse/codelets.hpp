@@ -5,7 +5,8 @@
 #include "codelet_names.hpp"
 #include "krylov/conjugate_gradients.hpp"
 #include "krylov/one_reduction.hpp"
-#include "krylov/several_gpus.hpp"
+#include "krylov/several/columns.hpp"
+#include "krylov/several/gpus.hpp"
 #include "preconditioner.hpp"
 
 namespace asterism::sparse::codelets {
@@ -25,6 +26,11 @@ inline const Codelet<CgArgs, DirectionPorts<AsPorts, T, V>> turn{name_for<T, V>(
 template <class T, class V>
 inline const Codelet<CgSweepArgs, CgSweepPorts<AsPorts, T, V>> cg_sweep{
     name_for<T, V>("cg_sweep"), cpu::cg_sweep<T, V>, ASTERISM_CUDA_KERNEL(cuda::cg_sweep<T, V>)};
+template <class T, class V>
+using CgColumns = Codelet<CgColumnsArgs, CgColumnsPorts<AsPorts, T, V>>;
+template <class T, class V>
+inline const CgColumns<T, V> cg_columns{name_for<T, V>("cg_columns"), typename CgColumns<T, V>::Cpu{},
+                                        ASTERISM_CUDA_KERNEL(cuda::cg_columns<T, V>)};
 template <class T, class V>
 using CgOnGpus = Codelet<CgOnGpusArgs, CgOnGpusPorts<AsPorts, T, V>>;
 template <class T, class V>

@@ -35,6 +35,12 @@ struct Changing {
 __device__ inline float multiply_add(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 __device__ inline double multiply_add(double a, double b, double c) { return __fma_rn(a, b, c); }
 
+/// What another lane of the warp has.
+template <class T>
+requires std::is_arithmetic_v<T> __device__ T of_other_lane(T own, int distance) {
+  return __shfl_xor_sync(whole_warp, own, distance);
+}
+
 // ---- A row by a thread -------------------------------------------------------------------------------------------
 
 /// The entries first, first + stride, ... before `end`. @param x what columns are counted from
@@ -264,8 +270,7 @@ __device__ void take_shared_products(const CsrRows<V>& rows, const Unit& unit, c
                                       __ldg(begins + i + 1), lanes, x);
     }
 #pragma unroll
-    for (int distance = lanes / 2; distance > 0; distance /= 2)
-      product += __shfl_xor_sync(whole_warp, product, distance);
+    for (int distance = lanes / 2; distance > 0; distance /= 2) product += of_other_lane(product, distance);
     if (lane == 0 && i < unit.rows) row.take(i, product, brought);
   }
 }

@@ -30,7 +30,7 @@ void add_system(CLI::App& app, LinearOptions& o) {
            "CSR; without a file: --model");
   add_file(app, "B.npy", o.right_hand_side,
            "right-hand sides, NumPy or Matrix Market array: a vector, or a column for each; they are solved "
-           "with one set-up, one after the other or, on subdomains, up to 8 together; without a file: --rhs");
+           "with one set-up, up to 8 together where that is faster; without a file: --rhs");
   OptionGroup problem(app, "Problem");
   const auto parse_model = [&o](const std::string& text) {
     o.model_text = text;

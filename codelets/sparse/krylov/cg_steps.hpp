@@ -45,6 +45,36 @@ Optional<In<T>> precondition(const Steps& steps, const CgSweepArgs& args,
   return {to_read(z)};
 }
 
+/// What (N2) and (N3) work with.
+template <class T, class V>
+struct StepPorts {
+  const CgSweepPorts<AsPorts, T, V>& all;
+  Optional<In<V>> diagonal;  ///< M^-1, where it is one
+  In<double> pq = to_read(all.pq), rr = to_read(all.rr), rz = to_read(all.rz);
+
+  [[nodiscard]] DescentPorts<AsPorts, T, V> descent() const {
+    return {.pq = list_of(pq),
+            .p = to_read(all.p),
+            .q = to_read(all.q),
+            .inverse_diagonal = diagonal,
+            .x = all.x,
+            .r = all.r,
+            .rr = all.rr,
+            .rz = {all.rz},
+            .state = all.state};
+  }
+  [[nodiscard]] DirectionPorts<AsPorts, T, V> direction(const Optional<In<T>>& z) const {
+    return {.rr = list_of(rr),
+            .rz = list_of(rz),
+            .r = to_read(all.r),
+            .z = z,
+            .inverse_diagonal = diagonal,
+            .p = all.p,
+            .state = all.state,
+            .departures = {}};
+  }
+};
+
 /// Whether iterations do nothing any more, where a sweep can know that: cores do, while what submits a GPU's kernels is
 /// ahead of them.
 template <class Steps>
@@ -59,23 +89,15 @@ bool is_over(const Steps& steps, const InOut<CgState>& state, Index iteration) {
 /// triangular(shape, ports, r), both halves of (Q3); maybe is_over
 template <class T, class V, class Steps>
 void sweep_in_steps(const Steps& steps, const CgSweepArgs& args, const CgSweepPorts<AsPorts, T, V>& ports) {
-  const In<double> pq = to_read(ports.pq), rr = to_read(ports.rr), rz = to_read(ports.rz);
   const PreconditionerKind kind = args.preconditioner.kind;
-  const Optional<In<V>> diagonal =
-      kind == PreconditionerKind::diagonal ? ports.preconditioner.inverse_diagonal : Optional<In<V>>{};
+  const StepPorts<T, V> of_step{ports, kind == PreconditionerKind::diagonal
+                                           ? ports.preconditioner.inverse_diagonal
+                                           : Optional<In<V>>{}};
   CgArgs step = args.first;
   const Index end = step.iteration + args.count;
   for (; step.iteration < end; ++step.iteration) {
     steps.template multiply<T>(step, {ports.matrix, {}, to_read(ports.state), ports.p, ports.q, ports.pq});
-    steps.template descend<T, V>(step, {.pq = list_of(pq),
-                                        .p = to_read(ports.p),
-                                        .q = to_read(ports.q),
-                                        .inverse_diagonal = diagonal,
-                                        .x = ports.x,
-                                        .r = ports.r,
-                                        .rr = ports.rr,
-                                        .rz = {ports.rz},
-                                        .state = ports.state});
+    steps.template descend<T, V>(step, of_step.descent());
     Optional<In<T>> z{};
     const bool has_z = kind == PreconditionerKind::polynomial || kind == PreconditionerKind::triangular;
     if (has_z && !is_over(steps, ports.state, step.iteration)) {
@@ -84,14 +106,7 @@ void sweep_in_steps(const Steps& steps, const CgSweepArgs& args, const CgSweepPo
           {step.unit, step.shape.own},
           {to_read(ports.r), z, {ports.rz.data, ports.rz.rows, ports.rz.cols, ports.rz.ld}});
     }
-    steps.template turn<T, V>(step, {.rr = list_of(rr),
-                                     .rz = list_of(rz),
-                                     .r = to_read(ports.r),
-                                     .z = z,
-                                     .inverse_diagonal = diagonal,
-                                     .p = ports.p,
-                                     .state = ports.state,
-                                     .departures = {}});
+    steps.template turn<T, V>(step, of_step.direction(z));
   }
 }
 

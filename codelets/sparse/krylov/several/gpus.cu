@@ -1,13 +1,13 @@
-#include "several_gpus.hpp"
+#include "gpus.hpp"
 
 #include <algorithm>
 #include <array>
 
-#include "../../common/chained_launch.cuh"
-#include "../exchange.hpp"
-#include "../row_products.cuh"
-#include "../unit_sums.cuh"
-#include "cg_steps.hpp"
+#include "../../../common/chained_launch.cuh"
+#include "../../exchange.hpp"
+#include "../../row_products.cuh"
+#include "../../unit_sums.cuh"
+#include "../cg_steps.hpp"
 
 namespace asterism::sparse::cuda {
 

@@ -12,7 +12,7 @@
 
 #include <vector>
 
-#include "conjugate_gradients.hpp"
+#include "../conjugate_gradients.hpp"
 
 namespace asterism::sparse {
 
