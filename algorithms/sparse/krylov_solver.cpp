@@ -585,12 +585,16 @@ Index KrylovSolver<T, V>::columns_together(Index columns) {
   return together;
 }
 
-/// Of so many right-hand sides, those whose vectors take no more than half of the memory of any rank.
+/// Of so many right-hand sides, those whose vectors take no more than half of the memory of any rank, and of what a matrix
+/// leaves of a GPU's.
 template <class T, class V>
 Index KrylovSolver<T, V>::most_in_memory(Index columns) const {
   const Index bytes = vectors() * static_cast<Index>(sizeof(T)) * std::max<Index>(1, row_count());
-  const Index room = static_cast<Index>(physical_memory()) / 2;
-  return std::min(columns, std::ranges::min(gather(*runtime_, std::max<Index>(1, room / bytes))));
+  Index room = static_cast<Index>(physical_memory());
+  if (!is_on_cores() && row_count() > 0)
+    room = std::min(
+        room, static_cast<Index>(runtime_->machine().capacity(MemoryKind::gpu)) - system().matrix().bytes());
+  return std::min(columns, std::ranges::min(gather(*runtime_, std::max<Index>(1, room / 2 / bytes))));
 }
 
 template <class T, class V>
