@@ -83,8 +83,7 @@ void ConjugateGradients<T, V>::make_tiles() {
     all_rz_.add(has_m ? cg_[k].rz : tiles(k).rr);
   }
   make_tiles_of_one_reduction();
-  if (this->is_one_block() && blocks()[0].where == Where::cuda && !preconditioner().has_z() &&
-      system().rows() <= most_pipelined_rows)
+  if (is_one_on_gpu() && !preconditioner().has_z() && system().rows() <= most_pipelined_rows)
     pipelined_ = system().own_vectors(0, pipelined_vectors);
   if (can_be_on_gpus())
     for (Index k = 0; k < count(); ++k)
@@ -211,12 +210,13 @@ bool ConjugateGradients<T, V>::gains_on_gpus() const {
 /// Those on a GPU in one task.
 template <class T, class V>
 void ConjugateGradients<T, V>::iterate_several(const typename Base::Solvers& all,
-                                                const std::vector<Index>& counts) {
+                                               const std::vector<Index>& counts) {
   if (!is_one_on_gpu() || preconditioner().has_z()) return Base::iterate_several(all, counts);
   CgColumnsArgs its{.shape = system().matrix().shape(0), .unit = system().unit()};
   CgColumnsPorts<AsTiles, T, V> ports;
   ports.matrix = system().matrix().ports(0);
-  ports.inverse_diagonal = this->inverse_diagonal(0);
+  const Tile<V>* const diagonal = this->inverse_diagonal(0);
+  ports.inverse_diagonal = diagonal;
   its.counts = counts;
   for (ConjugateGradients* one : this->template all_as<ConjugateGradients>(all)) {
     const std::size_t c = its.iterations.size();
@@ -229,7 +229,7 @@ void ConjugateGradients<T, V>::iterate_several(const typename Base::Solvers& all
     ports.q.add(cg.q);
     ports.pq.add(cg.pq);
     ports.rr.add(t.rr);
-    if (this->inverse_diagonal(0) != nullptr) ports.rz.add(cg.rz);
+    if (diagonal != nullptr) ports.rz.add(cg.rz);
     ports.state.add(cg.state);
   }
   Hints hints = blocks().hints(0);
