@@ -246,12 +246,26 @@ __device__ void take_products(const SlicedRows<V, C>& rows, const Unit& unit, co
     i += unit_threads;
   }
 }
-template <class V, class X, class Row>
-__device__ void take_products(const DiagonalRows<V>& rows, const Unit& unit, const X& x, Row& row) {
+template <int batch, class V, class X, class Row>
+__device__ void take_diagonal_products(const DiagonalRows<V>& rows, const Unit& unit, const X& x, Row& row) {
   for (int i = static_cast<int>(threadIdx.x); i < unit.rows; i += unit_threads) {
     const auto brought = row.bring(i);
-    row.take(i, product_of_row<5>(rows, unit.first + i, x), brought);
+    row.take(i, product_of_row<batch>(rows, unit.first + i, x), brought);
   }
+}
+template <class V, class X, class Row>
+__device__ void take_products(const DiagonalRows<V>& rows, const Unit& unit, const X& x, Row& row) {
+  take_diagonal_products<5>(rows, unit, x, row);
+}
+/// More than five of them, in batches that seven and eleven nearly fill; in a kernel of their own, as registers for both
+/// are more than there are.
+template <class V>
+struct ManyDiagonalRows {
+  DiagonalRows<V> rows;
+};
+template <class V, class X, class Row>
+__device__ void take_products(const ManyDiagonalRows<V>& many, const Unit& unit, const X& x, Row& row) {
+  take_diagonal_products<6>(many.rows, unit, x, row);
 }
 
 /// @tparam lanes that a row has; its product is the sum of theirs

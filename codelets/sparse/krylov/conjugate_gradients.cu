@@ -96,9 +96,14 @@ void multiply(Stream stream, const CgArgs& args, MultiplyPorts<AsPorts, T> ports
                             args.shape.rows,
                             args.unit,
                             goes_backward(args.iteration, Step::multiply)};
-  with_device_rows<T>(args.shape, ports.matrix, [&](const auto& rows) {
-    using Rows = std::remove_cvref_t<decltype(rows)>;
+  const auto launch = [&]<class Rows>(const Rows& rows) {
     launch_chained<multiply_kernel<Rows, T>>("multiply", stream, unit_blocks(args), unit_threads, rows, m);
+  };
+  with_device_rows<T>(args.shape, ports.matrix, [&](const auto& rows) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(rows)>, DiagonalRows<T>>) {
+      if (rows.count > 5) return launch(ManyDiagonalRows<T>{rows});
+    }
+    launch(rows);
   });
 }
 
