@@ -16,6 +16,12 @@ inline bool shape_is(std::string_view name) {
   return shape != nullptr && std::string_view(shape).starts_with(name);
 }
 
+/// Where all cores are busy with more ranks than two, a solve takes seconds; and to most of it they do nothing that two
+/// ranks do not do.
+inline bool more_than_two_ranks() {
+  return shape_is("mpi4") || (shape_is("mpi_unlike3") && !shape_is("mpi_unlike3_gpu"));
+}
+
 /// `TEST_CASE("..." * SkipUnless(there, "what is missing"))`: for what this machine or this build lacks. What belongs to
 /// another shape, which will run it, is `doctest::skip(!shape_is("disk"))` and nobody is told.
 class SkipUnless {
