@@ -383,10 +383,8 @@ void ConjugateGradients<T, V>::descend() {
     const CgTiles& cg = cg_[k];
     codelets::descend<T, V>(args(k),
                             {.pq = all_pq_,
-                             .p = t.v,
                              .q = cg.q,
                              .inverse_diagonal = diagonal ? preconditioner().inverse_diagonal(k) : nullptr,
-                             .x = t.x,
                              .r = t.r,
                              .rr = t.rr,
                              .rz = diagonal ? &cg.rz : nullptr,
@@ -411,6 +409,7 @@ void ConjugateGradients<T, V>::turn(Index iteration) {
                           .r = t.r,
                           .z = preconditioner().has_z() ? &preconditioner().z(k) : nullptr,
                           .inverse_diagonal = diagonal ? preconditioner().inverse_diagonal(k) : nullptr,
+                          .x = t.x,
                           .p = t.v,
                           .state = cg.state,
                           .departures = exchange().from(k)},

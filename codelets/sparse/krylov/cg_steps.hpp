@@ -54,10 +54,8 @@ struct StepPorts {
 
   [[nodiscard]] DescentPorts<AsPorts, T, V> descent() const {
     return {.pq = list_of(pq),
-            .p = to_read(all.p),
             .q = to_read(all.q),
             .inverse_diagonal = diagonal,
-            .x = all.x,
             .r = all.r,
             .rr = all.rr,
             .rz = {all.rz},
@@ -69,6 +67,7 @@ struct StepPorts {
             .r = to_read(all.r),
             .z = z,
             .inverse_diagonal = diagonal,
+            .x = all.x,
             .p = all.p,
             .state = all.state,
             .departures = {}};

@@ -64,19 +64,15 @@ void descend(const CgArgs& args, DescentPorts<AsPorts, T, V> ports) {
   if (state.status[side_of(args.iteration)] != CgStatus::running) return;
   state.pq = total(ports.pq);
   if (!is_usable(state.pq)) return;  // (N3) says so
-  const double exact_alpha = state.rz[side_of(args.iteration)] / state.pq;
+  const double exact_alpha = alpha_of(state, args.iteration);
   const T alpha = static_cast<T>(exact_alpha);
-  const T* const p = ports.p.data + args.shape.own;
-  T *const x = ports.x.data, *const r = ports.r.data;
+  T* const r = ports.r.data;
   const V* const d = ports.inverse_diagonal.data;
   double* const rz = ports.rz.data;
   for (Index u = 0; u < ports.rr.cols; ++u) {
     double rr_sum = 0, rz_sum = 0;
     for_each_chunk(u, args.unit, args.shape.rows, [&](Index first, Index end) {
-      for (Index i = first; i < end; ++i) {
-        x[i] += alpha * p[i];
-        r[i] -= alpha * ports.q.data[i];
-      }
+      for (Index i = first; i < end; ++i) r[i] -= alpha * ports.q.data[i];
       rr_sum += dot<T>(r, r, first, end);
       if (d != nullptr)
         rz_sum += sums::cpu::sum_of(end - first, [&](Index j) {
@@ -105,12 +101,14 @@ void turn(const CgArgs& args, DirectionPorts<AsPorts, T, V> ports) {
     return;
   }
   const double exact_beta = decide(args.iteration, total(ports.rr), total(ports.rz), state);
-  const T beta = static_cast<T>(exact_beta);
+  const T alpha = static_cast<T>(alpha_of(state, args.iteration)), beta = static_cast<T>(exact_beta);
+  const bool moves = !first && is_usable(state.pq);
   const T* const z = ports.z ? ports.z.data + args.shape.own : ports.r.data;
   const V* const d = ports.inverse_diagonal.data;
-  T* const p = ports.p.data + args.shape.own;
+  T *const x = ports.x.data, *const p = ports.p.data + args.shape.own;
   for (Index i = 0; i < args.shape.rows; ++i) {
     const T preconditioned = d != nullptr ? static_cast<T>(d[i]) * z[i] : z[i];
+    if (moves) x[i] += alpha * p[i];
     p[i] = first ? preconditioned : preconditioned + beta * p[i];
   }
   pack(p, ports.departures);

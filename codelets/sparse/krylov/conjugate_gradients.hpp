@@ -2,12 +2,12 @@
 /// The method of conjugate gradients with a preconditioner M ([Czapinski 2014] algorithm 6.2), in three steps:
 ///
 ///     (N1)  q = A p,  (p, q)
-///     (N2)  alpha = (r, z) / (p, q),  x += alpha p,  r -= alpha q,  (r, r)
-///     (N3)  z = M^-1 r,  (r, z);  beta = (r, z) / (r, z) before,  p = z + beta p
+///     (N2)  alpha = (r, z) / (p, q),  r -= alpha q,  (r, r)
+///     (N3)  z = M^-1 r,  (r, z);  beta = (r, z) / (r, z) before,  x += alpha p,  p = z + beta p
 ///
-/// Nobody waits for a scalar: every block forms those that it needs from the sums over units (units.hpp) of all
-/// blocks, and keeps them in a tile of its own. An iteration that has ended, for whatever reason, changes nothing any
-/// more.
+/// x waits for (N3), as that reads p anyway. /// Nobody waits for a scalar: every block forms those that it needs from the
+/// sums over units (units.hpp) of all blocks, and keeps them in a tile of its own. An iteration that has ended, for
+/// whatever reason, changes nothing any more.
 #pragma once
 
 #include <cmath>
@@ -54,8 +54,13 @@ struct CgArgs {
   double limit = 0;     ///< CgState::limit, then
 };
 
-/// Whether (N2) can be done with this (p, q); where not, it changes nothing.
+/// Whether (N2) can be done with this (p, q); where not, r and x stay.
 ASTERISM_HOST_DEVICE inline bool is_usable(double pq) { return pq > 0 && std::isfinite(pq); }
+
+/// Of (N2) and (N3), where the state has its pq.
+ASTERISM_HOST_DEVICE inline double alpha_of(const CgState& state, Index iteration) {
+  return state.rz[side_of(iteration)] / state.pq;
+}
 
 /// How an iteration goes on after one with these products.
 ASTERISM_HOST_DEVICE inline CgStatus status_after(double pq, double rr, double rz, double limit) {
@@ -113,10 +118,8 @@ struct MultiplyAllPorts {
 template <template <class> class As, class T, class V>
 struct DescentPorts {
   As<Many<In<double>>> pq;
-  As<In<T>> p;
   As<In<T>> q;
   As<Optional<In<V>>> inverse_diagonal;
-  As<InOut<T>> x;
   As<InOut<T>> r;
   As<InOut<double>> rr;
   As<Optional<InOut<double>>> rz;
@@ -132,6 +135,7 @@ struct DirectionPorts {
   As<In<T>> r;
   As<Optional<In<T>>> z;
   As<Optional<In<V>>> inverse_diagonal;
+  As<InOut<T>> x;
   As<InOut<T>> p;
   As<InOut<CgState>> state;
   Departures<As, T> departures;

@@ -16,9 +16,9 @@ namespace {
 
 template <class T, class V>
 struct Descent {
-  const T *p, *q;
+  const T* q;
   const V* d;
-  T *x, *r;
+  T* r;
   double *rr, *rz;
   CgState* state;
   Index rows, unit_rows, iteration;
@@ -28,16 +28,14 @@ struct Descent {
 /// What a thread has of a unit's vectors, some packs of each at a time.
 template <class T, class V, bool aligned>
 struct DescentPacks {
-  static constexpr int width = pack_width<T>, packs = 1, step = width * unit_threads;
-  Pack<T, width> p[packs], q[packs], x[packs], r[packs];
+  static constexpr int width = pack_width<T>, packs = 2, step = width * unit_threads;
+  Pack<T, width> q[packs], r[packs];
   Pack<V, width> d[packs];
 
   __device__ void bring(const Descent<T, V>& at, const Unit& unit, int i) {
 #pragma unroll
     for (int k = 0; k < packs; ++k) {
-      load<aligned>(p[k], at.p + unit.first, i + k * step, unit.rows);
       load<aligned>(q[k], at.q + unit.first, i + k * step, unit.rows, Again::no);
-      load<aligned>(x[k], at.x + unit.first, i + k * step, unit.rows, Again::no);
       load<aligned>(r[k], at.r + unit.first, i + k * step, unit.rows);
       if (at.d != nullptr) load<aligned>(d[k], at.d + unit.first, i + k * step, unit.rows);
     }
@@ -47,13 +45,11 @@ struct DescentPacks {
     for (int k = 0; k < packs; ++k) {
 #pragma unroll
       for (int e = 0; e < width; ++e) {
-        x[k].v[e] = multiply_add(alpha, p[k].v[e], x[k].v[e]);
         r[k].v[e] = multiply_add(-alpha, q[k].v[e], r[k].v[e]);
         const double value = static_cast<double>(r[k].v[e]);  // 0 beyond the end
         sums[0] += value * value;
         if (at.d != nullptr) sums[1] += value * value * static_cast<double>(d[k].v[e]);
       }
-      store<aligned>(x[k], at.x + unit.first, i + k * step, unit.rows, Again::no);
       store<aligned>(r[k], at.r + unit.first, i + k * step, unit.rows);
     }
   }
@@ -100,7 +96,7 @@ template <class T, class V>
 struct Turn {
   const T* z;
   const V* d;
-  T* p;
+  T *x, *p;
   CgState* state;
   double limit;
   Index rows, unit_rows, iteration;
@@ -109,8 +105,8 @@ struct Turn {
 
 template <class T, class V, bool aligned>
 struct TurnPacks {
-  static constexpr int width = pack_width<T>, packs = 2, step = width * unit_threads;
-  Pack<T, width> z[packs], p[packs];
+  static constexpr int width = pack_width<T>, packs = 1, step = width * unit_threads;
+  Pack<T, width> z[packs], x[packs], p[packs];
   Pack<V, width> d[packs];
 
   __device__ void bring(const Turn<T, V>& at, const Unit& unit, int i) {
@@ -118,17 +114,22 @@ struct TurnPacks {
     for (int k = 0; k < packs; ++k) {
       load<aligned>(z[k], at.z + unit.first, i + k * step, unit.rows);
       if (at.d != nullptr) load<aligned>(d[k], at.d + unit.first, i + k * step, unit.rows);
-      if (at.iteration >= 0) load<aligned>(p[k], at.p + unit.first, i + k * step, unit.rows);
+      if (at.iteration < 0) continue;
+      load<aligned>(p[k], at.p + unit.first, i + k * step, unit.rows);
+      load<aligned>(x[k], at.x + unit.first, i + k * step, unit.rows, Again::no);
     }
   }
-  __device__ void take(const Turn<T, V>& at, const Unit& unit, int i, T beta) {
+  /// @param moves whether x does
+  __device__ void take(const Turn<T, V>& at, const Unit& unit, int i, bool moves, T alpha, T beta) {
 #pragma unroll
     for (int k = 0; k < packs; ++k) {
 #pragma unroll
       for (int e = 0; e < width; ++e) {
         if (at.d != nullptr) z[k].v[e] *= static_cast<T>(d[k].v[e]);
+        if (moves) x[k].v[e] = multiply_add(alpha, p[k].v[e], x[k].v[e]);
         p[k].v[e] = at.iteration < 0 ? z[k].v[e] : multiply_add(beta, p[k].v[e], z[k].v[e]);
       }
+      if (moves) store<aligned>(x[k], at.x + unit.first, i + k * step, unit.rows, Again::no);
       store<aligned>(p[k], at.p + unit.first, i + k * step, unit.rows);
     }
   }
@@ -156,7 +157,7 @@ __global__ void __launch_bounds__(unit_threads, 5)
   const int now = side_of(at.iteration), next = side_of(at.iteration + 1);
   const bool first = at.iteration < 0;
   const CgStatus status = first ? CgStatus::running : at.state->status[now];
-  const double rz_before = first ? 1 : at.state->rz[now];
+  const double rz_before = first ? 1 : at.state->rz[now], pq = first ? 1 : at.state->pq;
   const Unit unit = own_unit(at.unit_rows, at.rows, at.backward);
   int i = static_cast<int>(threadIdx.x) * Packs::width;
   Packs packs;
@@ -174,9 +175,10 @@ __global__ void __launch_bounds__(unit_threads, 5)
     if (first) clear(*at.state, at.limit);
     if (threadIdx.x == 0) decide(at.iteration, totals[0], totals[1], *at.state);
   }
-  const T beta = static_cast<T>(totals[1] / rz_before);
+  const T alpha = static_cast<T>(rz_before / pq), beta = static_cast<T>(totals[1] / rz_before);
+  const bool moves = !first && is_usable(pq);
   while (i < unit.rows) {
-    packs.take(at, unit, i, beta);
+    packs.take(at, unit, i, moves, alpha, beta);
     i += Packs::packs * Packs::step;
     if (i < unit.rows) packs.bring(at, unit, i);
   }
@@ -195,20 +197,12 @@ void with_most_blocks(Index blocks, Body body) {
 
 template <class T, class V>
 void descend(Stream stream, const CgArgs& args, DescentPorts<AsPorts, T, V> ports) {
-  const Descent<T, V> at{ports.p.data + args.shape.own,
-                         ports.q.data,
-                         ports.inverse_diagonal.data,
-                         ports.x.data,
-                         ports.r.data,
-                         ports.rr.data,
-                         ports.rz.data,
-                         ports.state.data,
-                         args.shape.rows,
-                         args.unit,
-                         args.iteration,
-                         goes_backward(args.iteration, Step::descend)};
-  const bool aligned = is_aligned<T>(at.p) && is_aligned<T>(at.q) && is_aligned<T>(at.d) &&
-                       is_aligned<T>(at.x) && is_aligned<T>(at.r);
+  const Descent<T, V> at{ports.q.data,    ports.inverse_diagonal.data,
+                         ports.r.data,    ports.rr.data,
+                         ports.rz.data,   ports.state.data,
+                         args.shape.rows, args.unit,
+                         args.iteration,  goes_backward(args.iteration, Step::descend)};
+  const bool aligned = is_aligned<T>(at.q) && is_aligned<T>(at.d) && is_aligned<T>(at.r);
   with_flag(aligned, [&](auto all_aligned) {
     with_most_blocks(ports.pq.size(), [&](auto most) {
       launch_chained<descend_kernel<T, V, all_aligned, most>>("descend", stream, unit_blocks(args),
@@ -222,6 +216,7 @@ void turn(Stream stream, const CgArgs& args, DirectionPorts<AsPorts, T, V> ports
   T* const p = ports.p.data + args.shape.own;
   const Turn<T, V> at{ports.z ? ports.z.data + args.shape.own : ports.r.data,
                       ports.inverse_diagonal.data,
+                      ports.x.data,
                       p,
                       ports.state.data,
                       args.limit,
@@ -229,10 +224,12 @@ void turn(Stream stream, const CgArgs& args, DirectionPorts<AsPorts, T, V> ports
                       args.unit,
                       args.iteration,
                       goes_backward(args.iteration, Step::turn)};
-  with_flag(is_aligned<T>(at.z) && is_aligned<T>(at.d) && is_aligned<T>(at.p), [&](auto aligned) {
+  const bool aligned =
+      is_aligned<T>(at.z) && is_aligned<T>(at.d) && is_aligned<T>(at.x) && is_aligned<T>(at.p);
+  with_flag(aligned, [&](auto all_aligned) {
     with_most_blocks(ports.rr.size(), [&](auto most) {
-      launch_chained<turn_kernel<T, V, aligned, most>>("turn", stream, unit_blocks(args), unit_threads, at,
-                                                       SumLists<most, 2>(ports.rr, ports.rz));
+      launch_chained<turn_kernel<T, V, all_aligned, most>>("turn", stream, unit_blocks(args), unit_threads,
+                                                           at, SumLists<most, 2>(ports.rr, ports.rz));
     });
   });
   pack(stream, static_cast<const T*>(p), ports.departures);

@@ -124,10 +124,8 @@ class Blocks {
     const bool has_d = part.d.state() != nullptr;
     descend<T, T>({part.block.shape, unit_, iteration, 0},
                   {.pq = all(&Part::pq),
-                   .p = part.p,
                    .q = part.q,
                    .inverse_diagonal = has_d ? &part.d : nullptr,
-                   .x = part.x,
                    .r = part.r,
                    .rr = part.rr,
                    .rz = has_d ? &part.rz : nullptr,
@@ -146,6 +144,7 @@ class Blocks {
                 .r = part.r,
                 .z = nullptr,
                 .inverse_diagonal = has_d ? &part.d : nullptr,
+                .x = part.x,
                 .p = part.p,
                 .state = part.state,
                 .departures = {packs, places}},

@@ -23,12 +23,12 @@ inline double model_bytes(Index rows, Index entries, std::size_t value) {
   return spmv + 3 * axpy + 2 * dot;
 }
 
-/// The matrix as it is stored, and vectors: (N1) reads p and writes q; (N2) reads p, q, x, r and writes x, r; (N3)
-/// reads r, p and writes p. A diagonal preconditioner is read by (N2) and (N3). Whatever a core or a GPU keeps in its
+/// The matrix as it is stored, and vectors: (N1) reads p and writes q; (N2) reads q, r and writes r; (N3) reads
+/// r, p, x and writes x, p. A diagonal preconditioner is read by (N2) and (N3). Whatever a core or a GPU keeps in its
 /// caches and registers from one step to the next counts all the same. A reduced system has its own rows, and a diagonal.
 inline double kernel_bytes(const sparse::LinearFacts& facts, Index rows, std::size_t value,
                            std::size_t diagonal_value) {
-  constexpr double vectors = 2 + 6 + 3, diagonals = 2;
+  constexpr double vectors = 2 + 3 + 5, diagonals = 2;
   const bool diagonal = facts.preconditioner.reduced_rows > 0 ||
                         facts.preconditioner.choice.method == sparse::PreconditionerMethod::diagonal;
   return static_cast<double>(rows) * (facts.bytes_per_row + vectors * static_cast<double>(value) +

@@ -142,10 +142,8 @@ class Blocks {
       const In<double> pq = told(k, Kind::pq);
       descend<T, V>(stream, step(k),
                     {.pq = list_of(pq),
-                     .p = to_read(ports_.p[k]),
                      .q = to_read(ports_.q[k]),
                      .inverse_diagonal = if_there(ports_.inverse_diagonal, k),
-                     .x = ports_.x[k],
                      .r = ports_.r[k],
                      .rr = ports_.rr[k],
                      .rz = if_there(ports_.rz, k),
@@ -165,6 +163,7 @@ class Blocks {
                   .r = to_read(ports_.r[k]),
                   .z = {},
                   .inverse_diagonal = if_there(ports_.inverse_diagonal, k),
+                  .x = ports_.x[k],
                   .p = ports_.p[k],
                   .state = ports_.state[k],
                   .departures = {}});
