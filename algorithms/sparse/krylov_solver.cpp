@@ -28,6 +28,10 @@ constexpr Index most_fruitless = 3;
 /// Right-hand sides that go along together, at most: with more the vectors take more time than what they share, and
 /// more memory.
 constexpr Index most_columns_together = 8;
+/// A number that is less may have lost digits to underflow where it was multiplied.
+template <class T>
+constexpr T least_with_all_digits = std::numeric_limits<T>::min() / std::numeric_limits<T>::epsilon();
+
 /// How much the true residual may be above the tolerance; the iteration's own is below it.
 constexpr double most_drift = 1.1;
 
@@ -254,9 +258,13 @@ void KrylovSolver<T, V>::make_tiles() {
   for (const BlockTiles& t : tiles_) all_rr_.add(t.rr);
 }
 
+/// Where nothing is left of the residual in units of b, products of its elements vanish one by one: (r, M^-1 r) may be 0
+/// before (r, r) is, which says nothing of M.
 template <class T, class V>
 double KrylovSolver<T, V>::limit() const {
-  const double norm = settings_.tolerance * norm_b_;
+  const double least =
+      std::max(static_cast<double>(least_with_all_digits<T>), std::sqrt(least_with_all_digits<double>));
+  const double norm = std::max(settings_.tolerance * norm_b_, least);
   return norm * norm;
 }
 

@@ -1,5 +1,6 @@
 // Preconditioned conjugate gradients: solutions, iterations, and the same bits however the rows are divided.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <cmath>
 #include <limits>
@@ -471,6 +472,23 @@ TEST_CASE("a matrix that is not definite is told, and a first guess is used") {
     if (value > 0) value = 1;
   for (const Index blocks : {1, 3})
     CHECK(solve<double>(runtime, a, ones, with("none", blocks)).report.reason == Reason::indefinite);
+}
+
+TEST_CASE_TEMPLATE("iterations until nothing is left of the residual say nothing of the matrix", T, float,
+                   double) {
+  Runtime runtime;
+  LinearSettings settings = with("diagonal");
+  settings.tolerance = 0;
+  settings.max_iterations = 400;
+  for (Index n = 2; n <= 24; n += is_brief() ? 7 : 1) {
+    CAPTURE(n);
+    std::vector<double> b;
+    for (Index i = 0; i < n; ++i) b.push_back(std::sin(static_cast<double>(1 + 3 * i)));
+    const auto report =
+        solve<T>(runtime, model(fmt::format("poisson2d:{}x1", n).c_str()), b, settings).report;
+    CHECK(report.reason != Reason::indefinite);
+    CHECK(report.reason != Reason::not_finite);
+  }
 }
 
 TEST_CASE("other values in the same places: the bits of a solver that is set up anew" *

@@ -5,7 +5,7 @@
 ///     (N2)  alpha = (r, z) / (p, q),  r -= alpha q,  (r, r)
 ///     (N3)  z = M^-1 r,  (r, z);  beta = (r, z) / (r, z) before,  x += alpha p,  p = z + beta p
 ///
-/// x waits for (N3), as that reads p anyway. /// Nobody waits for a scalar: every block forms those that it needs from the
+/// x waits for (N3), as that reads p anyway. Nobody waits for a scalar: every block forms those that it needs from the
 /// sums over units (units.hpp) of all blocks, and keeps them in a tile of its own. An iteration that has ended, for
 /// whatever reason, changes nothing any more.
 #pragma once
