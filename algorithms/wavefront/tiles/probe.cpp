@@ -9,8 +9,6 @@
 
 namespace asterism::wavefront::tile_model {
 
-#ifdef ASTERISM_WITH_CUDA
-
 namespace {
 
 constexpr int all_threads[] = {32, 64, 128, 256, 512, 1024};
@@ -204,29 +202,6 @@ std::vector<double> Probe<T>::run(const WavefrontArgs& args, const std::vector<W
   });
   return seconds;
 }
-
-#else
-
-template <class T>
-struct Probe<T>::State {};
-
-template <class T>
-Probe<T>::Probe(Runtime& runtime, int dimensions, bool has_source)
-    : runtime_(&runtime), dimensions_(dimensions), has_source_(has_source) {
-  throw Error("the tile-size model is of GPUs, and this build has no CUDA", Blame::machine);
-}
-
-template <class T>
-Costs Probe<T>::measure() const {
-  return {};
-}
-
-template <class T>
-std::vector<double> Probe<T>::run(const WavefrontArgs&, const std::vector<WavefrontLayout>&, int) const {
-  return {};
-}
-
-#endif
 
 template <class T>
 Probe<T>::~Probe() = default;
