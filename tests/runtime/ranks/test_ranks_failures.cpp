@@ -53,13 +53,13 @@ TEST_CASE("ranks: a failure on one is thrown on all, and the runtime goes on") {
 }
 
 TEST_CASE("ranks: to wait for another rank's work is no stall" *
-          doctest::skip(!shape_is("mpi2"))) {  // it waits for seconds
+          doctest::skip(!shape_is("mpi2"))) {  // it waits for a second or two
   Options options;
-  options.stall_seconds = 1;
+  options.stall_seconds = 0.5;
   Runtime runtime(options);
   const int last = runtime.ranks() - 1;
   const Codelet<NoArgs, InOut<double>> nap{"test_ranks_nap", [](const NoArgs&, InOut<double> x) {
-                                             std::this_thread::sleep_for(std::chrono::milliseconds(600));
+                                             std::this_thread::sleep_for(std::chrono::milliseconds(300));
                                              *x.data += 1;
                                            }};
   const Tile<double> there(runtime, 1, 1, last), here(runtime, 1, 1, 0);
@@ -67,7 +67,7 @@ TEST_CASE("ranks: to wait for another rank's work is no stall" *
   for (int i = 0; i < 3; ++i) nap({}, there);  // its tasks
   copy({}, there, here);
   if (runtime.rank() == 0) CHECK(HostView<double>(here, Access::read)(0, 0) == 34);
-  if (runtime.rank() == last) std::this_thread::sleep_for(std::chrono::seconds(3));  // its program
+  if (runtime.rank() == last) std::this_thread::sleep_for(std::chrono::milliseconds(1500));  // its program
   nap({}, there);
   copy({}, there, here);
   if (runtime.rank() == 0) CHECK(HostView<double>(here, Access::read)(0, 0) == 35);
