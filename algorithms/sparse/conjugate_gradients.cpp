@@ -1,13 +1,16 @@
 #include "conjugate_gradients.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <tuple>
 #include <utility>
 
 #include "../../codelets/sparse/codelets.hpp"
+#include "../../codelets/sparse/krylov/residual.hpp"
 #include "../../runtime/collectives.hpp"
 #include "../common/set.hpp"
+#include "../common/stopwatch.hpp"
 #include "spectrum.hpp"
 
 namespace asterism::sparse {
@@ -82,7 +85,7 @@ void ConjugateGradients<T, V>::make_tiles() {
     all_pq_.add(cg_[k].pq);
     all_rz_.add(has_m ? cg_[k].rz : tiles(k).rr);
   }
-  make_tiles_of_one_reduction();
+  choose_reductions();
   if (is_one_on_gpu() && !preconditioner().has_z() && system().rows() <= most_pipelined_rows)
     pipelined_ = system().own_vectors(0, pipelined_vectors);
   if (can_be_on_gpus())
@@ -97,31 +100,89 @@ CgArgs ConjugateGradients<T, V>::args(Index block) const {
   return {.shape = system().matrix().shape(block), .unit = system().unit(), .iteration = iteration_};
 }
 
-/// Whether (E2) is wanted, and can be.
+/// One task for many iterations has no sums to wait for.
 template <class T, class V>
 bool ConjugateGradients<T, V>::can_have_one_reduction() const {
-  return reductions_ == Reductions::one && !this->is_one_block() && !has_operator() && this->is_on_cores();
+  return !this->is_one_block() && !has_operator() && !can_be_on_gpus();
 }
 
 /// Attempts after the first have what drifts less.
 template <class T, class V>
 bool ConjugateGradients<T, V>::has_one_reduction() const {
-  return attempt_ == 0 && reductions_ == Reductions::one;
+  return attempt_ == 0 && reductions_ != Reductions::two;
+}
+template <class T, class V>
+bool ConjugateGradients<T, V>::is_pipelined() const {
+  return attempt_ == 0 && reductions_ == Reductions::pipelined;
+}
+
+template <class T, class V>
+void ConjugateGradients<T, V>::choose_reductions() {
+  if (!can_have_one_reduction()) reductions_ = Reductions::two;
+  if (reductions_ == Reductions::fastest) {
+    Stopwatch watch;
+    reductions_ = fastest_reductions();
+    this->facts_of_method().seconds["try"] = watch.lap();
+  }
+  make_tiles_of_one_reduction();
+  if (!this->is_one_block()) this->facts_of_method().reductions = reductions_;
+}
+
+/// Of iterations with b = 1, on the slowest rank, in turns.
+template <class T, class V>
+Reductions ConjugateGradients<T, V>::fastest_reductions() {
+  constexpr int turns = 3;
+  constexpr Index before = 3, iterations = 20;
+  for (Index k = 0; k < count(); ++k) {
+    set(this->runtime(), tiles(k).x, [](Index, Index) { return T{0}; });
+    set(this->runtime(), tiles(k).b, [](Index, Index) { return T{1}; });
+  }
+  const auto wait_for_all = [this] {
+    this->runtime().wait();
+    this->runtime().barrier();
+  };
+  std::map<Reductions, double> seconds;
+  for (int turn = 0; turn < turns; ++turn)
+    for (const Reductions form : {Reductions::two, Reductions::one, Reductions::pipelined}) {
+      reductions_ = form;
+      make_tiles_of_one_reduction();
+      this->submit_residual();
+      begin(0);
+      iterate(before);
+      wait_for_all();
+      Stopwatch watch;
+      iterate(iterations);
+      wait_for_all();
+      const double its = std::ranges::max(gather(this->runtime(), watch.lap()));
+      seconds[form] = turn == 0 ? its : std::min(seconds[form], its);
+    }
+  return std::ranges::min_element(seconds, {}, [](const auto& form) { return form.second; })->first;
 }
 
 template <class T, class V>
 void ConjugateGradients<T, V>::make_tiles_of_one_reduction() {
-  reductions_ = can_have_one_reduction() ? Reductions::one : Reductions::two;
-  if (reductions_ == Reductions::two) return;
+  for (TileList<double>* list : {&all_next_rr_, &all_next_rz_, &all_sums_[0], &all_sums_[1]}) *list = {};
   const bool has_m = preconditioner().kind() != PreconditionerKind::none;
   for (Index k = 0; k < count(); ++k) {
-    CgTiles& t = cg_[k];
-    t.p = system().own_vector(k);
-    t.s = system().own_vector(k);
-    t.next_rr = system().sums(k);
-    if (has_m) t.next_rz = system().sums(k);
-    all_next_rr_.add(t.next_rr);
-    all_next_rz_.add(has_m ? t.next_rz : t.next_rr);
+    OneReductionTiles<T>& one = cg_[k].one = {};
+    PipelinedTiles<T>& piped = cg_[k].piped = {};
+    if (reductions_ == Reductions::two) continue;
+    one.p = system().own_vector(k);
+    one.s = system().own_vector(k);
+    if (reductions_ == Reductions::one) {
+      one.next_rr = system().sums(k);
+      if (has_m) one.next_rz = system().sums(k);
+      all_next_rr_.add(one.next_rr);
+      all_next_rz_.add(has_m ? one.next_rz : one.next_rr);
+      continue;
+    }
+    for (Tile<T>* vector : {&piped.u, &piped.w, &piped.z}) *vector = system().own_vector(k);
+    if (preconditioner().has_z()) piped.q = system().own_vector(k);
+    for (const int side : {0, 1}) {
+      piped.sums[side] = system().sums(k, pipelined_sums);
+      all_sums_[side].add(piped.sums[side]);
+    }
+    piped.mn = system().sums(k);
   }
 }
 
@@ -129,10 +190,12 @@ void ConjugateGradients<T, V>::make_tiles_of_one_reduction() {
 template <class T, class V>
 void ConjugateGradients<T, V>::begin(Index attempt) {
   attempt_ = attempt;
-  if (preconditioner().kind() == PreconditionerKind::diagonal) scale_by_diagonal();
+  if (preconditioner().kind() == PreconditionerKind::diagonal)
+    scale_by_diagonal(Base::residual_of(*this), [this](Index k) -> const Tile<double>& { return cg_[k].rz; });
   apply_preconditioner();
   turn(-1);
   iteration_ = 0;
+  if (is_pipelined()) start_pipeline();
 }
 
 template <class T, class V>
@@ -145,16 +208,25 @@ void ConjugateGradients<T, V>::iterate(Index iterations) {
 template <class T, class V>
 void ConjugateGradients<T, V>::iterate_all(const typename Base::Solvers& going) {
   const auto all = this->template all_as<ConjugateGradients>(going);
+  for (ConjugateGradients* its : all)
+    if (its->is_pipelined() && its->iteration_ > 0 && its->iteration_ % pipelined_period == 0)
+      its->renew_pipeline();
   multiply_all(all);
   for (ConjugateGradients* its : all) its->take_step();
-  this->apply_to_all(going, Base::residual_of);
+  this->apply_to_all(going, [](Base& solver) -> typename Base::VectorOf {
+    auto& its = static_cast<ConjugateGradients&>(solver);
+    if (!its.is_pipelined()) return Base::residual_of(its);
+    return [&its](Index k) -> const Tile<T>& { return its.cg_[k].piped.w; };
+  });
   for (ConjugateGradients* its : all) its->turn_to_next();
 }
 
-/// Lines 6 and 7; (E2).
+/// Lines 6 and 7; (E2); (P2), (P3), (P1).
 template <class T, class V>
 void ConjugateGradients<T, V>::take_step() {
-  if (has_one_reduction())
+  if (is_pipelined())
+    advance_pipelined(iteration_);
+  else if (has_one_reduction())
     advance();
   else
     descend();
@@ -167,7 +239,8 @@ void ConjugateGradients<T, V>::turn_to_next() {
   if (has_one_reduction()) {
     if (!preconditioner().has_z()) return;
     this->send_preconditioned();
-    return dot_with_z(iteration_);
+    if (!is_pipelined()) dot_with_z(iteration_);
+    return;
   }
   if (preconditioner().has_z()) dot_with_z(0);
   turn(iteration);
@@ -317,13 +390,18 @@ void ConjugateGradients<T, V>::iterate_on_gpus(Index iterations) {
   iteration_ += iterations;
 }
 
-/// What A is multiplied with: p, or u of (E1).
+/// What A is multiplied with: p, u of (E1), m of (P3).
 template <class T, class V>
 const Tile<T>& ConjugateGradients<T, V>::direction(Index block) const {
   return has_one_reduction() ? this->hat(block) : tiles(block).v;
 }
 
-/// (N1), (E1)
+template <class T, class V>
+const Tile<double>& ConjugateGradients<T, V>::sums_of_product(Index block) const {
+  return is_pipelined() ? cg_[block].piped.mn : cg_[block].pq;
+}
+
+/// (N1), (E1), A m
 template <class T, class V>
 void ConjugateGradients<T, V>::multiply() {
   if (has_operator()) return multiply_by_operator();
@@ -335,7 +413,7 @@ void ConjugateGradients<T, V>::multiply() {
                            .state = cg.state,
                            .p = direction(k),
                            .q = cg.q,
-                           .pq = cg.pq},
+                           .pq = sums_of_product(k)},
                           blocks().hints(k));
   }
 }
@@ -358,7 +436,7 @@ void ConjugateGradients<T, V>::multiply_all(const std::vector<ConjugateGradients
       ports.states.add(cg.state);
       ports.p.add(one->direction(k));
       ports.q.add(cg.q);
-      ports.pq.add(cg.pq);
+      ports.pq.add(one->sums_of_product(k));
     }
     codelets::multiply_all<T>(its, ports, blocks().hints(k));
   }
@@ -434,24 +512,24 @@ void ConjugateGradients<T, V>::dot_with_z(Index iteration) {
                      blocks().hints(k));
 }
 
-/// (Q1), with (r, z); z itself is left where nobody looks for it.
+/// hat = D^-1 v, (v, hat)
 template <class T, class V>
-void ConjugateGradients<T, V>::scale_by_diagonal() {
+void ConjugateGradients<T, V>::scale_by_diagonal(const typename Base::VectorOf& v,
+                                                 const std::function<const Tile<double>&(Index)>& sums) {
   for (Index k = 0; k < count(); ++k) {
-    const BlockTiles& t = tiles(k);
-    const CgTiles& cg = cg_[k];
+    const Tile<T>& hat = tiles(k).v;
     const BlockShape& shape = system().matrix().shape(k);
     codelets::polynomial_step<T, V>(
         {{.rows = shape.rows, .cols = shape.cols, .own = shape.own}, system().unit(), {0, 1}, true},
         {.matrix = {},
          .arrivals = {},
          .inverse_diagonal = preconditioner().inverse_diagonal(k),
-         .r = t.r,
-         .z = t.v,
+         .r = v(k),
+         .z = hat,
          .s = nullptr,
-         .next = t.v,
-         .rz = &cg.rz,
-         .departures = {}},
+         .next = hat,
+         .rz = &sums(k),
+         .departures = exchange().from(k)},
         blocks().hints(k));
   }
 }
@@ -472,8 +550,8 @@ void ConjugateGradients<T, V>::advance() {
                              .hat = this->hat(k),
                              .x = t.x,
                              .r = t.r,
-                             .p = cg.p,
-                             .s = cg.s,
+                             .p = cg.one.p,
+                             .s = cg.one.s,
                              .next_rr = rr(k, iteration_ + 1),
                              .next_ru = diagonal ? &rz(k, iteration_ + 1) : nullptr,
                              .state = cg.state,
@@ -482,23 +560,122 @@ void ConjugateGradients<T, V>::advance() {
   }
 }
 
+/// What (P1) leaves before the first iteration: u, which is in hat, w = A u, m.
+template <class T, class V>
+void ConjugateGradients<T, V>::start_pipeline() {
+  take_from_hat([this](Index k) -> const Tile<T>& { return cg_[k].piped.u; });
+  multiply_hat([this](Index k) -> const Tile<T>& { return cg_[k].piped.w; });
+  advance_pipelined(-1);
+  precondition_into_hat([this](Index k) -> const Tile<T>& { return cg_[k].piped.w; });
+}
+
+/// w = A u, s = A p, z = A M^-1 s; the sums; m.
+template <class T, class V>
+void ConjugateGradients<T, V>::renew_pipeline() {
+  const auto s = [this](Index k) -> const Tile<T>& { return cg_[k].one.s; };
+  const auto w = [this](Index k) -> const Tile<T>& { return cg_[k].piped.w; };
+  place_in_hat([this](Index k) -> const Tile<T>& { return cg_[k].piped.u; });
+  multiply_hat(w);
+  place_in_hat([this](Index k) -> const Tile<T>& { return cg_[k].one.p; });
+  multiply_hat(s);
+  advance_pipelined(-1);
+  precondition_into_hat(s);
+  if (preconditioner().has_z()) take_from_hat([this](Index k) -> const Tile<T>& { return cg_[k].piped.q; });
+  multiply_hat([this](Index k) -> const Tile<T>& { return cg_[k].piped.z; });
+  precondition_into_hat(w);
+}
+
+/// hat = v
+template <class T, class V>
+void ConjugateGradients<T, V>::place_in_hat(const typename Base::VectorOf& v) {
+  for (Index k = 0; k < count(); ++k)
+    codelets::place<T>({system().matrix().shape(k).own},
+                       {.from = v(k), .v = this->hat(k), .departures = exchange().from(k)},
+                       blocks().hints(k));
+}
+
+/// hat = M^-1 v
+template <class T, class V>
+void ConjugateGradients<T, V>::precondition_into_hat(const typename Base::VectorOf& v) {
+  if (preconditioner().has_z()) {
+    preconditioner().apply(v);
+    this->send_preconditioned();
+  } else if (preconditioner().kind() == PreconditionerKind::diagonal) {
+    scale_by_diagonal(v, [this](Index k) -> const Tile<double>& { return cg_[k].piped.mn; });
+  } else {
+    place_in_hat(v);
+  }
+}
+
+/// to = hat, of which a block has only its own elements
+template <class T, class V>
+void ConjugateGradients<T, V>::take_from_hat(const typename Base::VectorOf& to) {
+  for (Index k = 0; k < count(); ++k)
+    codelets::take<T>({system().matrix().shape(k).own}, {.v = this->hat(k), .own = to(k)}, blocks().hints(k));
+}
+
+/// to = A hat
+template <class T, class V>
+void ConjugateGradients<T, V>::multiply_hat(const typename Base::VectorOf& to) {
+  for (Index k = 0; k < count(); ++k)
+    codelets::multiply<T>(args(k),
+                          {.matrix = system().matrix().ports(k),
+                           .arrivals = exchange().to(k),
+                           .state = cg_[k].state,
+                           .p = this->hat(k),
+                           .q = to(k),
+                           .pq = cg_[k].piped.mn},
+                          blocks().hints(k));
+}
+
+/// (P2), (P3) and (P1). @param iteration -1: the sums alone, for the next iteration
+template <class T, class V>
+void ConjugateGradients<T, V>::advance_pipelined(Index iteration) {
+  const int now = side_of(iteration_), next = iteration < 0 ? now : 1 - now;
+  for (Index k = 0; k < count(); ++k) {
+    const BlockTiles& t = tiles(k);
+    const CgTiles& cg = cg_[k];
+    AdvanceArgs its{args(k), this->who_makes_hat()};
+    its.step.iteration = iteration;
+    codelets::advance_pipelined<T, V>(its,
+                                      {.sums = all_sums_[1 - next],
+                                       .n = cg.q,
+                                       .inverse_diagonal = this->inverse_diagonal(k),
+                                       .hat = this->hat(k),
+                                       .x = t.x,
+                                       .r = t.r,
+                                       .u = cg.piped.u,
+                                       .w = cg.piped.w,
+                                       .p = cg.one.p,
+                                       .s = cg.one.s,
+                                       .z = cg.piped.z,
+                                       .q = preconditioner().has_z() ? &cg.piped.q : nullptr,
+                                       .next = cg.piped.sums[next],
+                                       .state = cg.state,
+                                       .departures = this->hat_departures(k)},
+                                      blocks().hints(k));
+  }
+}
+
 /// Sums that an iteration begins with.
 template <class T, class V>
 const Tile<double>& ConjugateGradients<T, V>::rr(Index block, Index iteration) {
-  return iteration % 2 == 0 ? tiles(block).rr : cg_[block].next_rr;
+  return side_of(iteration) == 0 ? tiles(block).rr : cg_[block].one.next_rr;
 }
 template <class T, class V>
 const Tile<double>& ConjugateGradients<T, V>::rz(Index block, Index iteration) {
-  return iteration % 2 == 0 ? cg_[block].rz : cg_[block].next_rz;
+  return side_of(iteration) == 0 ? cg_[block].rz : cg_[block].one.next_rz;
 }
 
 template <class T, class V>
 const TileList<double>& ConjugateGradients<T, V>::all_rr_of_iteration() const {
-  return iteration_ % 2 == 0 ? all_rr() : all_next_rr_;
+  if (is_pipelined()) return all_sums_[side_of(iteration_)];
+  return side_of(iteration_) == 0 ? all_rr() : all_next_rr_;
 }
 template <class T, class V>
 const TileList<double>& ConjugateGradients<T, V>::all_rz_of_iteration() const {
-  return iteration_ % 2 == 0 ? all_rz_ : all_next_rz_;
+  if (is_pipelined()) return all_sums_[side_of(iteration_)];
+  return side_of(iteration_) == 0 ? all_rz_ : all_next_rz_;
 }
 
 template <class T, class V>
@@ -509,7 +686,7 @@ void ConjugateGradients<T, V>::submit_look(Index number) {
   }
   const auto show_next = [&](const Tile<CgState>& state, const Tile<CgState>& shown) {
     codelets::show_next(
-        iteration_,
+        {iteration_, is_pipelined()},
         {.rr = all_rr_of_iteration(), .ru = all_rz_of_iteration(), .state = state, .shown = shown});
   };
   looks_.submit(number, show_next, cg_.front().state, iteration_);

@@ -103,6 +103,7 @@ class KrylovSolver {
 
   /// Whether there is a preconditioner to iterate with, and tiles.
   [[nodiscard]] bool is_ready() const { return !facts_.preconditioner.breakdown; }
+  [[nodiscard]] LinearFacts& facts_of_method() { return facts_; }
   [[nodiscard]] Runtime& runtime() const { return *runtime_; }
   [[nodiscard]] const Partition& blocks() const { return blocks_; }
   [[nodiscard]] Index count() const { return blocks_.count(); }

@@ -25,23 +25,25 @@ enum class Values {
   refreshed,  ///< what the pattern decides of a preconditioner is kept in main memory
 };
 
-/// Sums over all rows that an iteration of conjugate gradients waits for. Both round in ways of their own, so ranks do not
-/// choose.
+/// Sums over all rows that an iteration of conjugate gradients waits for. Each of the three forms rounds in its own way, so
+/// one is chosen only where that is asked for; where rounding spoils another one than `two`, the iteration begins anew with
+/// two.
 enum class Reductions {
-  one,  ///< [Chronopoulos, Gear 1989]; where rounding spoils it the iteration begins anew with two
+  one,  ///< [Chronopoulos, Gear 1989]
   two,
+  pipelined,  ///< [Ghysels, Vanroose 2014]: one, while A and the preconditioner are applied; more vectors
+  fastest,    ///< of these three, measured when a solver is set up: other runs may make other choices
 };
 
 struct LinearSettings {
   PreconditionerChoice preconditioner = {};
   DiagonalShift shift = DiagonalShift::automatic;
-  double tolerance = 1e-8;   ///< of ||b - A x|| / ||b||
-  Index max_iterations = 0;  ///< 0: as many as it takes, while the residual falls
-  Index check_every = 0;     ///< iterations between two looks at the residual; 0: chosen
-  Reductions reductions =
-      Reductions::two;                ///< of conjugate gradients, where all of several blocks are on cores
-  Index restart = 30;                 ///< of GMRES: vectors after which the basis begins anew
-  std::optional<Format> format = {};  ///< of the matrix; none: chosen for each block
+  double tolerance = 1e-8;                  ///< of ||b - A x|| / ||b||
+  Index max_iterations = 0;                 ///< 0: as many as it takes, while the residual falls
+  Index check_every = 0;                    ///< iterations between two looks at the residual; 0: chosen
+  Reductions reductions = Reductions::two;  ///< of conjugate gradients on several blocks
+  Index restart = 30;                       ///< of GMRES: vectors after which the basis begins anew
+  std::optional<Format> format = {};        ///< of the matrix; none: chosen for each block
   Workers workers = Workers::fastest;
   Index blocks = 0;  ///< of each rank; 0: chosen
   Values values = Values::fixed;
@@ -60,9 +62,11 @@ struct LinearFacts {
   double bytes_per_row = 0;     ///< of the matrix as it is stored
   Index entries = 0;
   PreconditionerFacts preconditioner;
-  Index bytes_exchanged = 0;  ///< between blocks, for each product with A
+  Index bytes_exchanged = 0;                  ///< between blocks, for each product with A
+  std::optional<Reductions> reductions = {};  ///< of conjugate gradients on several blocks: what was chosen
   /// Of the parts of the set-up, those that there were: "divide", "gather" from other ranks, "colour" (or levels, and
-  /// the rows' numbers by them), "permute", "symbolic" (fill), "factorise", "split" into L and U, "arrange" in formats.
+  /// the rows' numbers by them), "permute", "symbolic" (fill), "factorise", "split" into L and U, "arrange" in formats,
+  /// "try" the reductions.
   std::map<std::string, double> seconds = {};
 };
 

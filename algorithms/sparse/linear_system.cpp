@@ -94,8 +94,8 @@ Tile<T> LinearSystem<T>::whole_vector(Index block) const {
 }
 
 template <class T>
-Tile<double> LinearSystem<T>::sums(Index block) const {
-  return zeros<double>(block, units_of((*blocks_)[block].size, unit()));
+Tile<double> LinearSystem<T>::sums(Index block, Index lists) const {
+  return zeros<double>(block, lists * units_of((*blocks_)[block].size, unit()));
 }
 
 template <class T>

@@ -47,7 +47,7 @@ class LinearSystem {
   [[nodiscard]] Tile<T> own_vector(Index block) const;
   [[nodiscard]] Tile<T> own_vectors(Index block, Index count) const;
   [[nodiscard]] Tile<T> whole_vector(Index block) const;
-  [[nodiscard]] Tile<double> sums(Index block) const;
+  [[nodiscard]] Tile<double> sums(Index block, Index lists = 1) const;
 
   /// A block's own elements of a vector.
   using VectorOf = std::function<const Tile<T>&(Index block)>;

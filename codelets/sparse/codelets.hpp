@@ -5,6 +5,7 @@
 #include "codelet_names.hpp"
 #include "krylov/conjugate_gradients.hpp"
 #include "krylov/one_reduction.hpp"
+#include "krylov/pipelined.hpp"
 #include "krylov/several/columns.hpp"
 #include "krylov/several/gpus.hpp"
 #include "preconditioner.hpp"
@@ -37,8 +38,12 @@ template <class T, class V>
 inline const CgOnGpus<T, V> cg_on_gpus{name_for<T, V>("cg_on_gpus"), typename CgOnGpus<T, V>::Cpu{},
                                        ASTERISM_CUDA_KERNEL(cuda::cg_on_gpus<T, V>)};
 template <class T, class V>
-inline const Codelet<AdvanceArgs, AdvancePorts<AsPorts, T, V>> advance{name_for<T, V>("cg_advance"),
-                                                                       cpu::advance<T, V>};
+inline const Codelet<AdvanceArgs, AdvancePorts<AsPorts, T, V>> advance{
+    name_for<T, V>("cg_advance"), cpu::advance<T, V>, ASTERISM_CUDA_KERNEL(cuda::advance<T, V>)};
+template <class T, class V>
+inline const Codelet<AdvanceArgs, PipelinedPorts<AsPorts, T, V>> advance_pipelined{
+    name_for<T, V>("cg_advance_pipelined"), cpu::advance_pipelined<T, V>,
+    ASTERISM_CUDA_KERNEL(cuda::advance_pipelined<T, V>)};
 template <class T, class V>
 inline const Codelet<PolynomialArgs, PolynomialPorts<AsPorts, T, V>> polynomial_step{
     name_for<T, V>("polynomial_step"), cpu::polynomial_step<T, V>,
@@ -55,6 +60,7 @@ inline const Codelet<DotArgs, DotPorts<AsPorts, T>> dot{typed_name<T>("sparse_do
 inline const Codelet<NoArgs, In<CgState>, Out<CgState>> show{
     "cg_show", +[](In<CgState> state, Out<CgState> shown) { *shown.data = *state.data; },
     ASTERISM_CUDA_KERNEL(cuda::show)};
-inline const Codelet<Index, NextStatePorts<AsPorts>> show_next{"cg_show_next", cpu::show_next};
+inline const Codelet<NextStateArgs, NextStatePorts<AsPorts>> show_next{"cg_show_next", cpu::show_next,
+                                                                       ASTERISM_CUDA_KERNEL(cuda::show_next)};
 
 }  // namespace asterism::sparse::codelets

@@ -88,16 +88,18 @@ struct SumLists {
   std::int16_t begins[most + 1];  ///< units before those of a block
   std::int16_t blocks;
 
-  /// @param others of the other products; the same divisions
+  /// @param others of the other products; the same divisions. None: those of all products are one after the other
   template <class... Others>
   explicit SumLists(const Many<In<double>>& first, const Others&... others)
       : blocks(static_cast<std::int16_t>(first.size())) {
-    static_assert(sizeof...(others) + 1 == kinds);
+    constexpr int of_tile = sizeof...(others) == 0 ? kinds : 1;
+    static_assert(sizeof...(others) + of_tile == kinds);
     begins[0] = 0;
     for (Index b = 0; b < first.size(); ++b) {
-      begins[b + 1] = static_cast<std::int16_t>(begins[b] + first[b].cols);
+      const Index units = first[b].cols / of_tile;
+      begins[b + 1] = static_cast<std::int16_t>(begins[b] + units);
       int kind = 0;
-      at[kind++][b] = first[b].data;
+      for (; kind < of_tile; ++kind) at[kind][b] = first[b].data + kind * units;
       ((at[kind++][b] = others[b].data), ...);
     }
   }

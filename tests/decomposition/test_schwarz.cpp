@@ -178,7 +178,8 @@ void check_all_together(SolveOn solve_on) {
   check_together<ConjugateGradients<double>, float>(balanced, {.tolerance = 1e-11}, solve_on);
   check_together<ConjugateGradients<double>>(balanced, {.tolerance = 0, .max_iterations = 4}, solve_on);
   if (sanitized) return;
-  check_together<ConjugateGradients<double>>(balanced, {.reductions = sparse::Reductions::one}, solve_on);
+  for (const sparse::Reductions form : {sparse::Reductions::one, sparse::Reductions::pipelined})
+    check_together<ConjugateGradients<double>>(balanced, {.reductions = form}, solve_on);
   check_together<Dbds<double>, float>(restricted, {.tolerance = 1e-2, .check_every = 3}, solve_on);
 }
 

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -232,40 +233,64 @@ TEST_CASE("as many iterations as the textbook's loop takes" * doctest::skip(is_b
   }
 }
 
-TEST_CASE("one reduction an iteration: the same bits in every division, as many iterations as with two" *
-          doctest::skip(shape_is("gpu") || shape_is("mpi_unlike3_gpu"))) {  // steps with one are for cores
+TEST_CASE("one reduction an iteration: the same bits in every division, as many iterations as with two") {
+  if (shape_is("gpu")) return;  // a single block
   Runtime runtime;
+  const bool unlike = shape_is("mpi_unlike3_gpu");  // a GPU adds up in another way than cores
   for (const char* name : models({"poisson2d:40x33", "ecology-like:30x30", "circuit-like:200"})) {
     const Csr<double> a = model(name);
     const std::vector<double> b = row_sums(a);
-    for (const char* preconditioner : {"none", "diagonal", "mc-sgs"}) {
-      CAPTURE(name);
-      CAPTURE(preconditioner);
-      const auto by = [&](sparse::Reductions reductions, Index blocks, Rows rows, Index most = 0) {
-        LinearSettings settings = with(preconditioner, blocks);
-        settings.reductions = reductions;
-        settings.max_iterations = most;
-        return solve<double>(runtime, a, b, settings, rows);
-      };
-      if (runtime.ranks() == 1) {  // on more the same iterates are shown below
-        const LinearSolution<double> two = by(sparse::Reductions::two, 2, Rows::shared);
-        const LinearSolution<double> one = by(sparse::Reductions::one, 2, Rows::shared);
-        CHECK(one.report.reason == Reason::solved);
-        CHECK(one.report.restarts == 0);
-        CHECK(distance_from_ones(one.x) < 1e-3);
-        CHECK(std::abs(one.report.iterations - two.report.iterations) <= 1 + two.report.iterations / 50);
-        CHECK(one.x != two.x);  // it was another way
+    for (const sparse::Reductions form : {sparse::Reductions::one, sparse::Reductions::pipelined})
+      for (const char* preconditioner : {"none", "diagonal", "mc-sgs"}) {
+        CAPTURE(name);
+        CAPTURE(static_cast<int>(form));
+        CAPTURE(preconditioner);
+        const auto by = [&](sparse::Reductions reductions, Index blocks, Rows rows, Index most = 0) {
+          LinearSettings settings = with(preconditioner, blocks);
+          settings.reductions = reductions;
+          settings.max_iterations = most;
+          return solve<double>(runtime, a, b, settings, rows);
+        };
+        if (runtime.ranks() == 1 || unlike) {  // on more the same iterates are shown below
+          const LinearSolution<double> two = by(sparse::Reductions::two, 2, Rows::shared);
+          const LinearSolution<double> one = by(form, 2, Rows::shared);
+          CHECK(one.facts.reductions == form);
+          CHECK(one.report.reason == Reason::solved);
+          CHECK(one.report.restarts == 0);
+          CHECK(distance_from_ones(one.x) < 1e-3);
+          CHECK(std::abs(one.report.iterations - two.report.iterations) <= 1 + two.report.iterations / 50);
+          CHECK(one.x != two.x);  // it was another way
+        }
+        for (const Index steps : {1, 12}) {
+          const std::vector<double> x = by(form, 2, Rows::on_rank_0, steps).x;
+          if (!unlike) {
+            CHECK(by(form, 3, Rows::on_rank_0, steps).x == x);
+            CHECK(by(form, 2, Rows::shared, steps).x == x);
+          }
+          const std::vector<double> by_two = by(sparse::Reductions::two, 2, Rows::shared, steps).x;
+          CHECK(largest_difference(x, by_two) <=
+                1e-9 * largest_difference(by_two, std::vector<double>(x.size())));
+        }
       }
-      for (const Index steps : {1, 12}) {
-        const std::vector<double> x = by(sparse::Reductions::one, 2, Rows::on_rank_0, steps).x;
-        CHECK(by(sparse::Reductions::one, 3, Rows::on_rank_0, steps).x == x);
-        CHECK(by(sparse::Reductions::one, 2, Rows::shared, steps).x == x);
-        const std::vector<double> by_two = by(sparse::Reductions::two, 2, Rows::on_rank_0, steps).x;
-        CHECK(largest_difference(x, by_two) <=
-              1e-9 * largest_difference(by_two, std::vector<double>(x.size())));
-      }
-    }
   }
+}
+
+TEST_CASE("the fastest of the forms is one of them, chosen by all ranks alike" *
+          doctest::skip(more_than_two_ranks())) {
+  Runtime runtime;
+  const Csr<double> a = model("ecology-like:20x21");
+  LinearSettings settings = with("diagonal", 2);
+  settings.reductions = sparse::Reductions::fastest;
+  const auto solved = solve<double>(runtime, a, row_sums(a), settings);
+  CHECK(solved.report.reason == Reason::solved);
+  CHECK(distance_from_ones(solved.x) < 1e-3);
+  REQUIRE(solved.facts.reductions);
+  CHECK(solved.facts.reductions != sparse::Reductions::fastest);
+  const auto choices = gather(runtime, *solved.facts.reductions);
+  CHECK(std::ranges::all_of(choices, [&](auto choice) { return choice == choices.front(); }));
+  if (!shape_is("gpu")) CHECK(solved.facts.seconds.at("try") > 0);  // one task on all GPUs has one form
+  settings.reductions = *solved.facts.reductions;                   // as it would be if it had been asked for
+  CHECK(solve<double>(runtime, a, row_sums(a), settings).x == solved.x);
 }
 
 TEST_CASE("right-hand sides that go along together: each as if it were alone") {
@@ -278,8 +303,9 @@ TEST_CASE("right-hand sides that go along together: each as if it were alone") {
     for (const Index blocks : {1, 3}) {
       CAPTURE(preconditioner);
       CAPTURE(blocks);
-      for (const sparse::Reductions reductions : {sparse::Reductions::two, sparse::Reductions::one}) {
-        if (reductions == sparse::Reductions::one && blocks * runtime.ranks() == 1)
+      for (const sparse::Reductions reductions :
+           {sparse::Reductions::two, sparse::Reductions::one, sparse::Reductions::pipelined}) {
+        if (reductions != sparse::Reductions::two && blocks * runtime.ranks() == 1)
           continue;  // has none between blocks
         LinearSettings settings = with(preconditioner, blocks);
         settings.reductions = reductions;

@@ -12,7 +12,9 @@ const Words<std::optional<LinearMethod>> linear_methods{{"auto", {}},
                                                         {"dcg", LinearMethod::dcg},
                                                         {"dbds", LinearMethod::dbds}};
 const Words<sparse::Reductions> reductions{{"one", sparse::Reductions::one},
-                                           {"two", sparse::Reductions::two}};
+                                           {"two", sparse::Reductions::two},
+                                           {"pipelined", sparse::Reductions::pipelined},
+                                           {"fastest", sparse::Reductions::fastest}};
 const Words<RightHandSide> kinds_of_right_hand_side{{"ones", RightHandSide::ones},
                                                     {"random", RightHandSide::random},
                                                     {"ones-solution", RightHandSide::ones_solution}};
@@ -71,8 +73,9 @@ void add_iteration(CLI::App& app, LinearOptions& o) {
                          sparse::LinearSettings{}.restart));
   method.choice(
       "--reductions", o.reductions, reductions,
-      "sums over all rows that an iteration of cg waits for; one takes fewer tasks and messages, which pays "
-      "where ranks have little to do, and rounds in its own way; default: two");
+      "sums over all rows that an iteration of cg waits for; one takes fewer tasks and messages, pipelined needs "
+      "its one only after the next product: they pay where ranks have little to do, and round in ways of their "
+      "own; fastest: measured, so that other runs may take another one; default: two");
   method.add(
       "--tolerance", o.tolerance, parse_tolerance, "T",
       fmt::format("end at ||b - A x|| <= T ||b||; default: {:g} in f64, {:g} in f32",
@@ -145,6 +148,7 @@ const char* name(LinearMethod method) { return word_of(linear_methods, std::opti
 const char* name(RightHandSide rhs) { return word_of(kinds_of_right_hand_side, rhs); }
 const char* name(sparse::Format format) { return word_of(formats, std::optional(format)); }
 const char* name(sparse::DiagonalShift shift) { return word_of(shifts, shift); }
+const char* name(sparse::Reductions form) { return word_of(reductions, form); }
 
 void add_linear_options(CLI::App& app, LinearOptions& options) {
   add_system(app, options);

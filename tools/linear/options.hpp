@@ -79,5 +79,6 @@ const char* name(LinearMethod method);
 const char* name(RightHandSide rhs);
 const char* name(sparse::Format format);
 const char* name(sparse::DiagonalShift shift);
+const char* name(sparse::Reductions reductions);
 
 }  // namespace asterism::tools

@@ -137,6 +137,11 @@ Section choices_section(const LinearOptions& o, const StatedLinear& stated, cons
     section.add("restart", restart,
                 o.decomposition.accelerate ? "" : fmt::format(" of {}", counted(restart, "vector")));
   }
+  if (outcome.facts.reductions)
+    section.add("reductions", name(*outcome.facts.reductions),
+                o.reductions == sparse::Reductions::two
+                    ? ""
+                    : fmt::format(", reductions {}", name(*outcome.facts.reductions)));
   if (!outcome.chosen.because.empty())
     section.add("solver_because", outcome.chosen.because, fmt::format(", as {}", outcome.chosen.because));
   section.say("tolerance", stated.tolerance, ", tolerance {:g}");

@@ -188,7 +188,8 @@ class LinearSolve {
   }
 
   void add_parts_of_setup() {
-    std::vector<const char*> parts{"divide", "gather", "colour", "permute", "symbolic", "split", "arrange"};
+    std::vector<const char*> parts{"divide",   "gather", "colour",  "permute",
+                                   "symbolic", "split",  "arrange", "try"};
     if (!outcome_.decomposition) parts.insert(parts.begin() + 5, "factorise");
     for (const char* part : parts)
       if (const auto at = outcome_.facts.seconds.find(part); at != outcome_.facts.seconds.end())

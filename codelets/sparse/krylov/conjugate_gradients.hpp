@@ -31,6 +31,11 @@ enum class CgStatus : std::int32_t {
   lost,  ///< (p, A p) <= 0 where it is formed without A p (one_reduction.hpp): by rounding, or A is not
 };
 
+/// alpha and beta of an iteration.
+struct Lengths {
+  double alpha, beta;
+};
+
 /// What a block knows of the iteration. What iteration k reads is at [side_of(k)], and what (N3) leaves to the next one
 /// at [side_of(k + 1)], as threads of a GPU read while others write.
 struct CgState {
@@ -39,6 +44,7 @@ struct CgState {
   double limit;      ///< of (r, r)
   double rr;         ///< (r, r)
   double pq;         ///< (p, q)
+  Lengths lengths;   ///< of the iteration that is under way, where it has one reduction
   Index iterations;  ///< that were made
 
   /// alpha and beta of the first iterations, for the spectrum of M^-1 A (Lanczos).

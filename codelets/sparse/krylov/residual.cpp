@@ -13,6 +13,11 @@ void place(const PlaceArgs& args, PlacePorts<AsPorts, T> ports) {
 }
 
 template <class T>
+void take(const PlaceArgs& args, TakePorts<AsPorts, T> ports) {
+  std::copy_n(ports.v.data + args.own, ports.own.cols, ports.own.data);
+}
+
+template <class T>
 void send(const PlaceArgs& args, SendPorts<AsPorts, T> ports) {
   pack(ports.v.data + args.own, ports.departures);
 }
@@ -32,6 +37,8 @@ void residual(const ResidualArgs& args, ResidualPorts<AsPorts, T> ports) {
 
 template void place(const PlaceArgs&, PlacePorts<AsPorts, float>);
 template void place(const PlaceArgs&, PlacePorts<AsPorts, double>);
+template void take(const PlaceArgs&, TakePorts<AsPorts, float>);
+template void take(const PlaceArgs&, TakePorts<AsPorts, double>);
 template void send(const PlaceArgs&, SendPorts<AsPorts, float>);
 template void send(const PlaceArgs&, SendPorts<AsPorts, double>);
 template void residual(const ResidualArgs&, ResidualPorts<AsPorts, float>);

@@ -39,15 +39,24 @@ __global__ void __launch_bounds__(unit_threads, 4)
   if (threadIdx.x == 0) rr[unit.number] = sums[0];
 }
 
+template <class T>
+void copy(Stream stream, const T* from, Index count, T* to) {
+  check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(count) * sizeof(T), cudaMemcpyDeviceToDevice,
+                        native(stream)),
+        "cudaMemcpyAsync");
+}
+
 }  // namespace
 
 template <class T>
 void place(Stream stream, const PlaceArgs& args, PlacePorts<AsPorts, T> ports) {
-  const std::size_t bytes = static_cast<std::size_t>(ports.from.cols) * sizeof(T);
-  check(cudaMemcpyAsync(ports.v.data + args.own, ports.from.data, bytes, cudaMemcpyDeviceToDevice,
-                        native(stream)),
-        "cudaMemcpyAsync");
+  copy(stream, ports.from.data, ports.from.cols, ports.v.data + args.own);
   pack(stream, ports.from.data, ports.departures);
+}
+
+template <class T>
+void take(Stream stream, const PlaceArgs& args, TakePorts<AsPorts, T> ports) {
+  copy(stream, ports.v.data + args.own, ports.own.cols, ports.own.data);
 }
 
 template <class T>
@@ -69,6 +78,8 @@ void residual(Stream stream, const ResidualArgs& args, ResidualPorts<AsPorts, T>
 
 template void place(Stream, const PlaceArgs&, PlacePorts<AsPorts, float>);
 template void place(Stream, const PlaceArgs&, PlacePorts<AsPorts, double>);
+template void take(Stream, const PlaceArgs&, TakePorts<AsPorts, float>);
+template void take(Stream, const PlaceArgs&, TakePorts<AsPorts, double>);
 template void send(Stream, const PlaceArgs&, SendPorts<AsPorts, float>);
 template void send(Stream, const PlaceArgs&, SendPorts<AsPorts, double>);
 template void residual(Stream, const ResidualArgs&, ResidualPorts<AsPorts, float>);

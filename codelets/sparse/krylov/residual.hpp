@@ -19,6 +19,13 @@ struct PlacePorts {
   Departures<As, T> departures;
 };
 
+/// The other way round: v's own elements.
+template <template <class> class As, class T>
+struct TakePorts {
+  As<In<T>> v;
+  As<Out<T>> own;
+};
+
 /// Others get what they need of v.
 template <template <class> class As, class T>
 struct SendPorts {
@@ -46,6 +53,8 @@ namespace cpu {
 template <class T>
 void place(const PlaceArgs& args, PlacePorts<AsPorts, T> ports);
 template <class T>
+void take(const PlaceArgs& args, TakePorts<AsPorts, T> ports);
+template <class T>
 void send(const PlaceArgs& args, SendPorts<AsPorts, T> ports);
 template <class T>
 void residual(const ResidualArgs& args, ResidualPorts<AsPorts, T> ports);
@@ -54,6 +63,8 @@ void residual(const ResidualArgs& args, ResidualPorts<AsPorts, T> ports);
 namespace cuda {
 template <class T>
 void place(Stream stream, const PlaceArgs& args, PlacePorts<AsPorts, T> ports);
+template <class T>
+void take(Stream stream, const PlaceArgs& args, TakePorts<AsPorts, T> ports);
 template <class T>
 void send(Stream stream, const PlaceArgs& args, SendPorts<AsPorts, T> ports);
 template <class T>
@@ -64,6 +75,9 @@ namespace codelets {
 template <class T>
 inline const Codelet<PlaceArgs, PlacePorts<AsPorts, T>> place{typed_name<T>("sparse_place"), cpu::place<T>,
                                                               ASTERISM_CUDA_KERNEL(cuda::place<T>)};
+template <class T>
+inline const Codelet<PlaceArgs, TakePorts<AsPorts, T>> take{typed_name<T>("sparse_take"), cpu::take<T>,
+                                                            ASTERISM_CUDA_KERNEL(cuda::take<T>)};
 template <class T>
 inline const Codelet<PlaceArgs, SendPorts<AsPorts, T>> send{typed_name<T>("sparse_send"), cpu::send<T>,
                                                             ASTERISM_CUDA_KERNEL(cuda::send<T>)};

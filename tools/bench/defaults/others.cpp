@@ -63,9 +63,12 @@ std::vector<Contest> linear_contests(const Cores& cores) {
       maker.option(fmt::format("--format {}", name(format)),
                    [=](Runtime& runtime) { return linear_solve(runtime, matrix, stored); });
     }
-    sparse::LinearSettings one = plain;
-    one.reductions = sparse::Reductions::one;
-    maker.option("--reductions one", [=](Runtime& runtime) { return linear_solve(runtime, matrix, one); });
+    for (const sparse::Reductions form : {sparse::Reductions::one, sparse::Reductions::pipelined}) {
+      sparse::LinearSettings fewer = plain;
+      fewer.reductions = form;
+      maker.option(fmt::format("--reductions {}", name(form)),
+                   [=](Runtime& runtime) { return linear_solve(runtime, matrix, fewer); });
+    }
     contests.push_back(maker.contest());
   }
   return contests;

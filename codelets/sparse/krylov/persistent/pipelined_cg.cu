@@ -1,28 +1,15 @@
-// Conjugate gradients with one meeting an iteration, after [Ghysels, Vanroose 2014] algorithm 4: with u = M^-1 r,
-// q = M^-1 s, m = M^-1 w,
-//
-//     (P1)  x += alpha p,  r -= alpha s,  w -= alpha z,  (r, r), (r, u), (w, u), (u, s), (p, s)
-//     (P2)  beta = (r, u) / (r, u) before,  (p, s) = (w, u) + 2 beta (u, s) + beta^2 (p, s),  alpha = (r, u) / (p, s)
-//     (P3)  p = u + beta p,  s = w + beta s,  z = A m + beta z
-//
-// where s = A p, w = A u, z = A q by what they begin as: what the other blocks need for A m, and the sums, meet at once.
-// (P2) has the whole quadratic form of (P3)'s p. With (u, s) and (p, s) replaced by what they are where no rounding is,
-// as in the paper, 1138_bus takes ten times as many iterations.
-//
-// Rounding makes s, w and z drift, too, faster and faster: r would be b - A x to 1e-7 of b only, after 64 iterations on
-// the model ecology-like:30x30. So they are formed anew every 16th iteration, counted from the first of all, that a
-// sweep which is divided otherwise has the same bits. Because of that a sweep leaves them to the next one.
+// Conjugate gradients with one meeting an iteration, as pipelined.hpp has them: what the other blocks need for A m, and the
+// sums, meet at once. That s, w and z are formed anew by the number of the iteration gives a sweep that is divided otherwise
+// the same bits. Because of that a sweep leaves them to the next one.
 //
 // x, r and p of a block's rows lie in shared memory, s, w and z in registers; global memory has m for other blocks, in
 // two places in turns: some still read the one while others write the other.
 
+#include "../pipelined.hpp"
 #include "sweep.cuh"
 
 namespace asterism::sparse::cuda::persistent {
 namespace {
-
-/// Iterations with the same s, w and z.
-constexpr Index period = 16;
 
 /// Rows of a thread, at most: more doubles have no room in registers, and with more floats the products take longer than
 /// the form with two meetings.
@@ -172,7 +159,7 @@ __global__ void __launch_bounds__(threads, 1)
 
   Meetings<T> meetings(sweep);
   for (Index iteration = sweep.iteration; iteration < end && now.status == CgStatus::running; ++iteration) {
-    if (iteration % period == 0 || !is_usable(now.pq))
+    if (iteration % pipelined_period == 0 || !is_usable(now.pq))
       now.pq = begin_anew(matrix, sweep, rows, own, meetings);
     if (!is_usable(now.pq)) {
       if (now.pq > 0) ++now.iterations;

@@ -1,0 +1,31 @@
+/// \file
+/// Loops over vectors of steps that go through several of them at once, on a CPU.
+#pragma once
+
+#include <algorithm>
+
+#include "../../../runtime/codelet.hpp"
+
+namespace asterism::sparse::cpu {
+
+/// v = u + beta v, y += alpha v. @param iteration in the first v is not read
+template <class T>
+void turn_and_go(Index iteration, Index count, T beta, T alpha, const T* __restrict u, T* __restrict v,
+                 T* __restrict y) {
+  if (iteration == 0) {
+    std::copy_n(u, count, v);
+    beta = 0;
+  }
+  for (Index i = 0; i < count; ++i) {
+    v[i] = u[i] + beta * v[i];
+    y[i] += alpha * v[i];
+  }
+}
+
+/// to = D^-1 v, or v. @param d nullptr: D is 1
+template <class T, class V>
+void scale(const T* v, const V* d, T* to, Index first, Index end) {
+  for (Index i = first; i < end; ++i) to[i] = d != nullptr ? static_cast<T>(d[i]) * v[i] : v[i];
+}
+
+}  // namespace asterism::sparse::cpu
