@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "../../codelets/sparse/codelets.hpp"
-#include "../../codelets/sparse/krylov/residual.hpp"
 #include "../../runtime/collectives.hpp"
 #include "../common/set.hpp"
 #include "../common/stopwatch.hpp"
@@ -124,7 +123,7 @@ void ConjugateGradients<T, V>::choose_reductions() {
     reductions_ = fastest_reductions();
     this->facts_of_method().seconds["try"] = watch.lap();
   }
-  make_tiles_of_one_reduction();
+  make_tiles_of_form();
   if (!this->is_one_block()) this->facts_of_method().reductions = reductions_;
 }
 
@@ -145,7 +144,7 @@ Reductions ConjugateGradients<T, V>::fastest_reductions() {
   for (int turn = 0; turn < turns; ++turn)
     for (const Reductions form : {Reductions::two, Reductions::one, Reductions::pipelined}) {
       reductions_ = form;
-      make_tiles_of_one_reduction();
+      make_tiles_of_form();
       this->submit_residual();
       begin(0);
       iterate(before);
@@ -159,30 +158,23 @@ Reductions ConjugateGradients<T, V>::fastest_reductions() {
   return std::ranges::min_element(seconds, {}, [](const auto& form) { return form.second; })->first;
 }
 
+/// Of the reductions that there are, and no others.
 template <class T, class V>
-void ConjugateGradients<T, V>::make_tiles_of_one_reduction() {
-  for (TileList<double>* list : {&all_next_rr_, &all_next_rz_, &all_sums_[0], &all_sums_[1]}) *list = {};
+void ConjugateGradients<T, V>::make_tiles_of_form() {
+  piped_.reset();
+  all_next_rr_ = all_next_rz_ = {};
+  for (CgTiles& t : cg_) t.one = {};
+  if (reductions_ == Reductions::pipelined) piped_.emplace(*this);
+  if (reductions_ != Reductions::one) return;
   const bool has_m = preconditioner().kind() != PreconditionerKind::none;
   for (Index k = 0; k < count(); ++k) {
-    OneReductionTiles<T>& one = cg_[k].one = {};
-    PipelinedTiles<T>& piped = cg_[k].piped = {};
-    if (reductions_ == Reductions::two) continue;
+    OneReductionTiles& one = cg_[k].one;
     one.p = system().own_vector(k);
     one.s = system().own_vector(k);
-    if (reductions_ == Reductions::one) {
-      one.next_rr = system().sums(k);
-      if (has_m) one.next_rz = system().sums(k);
-      all_next_rr_.add(one.next_rr);
-      all_next_rz_.add(has_m ? one.next_rz : one.next_rr);
-      continue;
-    }
-    for (Tile<T>* vector : {&piped.u, &piped.w, &piped.z}) *vector = system().own_vector(k);
-    if (preconditioner().has_z()) piped.q = system().own_vector(k);
-    for (const int side : {0, 1}) {
-      piped.sums[side] = system().sums(k, pipelined_sums);
-      all_sums_[side].add(piped.sums[side]);
-    }
-    piped.mn = system().sums(k);
+    one.next_rr = system().sums(k);
+    if (has_m) one.next_rz = system().sums(k);
+    all_next_rr_.add(one.next_rr);
+    all_next_rz_.add(has_m ? one.next_rz : one.next_rr);
   }
 }
 
@@ -195,7 +187,7 @@ void ConjugateGradients<T, V>::begin(Index attempt) {
   apply_preconditioner();
   turn(-1);
   iteration_ = 0;
-  if (is_pipelined()) start_pipeline();
+  if (is_pipelined()) piped_->start();
 }
 
 template <class T, class V>
@@ -209,14 +201,13 @@ template <class T, class V>
 void ConjugateGradients<T, V>::iterate_all(const typename Base::Solvers& going) {
   const auto all = this->template all_as<ConjugateGradients>(going);
   for (ConjugateGradients* its : all)
-    if (its->is_pipelined() && its->iteration_ > 0 && its->iteration_ % pipelined_period == 0)
-      its->renew_pipeline();
+    if (its->is_pipelined()) its->piped_->begin_iteration();
   multiply_all(all);
   for (ConjugateGradients* its : all) its->take_step();
   this->apply_to_all(going, [](Base& solver) -> typename Base::VectorOf {
     auto& its = static_cast<ConjugateGradients&>(solver);
     if (!its.is_pipelined()) return Base::residual_of(its);
-    return [&its](Index k) -> const Tile<T>& { return its.cg_[k].piped.w; };
+    return [&its](Index k) -> const Tile<T>& { return its.piped_->w(k); };
   });
   for (ConjugateGradients* its : all) its->turn_to_next();
 }
@@ -225,7 +216,7 @@ void ConjugateGradients<T, V>::iterate_all(const typename Base::Solvers& going) 
 template <class T, class V>
 void ConjugateGradients<T, V>::take_step() {
   if (is_pipelined())
-    advance_pipelined(iteration_);
+    piped_->advance();
   else if (has_one_reduction())
     advance();
   else
@@ -398,7 +389,7 @@ const Tile<T>& ConjugateGradients<T, V>::direction(Index block) const {
 
 template <class T, class V>
 const Tile<double>& ConjugateGradients<T, V>::sums_of_product(Index block) const {
-  return is_pipelined() ? cg_[block].piped.mn : cg_[block].pq;
+  return is_pipelined() ? piped_->sums_of_product(block) : cg_[block].pq;
 }
 
 /// (N1), (E1), A m
@@ -560,103 +551,6 @@ void ConjugateGradients<T, V>::advance() {
   }
 }
 
-/// What (P1) leaves before the first iteration: u, which is in hat, w = A u, m.
-template <class T, class V>
-void ConjugateGradients<T, V>::start_pipeline() {
-  take_from_hat([this](Index k) -> const Tile<T>& { return cg_[k].piped.u; });
-  multiply_hat([this](Index k) -> const Tile<T>& { return cg_[k].piped.w; });
-  advance_pipelined(-1);
-  precondition_into_hat([this](Index k) -> const Tile<T>& { return cg_[k].piped.w; });
-}
-
-/// w = A u, s = A p, z = A M^-1 s; the sums; m.
-template <class T, class V>
-void ConjugateGradients<T, V>::renew_pipeline() {
-  const auto s = [this](Index k) -> const Tile<T>& { return cg_[k].one.s; };
-  const auto w = [this](Index k) -> const Tile<T>& { return cg_[k].piped.w; };
-  place_in_hat([this](Index k) -> const Tile<T>& { return cg_[k].piped.u; });
-  multiply_hat(w);
-  place_in_hat([this](Index k) -> const Tile<T>& { return cg_[k].one.p; });
-  multiply_hat(s);
-  advance_pipelined(-1);
-  precondition_into_hat(s);
-  if (preconditioner().has_z()) take_from_hat([this](Index k) -> const Tile<T>& { return cg_[k].piped.q; });
-  multiply_hat([this](Index k) -> const Tile<T>& { return cg_[k].piped.z; });
-  precondition_into_hat(w);
-}
-
-/// hat = v
-template <class T, class V>
-void ConjugateGradients<T, V>::place_in_hat(const typename Base::VectorOf& v) {
-  for (Index k = 0; k < count(); ++k)
-    codelets::place<T>({system().matrix().shape(k).own},
-                       {.from = v(k), .v = this->hat(k), .departures = exchange().from(k)},
-                       blocks().hints(k));
-}
-
-/// hat = M^-1 v
-template <class T, class V>
-void ConjugateGradients<T, V>::precondition_into_hat(const typename Base::VectorOf& v) {
-  if (preconditioner().has_z()) {
-    preconditioner().apply(v);
-    this->send_preconditioned();
-  } else if (preconditioner().kind() == PreconditionerKind::diagonal) {
-    scale_by_diagonal(v, [this](Index k) -> const Tile<double>& { return cg_[k].piped.mn; });
-  } else {
-    place_in_hat(v);
-  }
-}
-
-/// to = hat, of which a block has only its own elements
-template <class T, class V>
-void ConjugateGradients<T, V>::take_from_hat(const typename Base::VectorOf& to) {
-  for (Index k = 0; k < count(); ++k)
-    codelets::take<T>({system().matrix().shape(k).own}, {.v = this->hat(k), .own = to(k)}, blocks().hints(k));
-}
-
-/// to = A hat
-template <class T, class V>
-void ConjugateGradients<T, V>::multiply_hat(const typename Base::VectorOf& to) {
-  for (Index k = 0; k < count(); ++k)
-    codelets::multiply<T>(args(k),
-                          {.matrix = system().matrix().ports(k),
-                           .arrivals = exchange().to(k),
-                           .state = cg_[k].state,
-                           .p = this->hat(k),
-                           .q = to(k),
-                           .pq = cg_[k].piped.mn},
-                          blocks().hints(k));
-}
-
-/// (P2), (P3) and (P1). @param iteration -1: the sums alone, for the next iteration
-template <class T, class V>
-void ConjugateGradients<T, V>::advance_pipelined(Index iteration) {
-  const int now = side_of(iteration_), next = iteration < 0 ? now : 1 - now;
-  for (Index k = 0; k < count(); ++k) {
-    const BlockTiles& t = tiles(k);
-    const CgTiles& cg = cg_[k];
-    AdvanceArgs its{args(k), this->who_makes_hat()};
-    its.step.iteration = iteration;
-    codelets::advance_pipelined<T, V>(its,
-                                      {.sums = all_sums_[1 - next],
-                                       .n = cg.q,
-                                       .inverse_diagonal = this->inverse_diagonal(k),
-                                       .hat = this->hat(k),
-                                       .x = t.x,
-                                       .r = t.r,
-                                       .u = cg.piped.u,
-                                       .w = cg.piped.w,
-                                       .p = cg.one.p,
-                                       .s = cg.one.s,
-                                       .z = cg.piped.z,
-                                       .q = preconditioner().has_z() ? &cg.piped.q : nullptr,
-                                       .next = cg.piped.sums[next],
-                                       .state = cg.state,
-                                       .departures = this->hat_departures(k)},
-                                      blocks().hints(k));
-  }
-}
-
 /// Sums that an iteration begins with.
 template <class T, class V>
 const Tile<double>& ConjugateGradients<T, V>::rr(Index block, Index iteration) {
@@ -669,12 +563,12 @@ const Tile<double>& ConjugateGradients<T, V>::rz(Index block, Index iteration) {
 
 template <class T, class V>
 const TileList<double>& ConjugateGradients<T, V>::all_rr_of_iteration() const {
-  if (is_pipelined()) return all_sums_[side_of(iteration_)];
+  if (is_pipelined()) return piped_->sums(iteration_);
   return side_of(iteration_) == 0 ? all_rr() : all_next_rr_;
 }
 template <class T, class V>
 const TileList<double>& ConjugateGradients<T, V>::all_rz_of_iteration() const {
-  if (is_pipelined()) return all_sums_[side_of(iteration_)];
+  if (is_pipelined()) return piped_->sums(iteration_);
   return side_of(iteration_) == 0 ? all_rz_ : all_next_rz_;
 }
 

@@ -11,26 +11,13 @@
 #include "../../codelets/sparse/krylov/several/gpus.hpp"
 #include "krylov_looks.hpp"
 #include "krylov_solver.hpp"
+#include "pipelined_steps.hpp"
 
 namespace asterism::sparse {
 
-/// Of a block, with one reduction an iteration; u, or m, is KrylovSolver's hat, w or n is CgTiles::q.
-template <class T>
-struct OneReductionTiles {
-  Tile<T> p, s;
-  Tile<double> next_rr, next_rz;  // of every other iteration
-};
-/// Besides p and s, pipelined. q: where tasks of M's own make m.
-template <class T>
-struct PipelinedTiles {
-  Tile<T> u, w, z, q;
-  Tile<double> sums[2];  // of every other iteration
-  Tile<double> mn;       // (m, A m), which nobody looks at
-};
-
 /// A matrix that is a single block is iterated on by one task for many iterations, and so is one whose blocks are all on
 /// GPUs of a rank that see each other's memory, where M is 1 or a diagonal; another one of several blocks by three tasks
-/// for each block and iteration, or two with one reduction (one_reduction.hpp), and those of the preconditioner. solve() also ends with
+/// for each block and iteration, or two with one reduction, and those of the preconditioner. solve() also ends with
 /// Reason::indefinite: the matrix, or the preconditioner, is not positive definite.
 template <class T, class V = T>
 class ConjugateGradients : public KrylovSolver<T, V> {
@@ -50,13 +37,19 @@ class ConjugateGradients : public KrylovSolver<T, V> {
   using typename Base::BlockTiles;
   using typename Base::Seen;
 
+  friend class PipelinedSteps<T, V>;
+
+  /// With one reduction, of a block; hat is u, CgTiles::q is w.
+  struct OneReductionTiles {
+    Tile<T> p, s;
+    Tile<double> next_rr, next_rz;  // of every other iteration
+  };
   /// The tiles of a block; p is BlockTiles::v.
   struct CgTiles {
     Tile<T> q;
     Tile<double> pq, rz;
     Tile<CgState> state;
-    OneReductionTiles<T> one;
-    PipelinedTiles<T> piped;
+    OneReductionTiles one;
   };
 
   explicit ConjugateGradients(const typename Base::Beside& beside);
@@ -94,18 +87,11 @@ class ConjugateGradients : public KrylovSolver<T, V> {
   [[nodiscard]] bool can_have_one_reduction() const;
   [[nodiscard]] bool is_pipelined() const;
   [[nodiscard]] bool has_one_reduction() const;
-  void make_tiles_of_one_reduction();
+  void make_tiles_of_form();
   void choose_reductions();
   [[nodiscard]] Reductions fastest_reductions();
   [[nodiscard]] const Tile<double>& sums_of_product(Index block) const;
   void advance();
-  void start_pipeline();
-  void renew_pipeline();
-  void place_in_hat(const typename Base::VectorOf& v);
-  void precondition_into_hat(const typename Base::VectorOf& v);
-  void take_from_hat(const typename Base::VectorOf& to);
-  void multiply_hat(const typename Base::VectorOf& to);
-  void advance_pipelined(Index iteration);
   void dot_with_z(Index iteration);
   [[nodiscard]] const Tile<double>& rr(Index block, Index iteration);
   [[nodiscard]] const Tile<double>& rz(Index block, Index iteration);
@@ -115,8 +101,8 @@ class ConjugateGradients : public KrylovSolver<T, V> {
   std::vector<CgTiles> cg_;
   TileList<double> all_pq_, all_rz_;
   TileList<double> all_next_rr_, all_next_rz_;  // of every other iteration, with one reduction
-  TileList<double> all_sums_[2];                // likewise, pipelined
   Reductions reductions_ = Reductions::two;
+  std::optional<PipelinedSteps<T, V>> piped_;
   std::vector<Tile<double>> told_;  // of each block, where one task works on all of them
   Tile<T> pipelined_;               // of a matrix that is a single block on a GPU
   Index attempt_ = 0;
