@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "../../../runtime/error.hpp"
@@ -29,7 +31,8 @@ std::vector<Index> read_row_begin(TextLines& lines, const MatrixMarketHeader& he
   return row_begin;
 }
 
-/// Rows with room for their entries, which come in any order.
+/// Rows with room for their entries, which come in any order. Where that is a random one, each goes to memory that no cache
+/// has; so they wait a while until it has been fetched.
 class FilledRows {
  public:
   FilledRows(sparse::Csr<double>& matrix, const TextLines& lines)
@@ -41,23 +44,47 @@ class FilledRows {
 
   void put(Index row, Index col, double value) {
     const auto r = static_cast<std::size_t>(row - matrix_.first_row);
-    if (next_[r] == matrix_.row_begin[r + 1]) changed();
-    const auto at = static_cast<std::size_t>(next_[r]++);
-    matrix_.columns[at] = col;
-    matrix_.values[at] = value;
+    if (count_ >= most_waiting) store(waiting(count_));
+    waiting(count_) = {r, col, value};
+    __builtin_prefetch(&next_[r]);
+    __builtin_prefetch(&matrix_.row_begin[r + 1]);
+    if (count_ >= most_waiting / 2) {
+      const auto at = static_cast<std::size_t>(next_[waiting(count_ - most_waiting / 2).row]);
+      __builtin_prefetch(matrix_.columns.data() + at, 1);
+      __builtin_prefetch(matrix_.values.data() + at, 1);
+    }
+    ++count_;
   }
 
-  void require_full() const {
+  /// After the last entry.
+  void finish() {
+    for (std::size_t i = count_ - std::min(count_, most_waiting); i < count_; ++i) store(waiting(i));
     for (std::size_t r = 0; r < next_.size(); ++r)
       if (next_[r] != matrix_.row_begin[r + 1]) changed();
   }
 
  private:
+  struct Entry {
+    std::size_t row;  ///< of these
+    Index col;
+    double value;
+  };
+  static constexpr std::size_t most_waiting = 32;
+
+  [[nodiscard]] Entry& waiting(std::size_t number) { return waiting_[number % most_waiting]; }
+  void store(const Entry& entry) {
+    if (next_[entry.row] == matrix_.row_begin[entry.row + 1]) changed();
+    const auto at = static_cast<std::size_t>(next_[entry.row]++);
+    matrix_.columns[at] = entry.col;
+    matrix_.values[at] = entry.value;
+  }
   [[noreturn]] void changed() const { lines_.fail("the file was changed while it was read"); }
 
   sparse::Csr<double>& matrix_;
   const TextLines& lines_;
   std::vector<Index> next_;
+  std::array<Entry, most_waiting> waiting_ = {};
+  std::size_t count_ = 0;
 };
 
 void read_entries(TextLines& lines, const MatrixMarketHeader& header, sparse::Csr<double>& matrix) {
@@ -70,7 +97,7 @@ void read_entries(TextLines& lines, const MatrixMarketHeader& header, sparse::Cs
     if (here) rows.put(row, col, value);
     if (mirror_here) rows.put(col, row, mirrored(header.symmetry, value));
   });
-  rows.require_full();
+  rows.finish();
 }
 
 }  // namespace
