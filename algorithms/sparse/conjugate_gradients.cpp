@@ -271,6 +271,26 @@ bool ConjugateGradients<T, V>::gains_on_gpus() const {
   return is_one_on_gpu() && !preconditioner().has_z() && system().matrix().bytes() >= least_shared;
 }
 
+/// @param home where the block's tiles are to be at home
+template <class T, class V>
+void ConjugateGradients<T, V>::add_iterate(Index block, std::optional<int> home,
+                                           IteratesPorts<AsTiles, T>& all) const {
+  const auto add = [&](auto& list, const auto& tile) {
+    if (home) tile.set_home(*home);
+    list.add(tile);
+  };
+  const BlockTiles& t = tiles(block);
+  const CgTiles& cg = cg_[block];
+  add(all.x, t.x);
+  add(all.r, t.r);
+  add(all.p, t.v);
+  add(all.q, cg.q);
+  add(all.pq, cg.pq);
+  add(all.rr, t.rr);
+  if (this->inverse_diagonal(block) != nullptr) add(all.rz, cg.rz);
+  add(all.state, cg.state);
+}
+
 /// Those on a GPU in one task.
 template <class T, class V>
 void ConjugateGradients<T, V>::iterate_several(const typename Base::Solvers& all,
@@ -279,22 +299,12 @@ void ConjugateGradients<T, V>::iterate_several(const typename Base::Solvers& all
   CgColumnsArgs its{.shape = system().matrix().shape(0), .unit = system().unit()};
   CgColumnsPorts<AsTiles, T, V> ports;
   ports.matrix = system().matrix().ports(0);
-  const Tile<V>* const diagonal = this->inverse_diagonal(0);
-  ports.inverse_diagonal = diagonal;
+  ports.inverse_diagonal = this->inverse_diagonal(0);
   its.counts = counts;
   for (ConjugateGradients* one : this->template all_as<ConjugateGradients>(all)) {
     const std::size_t c = its.iterations.size();
     its.iterations.push_back(std::exchange(one->iteration_, one->iteration_ + counts[c]));
-    const BlockTiles& t = one->tiles(0);
-    const CgTiles& cg = one->cg_.front();
-    ports.x.add(t.x);
-    ports.r.add(t.r);
-    ports.p.add(t.v);
-    ports.q.add(cg.q);
-    ports.pq.add(cg.pq);
-    ports.rr.add(t.rr);
-    if (diagonal != nullptr) ports.rz.add(cg.rz);
-    ports.state.add(cg.state);
+    one->add_iterate(0, {}, ports.iterates);
   }
   Hints hints = blocks().hints(0);
   hints.cost = static_cast<std::uint64_t>(std::accumulate(counts.begin(), counts.end(), Index{0}));
@@ -341,19 +351,8 @@ CgOnGpusPorts<AsTiles, T, V> ConjugateGradients<T, V>::ports_on_gpus() {
     add(all.matrix.begins, matrix.begins.tile(), k);
     add(all.matrix.columns, matrix.columns.tile(), k);
     add(all.matrix.differences, matrix.differences.tile(), k);
-    const BlockTiles& t = tiles(k);
-    const CgTiles& cg = cg_[k];
-    if (const Tile<V>* const d = preconditioner().inverse_diagonal(k)) {
-      add(all.inverse_diagonal, d, k);
-      add(all.rz, &cg.rz, k);
-    }
-    add(all.x, &t.x, k);
-    add(all.r, &t.r, k);
-    add(all.p, &t.v, k);
-    add(all.q, &cg.q, k);
-    add(all.pq, &cg.pq, k);
-    add(all.rr, &t.rr, k);
-    add(all.state, &cg.state, k);
+    add(all.inverse_diagonal, this->inverse_diagonal(k), k);
+    add_iterate(k, gpu_of(blocks()[k]), all.iterates);
     add(all.told, &told_[k], k);
   }
   for (const auto& pair : exchange().pairs()) {

@@ -68,6 +68,7 @@ class ConjugateGradients : public KrylovSolver<T, V> {
   void make_tiles();
   [[nodiscard]] CgArgs args(Index block) const;
   void iterate_one_block(Index iterations);
+  void add_iterate(Index block, std::optional<int> home, IteratesPorts<AsTiles, T>& all) const;
   [[nodiscard]] bool is_one_on_gpu() const;
   [[nodiscard]] bool can_be_on_gpus() const;
   [[nodiscard]] bool blocks_are_alike() const;

@@ -140,10 +140,10 @@ void multiply_some(Stream stream, const CgArgs& step, const CgColumnsPorts<AsPor
                        .backward = goes_backward(going.front().iteration, Step::multiply)};
   for (const auto& [column, iteration] : going) {
     const int c = m.p.count++;
-    m.status[c] = ports.state[column].data->status + side_of(iteration);
-    m.p.data[c] = ports.p[column].data;
-    m.q[c] = ports.q[column].data;
-    m.pq[c] = ports.pq[column].data;
+    m.status[c] = ports.iterates.state[column].data->status + side_of(iteration);
+    m.p.data[c] = ports.iterates.p[column].data;
+    m.q[c] = ports.iterates.q[column].data;
+    m.pq[c] = ports.iterates.pq[column].data;
   }
   with_rows<T>(step.shape, ports.matrix, [&](const auto& rows) {
     using Rows = std::remove_cvref_t<decltype(rows)>;
@@ -157,14 +157,14 @@ void multiply_some(Stream stream, const CgArgs& step, const CgColumnsPorts<AsPor
 template <class T, class V>
 CgSweepPorts<AsPorts, T, V> ports_of(const CgColumnsPorts<AsPorts, T, V>& all, Index column) {
   CgSweepPorts<AsPorts, T, V> ports{};
-  ports.x = all.x[column];
-  ports.r = all.r[column];
-  ports.p = all.p[column];
-  ports.q = all.q[column];
-  ports.pq = all.pq[column];
-  ports.rr = all.rr[column];
-  ports.rz = all.inverse_diagonal ? all.rz[column] : all.rr[column];
-  ports.state = all.state[column];
+  ports.x = all.iterates.x[column];
+  ports.r = all.iterates.r[column];
+  ports.p = all.iterates.p[column];
+  ports.q = all.iterates.q[column];
+  ports.pq = all.iterates.pq[column];
+  ports.rr = all.iterates.rr[column];
+  ports.rz = all.inverse_diagonal ? all.iterates.rz[column] : all.iterates.rr[column];
+  ports.state = all.iterates.state[column];
   return ports;
 }
 
@@ -176,7 +176,7 @@ void cg_columns(Stream stream, const CgColumnsArgs& args, CgColumnsPorts<AsPorts
   const Index most = std::ranges::max(args.counts);
   for (Index k = 0; k < most; ++k) {
     std::vector<Going> going;
-    for (Index c = 0; c < ports.x.size(); ++c)
+    for (Index c = 0; c < ports.iterates.x.size(); ++c)
       if (args.counts[c] > k) going.push_back({c, args.iterations[c] + k});
     for (std::size_t first = 0; first < going.size(); first += lanes)
       multiply_some<T, V>(

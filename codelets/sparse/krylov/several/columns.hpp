@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "../conjugate_gradients.hpp"
+#include "iterates.hpp"
 
 namespace asterism::sparse {
 
@@ -17,19 +17,12 @@ struct CgColumnsArgs {
   std::vector<Index> counts = {};      ///< that are to be made, of each
 };
 
-/// One of each for every right-hand side. @param inverse_diagonal, rz where M is a diagonal, else none
+/// @param inverse_diagonal where M is a diagonal, else none @param iterates of every right-hand side
 template <template <class> class As, class T, class V>
 struct CgColumnsPorts {
   BlockPorts<As, T> matrix;
   As<Optional<In<V>>> inverse_diagonal;
-  As<Many<InOut<T>>> x;
-  As<Many<InOut<T>>> r;
-  As<Many<InOut<T>>> p;
-  As<Many<InOut<T>>> q;
-  As<Many<InOut<double>>> pq;
-  As<Many<InOut<double>>> rr;
-  As<Many<InOut<double>>> rz;
-  As<Many<InOut<CgState>>> state;
+  IteratesPorts<As, T> iterates;
 };
 
 namespace cuda {

@@ -110,7 +110,7 @@ class Blocks {
     Index units = 0;
     for (Index k = 0; k < count(); ++k) {
       first_units_[k] = units;
-      units += ports.pq[k].cols;
+      units += ports.iterates.pq[k].cols;
     }
     units_ = units;
   }
@@ -124,7 +124,7 @@ class Blocks {
       for (int i = 0; i < from.pairs; ++i) {
         const In<T> pack{from.packs[i], 1, from.counts[i], from.counts[i]};
         const In<std::int32_t> places{from.places[i], 1, from.counts[i], from.counts[i]};
-        unpack<T>(stream_of(k), {{&pack, 1}, {&places, 1}}, ports_.p[k].data);
+        unpack<T>(stream_of(k), {{&pack, 1}, {&places, 1}}, ports_.iterates.p[k].data);
       }
     }
   }
@@ -133,7 +133,12 @@ class Blocks {
     for (Index k = 0; k < count(); ++k) {
       const Stream stream = stream_of(k);
       multiply<T>(stream, step(k),
-                  {matrix(k), {}, to_read(ports_.state[k]), ports_.p[k], ports_.q[k], ports_.pq[k]});
+                  {matrix(k),
+                   {},
+                   to_read(ports_.iterates.state[k]),
+                   ports_.iterates.p[k],
+                   ports_.iterates.q[k],
+                   ports_.iterates.pq[k]});
       tell(stream, k, {Kind::pq}, {});
     }
     team_.meet();
@@ -142,12 +147,12 @@ class Blocks {
       const In<double> pq = told(k, Kind::pq);
       descend<T, V>(stream, step(k),
                     {.pq = list_of(pq),
-                     .q = to_read(ports_.q[k]),
+                     .q = to_read(ports_.iterates.q[k]),
                      .inverse_diagonal = if_there(ports_.inverse_diagonal, k),
-                     .r = ports_.r[k],
-                     .rr = ports_.rr[k],
-                     .rz = if_there(ports_.rz, k),
-                     .state = ports_.state[k]});
+                     .r = ports_.iterates.r[k],
+                     .rr = ports_.iterates.rr[k],
+                     .rz = if_there(ports_.iterates.rz, k),
+                     .state = ports_.iterates.state[k]});
       if (has_m())
         tell(stream, k, {Kind::rr, Kind::rz}, departures(k));
       else
@@ -160,12 +165,12 @@ class Blocks {
       turn<T, V>(stream, step(k),
                  {.rr = list_of(rr),
                   .rz = list_of(rz),
-                  .r = to_read(ports_.r[k]),
+                  .r = to_read(ports_.iterates.r[k]),
                   .z = {},
                   .inverse_diagonal = if_there(ports_.inverse_diagonal, k),
-                  .x = ports_.x[k],
-                  .p = ports_.p[k],
-                  .state = ports_.state[k],
+                  .x = ports_.iterates.x[k],
+                  .p = ports_.iterates.p[k],
+                  .state = ports_.iterates.state[k],
                   .departures = {}});
       turn_others(stream, k);
     }
@@ -212,16 +217,18 @@ class Blocks {
   void tell(Stream stream, Index k, std::initializer_list<Kind> kinds, const Elements<T>& to) const {
     Telling<T, V> all{};
     all.sums.blocks = static_cast<int>(count());
-    all.sums.units = static_cast<int>(ports_.pq[k].cols);
+    all.sums.units = static_cast<int>(ports_.iterates.pq[k].cols);
     for (const Kind kind : kinds) {
-      const auto& sums = kind == Kind::pq ? ports_.pq : kind == Kind::rr ? ports_.rr : ports_.rz;
+      const auto& sums = kind == Kind::pq   ? ports_.iterates.pq
+                         : kind == Kind::rr ? ports_.iterates.rr
+                                            : ports_.iterates.rz;
       all.sums.sums[all.sums.kinds] = sums[k].data;
       for (Index b = 0; b < count(); ++b)
         all.sums.told[all.sums.kinds][b] = place_of(b, kind) + first_units_[static_cast<std::size_t>(k)];
       ++all.sums.kinds;
     }
     all.to = to;
-    all.r = ports_.r[k].data;
+    all.r = ports_.iterates.r[k].data;
     if (has_m()) all.d = ports_.inverse_diagonal[k].data;
     launch<tell_kernel<T, V>>("tell", stream, {to.blocks(), static_cast<unsigned>(1 + to.pairs)}, all);
   }
@@ -230,8 +237,8 @@ class Blocks {
     const Elements<const T> from = arrivals(k);
     if (from.pairs == 0) return;
     launch<turn_others_kernel<T>>("turn_others", stream, {from.blocks(), static_cast<unsigned>(from.pairs)},
-                                  from, ports_.p[k].data, static_cast<const CgState*>(ports_.state[k].data),
-                                  iteration_);
+                                  from, ports_.iterates.p[k].data,
+                                  static_cast<const CgState*>(ports_.iterates.state[k].data), iteration_);
   }
 
   template <auto kernel, class... Arguments>

@@ -12,7 +12,7 @@
 
 #include <vector>
 
-#include "../conjugate_gradients.hpp"
+#include "iterates.hpp"
 
 namespace asterism::sparse {
 
@@ -50,21 +50,14 @@ struct PairsPorts {
   As<Many<In<std::int32_t>>> placed;
 };
 
-/// @param inverse_diagonal of all blocks, where M is one; else none @param rz likewise
+/// @param inverse_diagonal of all blocks, where M is one; else none
 /// @param told sums_told numbers for each block, to work with
 template <template <class> class As, class T, class V>
 struct CgOnGpusPorts {
   BlocksPorts<As, T> matrix;
   PairsPorts<As, T> pairs;
   As<Many<In<V>>> inverse_diagonal;
-  As<Many<InOut<T>>> x;
-  As<Many<InOut<T>>> r;
-  As<Many<InOut<T>>> p;
-  As<Many<InOut<T>>> q;
-  As<Many<InOut<double>>> pq;
-  As<Many<InOut<double>>> rr;
-  As<Many<InOut<double>>> rz;
-  As<Many<InOut<CgState>>> state;
+  IteratesPorts<As, T> iterates;
   As<Many<InOut<double>>> told;
 };
 
