@@ -39,6 +39,15 @@ constexpr const char* all_preconditioners[] = {"none",
                                                "mc-ilu:1,2",
                                                "mc-ilu:2,2"};
 
+constexpr sparse::Reductions all_forms[] = {sparse::Reductions::two, sparse::Reductions::one,
+                                            sparse::Reductions::pipelined};
+
+/// Of these, some that are met on more than two ranks.
+std::vector<sparse::Reductions> forms() {
+  if (more_than_two_ranks()) return {sparse::Reductions::pipelined};
+  return {std::begin(all_forms), std::end(all_forms)};
+}
+
 /// Ranks that share cores take turns, message by message; one worker does what several do, and sanitizers look at code
 /// that one preconditioner of each kind goes through: there these have to do.
 bool is_brief() { return shape_is("mpi") || shape_is("one_worker") || sanitized; }
@@ -240,8 +249,9 @@ TEST_CASE("one reduction an iteration: the same bits in every division, as many 
   for (const char* name : models({"poisson2d:40x33", "ecology-like:30x30", "circuit-like:200"})) {
     const Csr<double> a = model(name);
     const std::vector<double> b = row_sums(a);
-    for (const sparse::Reductions form : {sparse::Reductions::one, sparse::Reductions::pipelined})
+    for (const sparse::Reductions form : forms())
       for (const char* preconditioner : {"none", "diagonal", "mc-sgs"}) {
+        if (form == sparse::Reductions::two) continue;
         CAPTURE(name);
         CAPTURE(static_cast<int>(form));
         CAPTURE(preconditioner);
@@ -261,7 +271,8 @@ TEST_CASE("one reduction an iteration: the same bits in every division, as many 
           CHECK(std::abs(one.report.iterations - two.report.iterations) <= 1 + two.report.iterations / 50);
           CHECK(one.x != two.x);  // it was another way
         }
-        for (const Index steps : {1, 12}) {
+        for (const Index steps :
+             more_than_two_ranks() ? std::vector<Index>{17} : std::vector<Index>{1, 12, 17}) {
           const std::vector<double> x = by(form, 2, Rows::on_rank_0, steps).x;
           if (!unlike) {
             CHECK(by(form, 3, Rows::on_rank_0, steps).x == x);
@@ -303,8 +314,7 @@ TEST_CASE("right-hand sides that go along together: each as if it were alone") {
     for (const Index blocks : {1, 3}) {
       CAPTURE(preconditioner);
       CAPTURE(blocks);
-      for (const sparse::Reductions reductions :
-           {sparse::Reductions::two, sparse::Reductions::one, sparse::Reductions::pipelined}) {
+      for (const sparse::Reductions reductions : all_forms) {
         if (reductions != sparse::Reductions::two && blocks * runtime.ranks() == 1)
           continue;  // has none between blocks
         LinearSettings settings = with(preconditioner, blocks);
@@ -472,9 +482,14 @@ TEST_CASE("b = 0 is answered at once; sizes down to one row; numbers near the en
       CAPTURE(magnitude);
       std::vector<double> b = row_sums(a);
       for (double& value : b) value *= magnitude;
-      auto solution = solve<double>(runtime, a, b, {});
-      for (double& value : solution.x) value /= magnitude;
-      CHECK(distance_from_ones(solution.x) < 1e-6);
+      for (const sparse::Reductions form : forms()) {
+        CAPTURE(static_cast<int>(form));
+        LinearSettings settings = with("auto", form == sparse::Reductions::two ? 0 : 2);
+        settings.reductions = form;
+        auto solution = solve<double>(runtime, a, b, settings);
+        for (double& value : solution.x) value /= magnitude;
+        CHECK(distance_from_ones(solution.x) < 1e-6);
+      }
     }
   }
 }
@@ -497,8 +512,12 @@ TEST_CASE("a matrix that is not definite is told, and a first guess is used") {
   }
   for (double& value : a.values)
     if (value > 0) value = 1;
-  for (const Index blocks : {1, 3})
-    CHECK(solve<double>(runtime, a, ones, with("none", blocks)).report.reason == Reason::indefinite);
+  for (const sparse::Reductions form : forms())
+    for (const Index blocks : {1, 3}) {
+      LinearSettings settings = with("none", blocks);
+      settings.reductions = form;
+      CHECK(solve<double>(runtime, a, ones, settings).report.reason == Reason::indefinite);
+    }
 }
 
 TEST_CASE_TEMPLATE("iterations until nothing is left of the residual say nothing of the matrix", T, float,
