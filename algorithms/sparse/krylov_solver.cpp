@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <mutex>
 #include <utility>
 
 #include "../../codelets/sparse/krylov/residual.hpp"
@@ -17,6 +16,7 @@
 #include "../common/team.hpp"
 #include "../common/workers.hpp"
 #include "graph/pattern.hpp"
+#include "norms.hpp"
 
 namespace asterism::sparse {
 namespace {
@@ -34,28 +34,6 @@ constexpr T least_with_all_digits = std::numeric_limits<T>::min() / std::numeric
 
 /// How much the true residual may be above the tolerance; the iteration's own is below it.
 constexpr double most_drift = 1.1;
-
-/// The root of what the units of all ranks add up to, unit by unit, which no division into ranks changes.
-double root_of_sum(const Runtime& runtime, const std::vector<double>& mine) {
-  double sum = 0;
-  for (const double of_unit : gather_lists(runtime, mine)) sum += of_unit;
-  return std::sqrt(sum);
-}
-
-/// The Euclidean norm. @param value value(i): an element of this rank
-template <class Value>
-double norm(const Runtime& runtime, Index rows, Index unit, const Value& value) {
-  std::vector<double> sums(static_cast<std::size_t>(units_of(rows, unit)));
-  const auto add_up = [&](Index first, Index end) {
-    for (Index u = first; u < end; ++u)
-      for (Index i = u * unit; i < std::min(rows, (u + 1) * unit); ++i) {
-        const double its = value(i);
-        sums[u] += its * its;
-      }
-  };
-  in_parts(units_of(rows, unit), 0, add_up, units_of(least_copied, unit));
-  return root_of_sum(runtime, sums);
-}
 
 /// Calls body(i, c) for all elements of vectors that lie side by side, row by row.
 template <class Body>
@@ -429,31 +407,6 @@ void KrylovSolver<T, V>::iterate_from_x(const std::vector<Column*>& columns) {
   }
 }
 
-/// @throw Error: b or x is not finite
-template <class T, class V>
-typename KrylovSolver<T, V>::Largest KrylovSolver<T, V>::largest_of(const T* b, const T* x) const {
-  Largest largest;
-  std::mutex mutex;
-  agree(*runtime_, [&] {
-    const auto look = [&](Index first, Index end) {
-      Largest here;
-      for (Index i = first; i < end; ++i) {
-        if (!std::isfinite(b[i]) || !std::isfinite(x[i]))
-          throw Error(fmt::format("{} has {} in row {} (the first is 0): all numbers must be finite",
-                                  std::isfinite(b[i]) ? "the first guess" : "the right-hand side",
-                                  std::isfinite(b[i]) ? x[i] : b[i], range_.first + i));
-        here.b = std::max(here.b, std::abs(static_cast<double>(b[i])));
-        here.x = std::max(here.x, std::abs(static_cast<double>(x[i])));
-      }
-      const std::lock_guard lock(mutex);
-      largest = {std::max(largest.b, here.b), std::max(largest.x, here.x)};
-    };
-    in_parts(row_count(), 0, look, least_copied);
-  });
-  const std::vector<Largest> all = gather(*runtime_, largest);
-  return {std::ranges::max(all, {}, &Largest::b).b, std::ranges::max(all, {}, &Largest::x).x};
-}
-
 /// Whether the iteration has to begin anew from its last x: its own residual says that it is done and the true one
 /// does not, or there was nothing to divide by.
 template <class T, class V>
@@ -486,7 +439,7 @@ void KrylovSolver<T, V>::load(Column& column) {
     report.reason = Reason::zero_pivot;
     return;
   }
-  const Largest largest = largest_of(column.b, column.x);
+  const Largest largest = largest_of(*runtime_, range_, column.b, column.x);
   if (largest.b == 0) {
     std::fill_n(column.x, row_count(), T{});
     report.residual_history = {0};

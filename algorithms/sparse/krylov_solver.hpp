@@ -196,12 +196,6 @@ class KrylovSolver {
   void make_tiles();
   void require_refreshable(const Csr<T>& mine) const;
   void describe_matrix();
-  /// Magnitudes.
-  struct Largest {
-    double b = 0, x = 0;
-  };
-  /// Those of all ranks.
-  [[nodiscard]] Largest largest_of(const T* b, const T* x) const;
   [[nodiscard]] Index check_every() const;
   /// A right-hand side on its way.
   struct Column {
