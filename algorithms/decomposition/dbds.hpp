@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "../sparse/krylov_solver.hpp"
+#include "../sparse/krylov/solver.hpp"
 #include "residual_looks.hpp"
 #include "schwarz.hpp"
 

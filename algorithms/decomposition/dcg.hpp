@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "../../codelets/decomposition/dcg.hpp"
-#include "../sparse/krylov_solver.hpp"
+#include "../sparse/krylov/solver.hpp"
 #include "cut/subdomains.hpp"
 #include "residual_looks.hpp"
 #include "transfer.hpp"

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "../../codelets/decomposition/schwarz.hpp"
-#include "../sparse/krylov_looks.hpp"
+#include "../sparse/krylov/looks.hpp"
 
 namespace asterism::decomposition {
 

@@ -10,7 +10,7 @@
 #include "../../runtime/collectives.hpp"
 #include "../common/set.hpp"
 #include "../common/stopwatch.hpp"
-#include "spectrum.hpp"
+#include "krylov/spectrum.hpp"
 
 namespace asterism::sparse {
 namespace {

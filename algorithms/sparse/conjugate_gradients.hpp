@@ -9,9 +9,9 @@
 
 #include "../../codelets/sparse/krylov/conjugate_gradients.hpp"
 #include "../../codelets/sparse/krylov/several/gpus.hpp"
-#include "krylov_looks.hpp"
-#include "krylov_solver.hpp"
-#include "pipelined_steps.hpp"
+#include "krylov/looks.hpp"
+#include "krylov/pipelined_steps.hpp"
+#include "krylov/solver.hpp"
 
 namespace asterism::sparse {
 

@@ -4,8 +4,8 @@
 
 #include "codelet_names.hpp"
 #include "krylov/conjugate_gradients.hpp"
-#include "krylov/one_reduction.hpp"
-#include "krylov/pipelined.hpp"
+#include "krylov/one_reduction/chronopoulos_gear.hpp"
+#include "krylov/one_reduction/pipelined.hpp"
 #include "krylov/several/columns.hpp"
 #include "krylov/several/gpus.hpp"
 #include "preconditioner.hpp"

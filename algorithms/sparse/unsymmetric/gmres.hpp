@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "../../../codelets/sparse/unsymmetric/gmres.hpp"
-#include "../krylov_looks.hpp"
-#include "../krylov_solver.hpp"
+#include "../krylov/looks.hpp"
+#include "../krylov/solver.hpp"
 
 namespace asterism::sparse {
 

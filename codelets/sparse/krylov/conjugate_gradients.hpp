@@ -28,7 +28,7 @@ enum class CgStatus : std::int32_t {
   negative_curvature,  ///< (p, A p) <= 0: A is not positive definite
   negative_product,    ///< (r, M^-1 r) <= 0: M is not
   not_finite,
-  lost,  ///< (p, A p) <= 0 where it is formed without A p (one_reduction.hpp): by rounding, or A is not
+  lost,  ///< (p, A p) <= 0 where it is formed without A p (one_reduction/): by rounding, or A is not
 };
 
 /// alpha and beta of an iteration.

@@ -1,11 +1,11 @@
-// Conjugate gradients with one meeting an iteration, as pipelined.hpp has them: what the other blocks need for A m, and the
-// sums, meet at once. That s, w and z are formed anew by the number of the iteration gives a sweep that is divided otherwise
-// the same bits. Because of that a sweep leaves them to the next one.
+// Conjugate gradients with one meeting an iteration, as one_reduction/pipelined.hpp has them: what the other blocks need for
+// A m, and the sums, meet at once. That s, w and z are formed anew by the number of the iteration gives a sweep that is
+// divided otherwise the same bits. Because of that a sweep leaves them to the next one.
 //
 // x, r and p of a block's rows lie in shared memory, s, w and z in registers; global memory has m for other blocks, in
 // two places in turns: some still read the one while others write the other.
 
-#include "../pipelined.hpp"
+#include "../one_reduction/pipelined.hpp"
 #include "sweep.cuh"
 
 namespace asterism::sparse::cuda::persistent {

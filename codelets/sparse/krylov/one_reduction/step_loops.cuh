@@ -2,10 +2,10 @@
 /// Steps that go through several vectors at once, on a GPU: a thread's elements.
 #pragma once
 
-#include "../../common/chained_launch.cuh"
-#include "../row_products.cuh"
-#include "../unit_sums.cuh"
-#include "step_order.cuh"
+#include "../../../common/chained_launch.cuh"
+#include "../../row_products.cuh"
+#include "../../unit_sums.cuh"
+#include "../step_order.cuh"
 
 namespace asterism::sparse::cuda {
 

@@ -14,7 +14,7 @@
 /// the model ecology-like:30x30. So they are formed anew every 16th iteration, counted from the first of all.
 #pragma once
 
-#include "one_reduction.hpp"
+#include "chronopoulos_gear.hpp"
 
 namespace asterism::sparse {
 

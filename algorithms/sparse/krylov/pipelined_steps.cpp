@@ -1,8 +1,8 @@
 #include "pipelined_steps.hpp"
 
-#include "../../codelets/sparse/codelets.hpp"
-#include "../../codelets/sparse/krylov/residual.hpp"
-#include "conjugate_gradients.hpp"
+#include "../../../codelets/sparse/codelets.hpp"
+#include "../../../codelets/sparse/krylov/residual.hpp"
+#include "../conjugate_gradients.hpp"
 
 namespace asterism::sparse {
 

@@ -1,6 +1,6 @@
 #include "pipelined.hpp"
 
-#include "../unit_sums.hpp"
+#include "../../unit_sums.hpp"
 #include "step_loops.hpp"
 
 namespace asterism::sparse::cpu {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "../../codelets/sparse/units.hpp"
-#include "../common/partition.hpp"
-#include "../common/team.hpp"
+#include "../../../codelets/sparse/units.hpp"
+#include "../../common/partition.hpp"
+#include "../../common/team.hpp"
 
 namespace asterism::sparse {
 

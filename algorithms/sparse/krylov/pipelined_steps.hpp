@@ -1,12 +1,12 @@
 /// \file
-/// The steps of pipelined conjugate gradients (codelets/sparse/krylov/pipelined.hpp) on all blocks.
+/// The steps of pipelined conjugate gradients (codelets/sparse/krylov/one_reduction/pipelined.hpp) on all blocks.
 #pragma once
 
 #include <vector>
 
-#include "../../codelets/sparse/krylov/pipelined.hpp"
-#include "../../runtime/tile.hpp"
-#include "linear_system.hpp"
+#include "../../../codelets/sparse/krylov/one_reduction/pipelined.hpp"
+#include "../../../runtime/tile.hpp"
+#include "../linear_system.hpp"
 
 namespace asterism::sparse {
 

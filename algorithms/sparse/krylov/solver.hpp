@@ -9,16 +9,16 @@
 #include <optional>
 #include <vector>
 
-#include "../../codelets/sparse/unsymmetric/hat.hpp"
-#include "../../runtime/runtime.hpp"
-#include "../../runtime/tile.hpp"
-#include "../common/iteration/iteration.hpp"
-#include "linear_operator.hpp"
-#include "linear_solver.hpp"
-#include "linear_system.hpp"
-#include "preconditioners/applied_preconditioner.hpp"
-#include "preconditioners/outer_preconditioner.hpp"
-#include "reduction/reduced_system.hpp"
+#include "../../../codelets/sparse/unsymmetric/hat.hpp"
+#include "../../../runtime/runtime.hpp"
+#include "../../../runtime/tile.hpp"
+#include "../../common/iteration/iteration.hpp"
+#include "../linear_operator.hpp"
+#include "../linear_solver.hpp"
+#include "../linear_system.hpp"
+#include "../preconditioners/applied_preconditioner.hpp"
+#include "../preconditioners/outer_preconditioner.hpp"
+#include "../reduction/reduced_system.hpp"
 
 namespace asterism::sparse {
 

@@ -1,4 +1,4 @@
-#include "krylov_solver.hpp"
+#include "solver.hpp"
 
 #include <fmt/format.h>
 
@@ -7,15 +7,15 @@
 #include <limits>
 #include <utility>
 
-#include "../../codelets/sparse/krylov/residual.hpp"
-#include "../../runtime/collectives.hpp"
-#include "../../runtime/contents.hpp"
-#include "../../runtime/error.hpp"
-#include "../../runtime/hardware/machine.hpp"
-#include "../common/stopwatch.hpp"
-#include "../common/team.hpp"
-#include "../common/workers.hpp"
-#include "graph/pattern.hpp"
+#include "../../../codelets/sparse/krylov/residual.hpp"
+#include "../../../runtime/collectives.hpp"
+#include "../../../runtime/contents.hpp"
+#include "../../../runtime/error.hpp"
+#include "../../../runtime/hardware/machine.hpp"
+#include "../../common/stopwatch.hpp"
+#include "../../common/team.hpp"
+#include "../../common/workers.hpp"
+#include "../graph/pattern.hpp"
 #include "norms.hpp"
 
 namespace asterism::sparse {

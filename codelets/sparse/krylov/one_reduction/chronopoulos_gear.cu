@@ -1,4 +1,4 @@
-#include "one_reduction.hpp"
+#include "chronopoulos_gear.hpp"
 
 #include "pipelined.hpp"
 #include "step_loops.cuh"

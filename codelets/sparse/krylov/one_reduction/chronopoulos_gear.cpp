@@ -1,6 +1,6 @@
-#include "one_reduction.hpp"
+#include "chronopoulos_gear.hpp"
 
-#include "../unit_sums.hpp"
+#include "../../unit_sums.hpp"
 #include "pipelined.hpp"
 #include "step_loops.hpp"
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <mutex>
 
-#include "../../runtime/collectives.hpp"
-#include "../../runtime/error.hpp"
+#include "../../../runtime/collectives.hpp"
+#include "../../../runtime/error.hpp"
 
 namespace asterism::sparse {
 

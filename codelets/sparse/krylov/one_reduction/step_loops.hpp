@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "../../../runtime/codelet.hpp"
+#include "../../../../runtime/codelet.hpp"
 
 namespace asterism::sparse::cpu {
 

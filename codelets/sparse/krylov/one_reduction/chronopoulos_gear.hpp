@@ -9,8 +9,8 @@
 /// ended changes nothing any more. (r, r) is known to all only with the next iteration's sums: a look adds them up first.
 #pragma once
 
-#include "../unsymmetric/hat.hpp"
-#include "conjugate_gradients.hpp"
+#include "../../unsymmetric/hat.hpp"
+#include "../conjugate_gradients.hpp"
 
 namespace asterism::sparse {
 

@@ -5,10 +5,10 @@
 #include <optional>
 #include <vector>
 
-#include "../../runtime/collectives.hpp"
-#include "../../runtime/error.hpp"
-#include "../../runtime/per_rank.hpp"
-#include "../../runtime/tile.hpp"
+#include "../../../runtime/collectives.hpp"
+#include "../../../runtime/error.hpp"
+#include "../../../runtime/per_rank.hpp"
+#include "../../../runtime/tile.hpp"
 
 namespace asterism::sparse {
 

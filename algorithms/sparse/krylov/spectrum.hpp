@@ -4,8 +4,8 @@
 
 #include <optional>
 
-#include "../../codelets/sparse/krylov/conjugate_gradients.hpp"
-#include "linear_solver.hpp"
+#include "../../../codelets/sparse/krylov/conjugate_gradients.hpp"
+#include "../linear_solver.hpp"
 
 namespace asterism::sparse {
 
