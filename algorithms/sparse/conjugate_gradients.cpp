@@ -84,13 +84,13 @@ void ConjugateGradients<T, V>::make_tiles() {
     all_pq_.add(cg_[k].pq);
     all_rz_.add(has_m ? cg_[k].rz : tiles(k).rr);
   }
-  choose_reductions();
   if (is_one_on_gpu() && !preconditioner().has_z() && system().rows() <= most_pipelined_rows)
     pipelined_ = system().own_vectors(0, pipelined_vectors);
   if (can_be_on_gpus())
     for (Index k = 0; k < count(); ++k)
       set(this->runtime(), told_.emplace_back(this->runtime(), 1, sums_told, blocks().owner(k)),
           [](Index, Index) { return 0.0; });
+  choose_reductions();
   looks_ = KrylovLooks<CgState>(this->runtime());
 }
 
@@ -102,7 +102,7 @@ CgArgs ConjugateGradients<T, V>::args(Index block) const {
 /// One task for many iterations has no sums to wait for.
 template <class T, class V>
 bool ConjugateGradients<T, V>::can_have_one_reduction() const {
-  return !this->is_one_block() && !has_operator() && !can_be_on_gpus();
+  return !this->is_one_block() && !has_operator() && told_.empty();
 }
 
 /// Attempts after the first have what drifts less.
@@ -395,17 +395,20 @@ const Tile<double>& ConjugateGradients<T, V>::sums_of_product(Index block) const
 template <class T, class V>
 void ConjugateGradients<T, V>::multiply() {
   if (has_operator()) return multiply_by_operator();
-  for (Index k = 0; k < count(); ++k) {
-    const CgTiles& cg = cg_[k];
+  multiply_into([this](Index k) -> const Tile<T>& { return cg_[k].q; });
+}
+
+template <class T, class V>
+void ConjugateGradients<T, V>::multiply_into(const typename Base::VectorOf& product) {
+  for (Index k = 0; k < count(); ++k)
     codelets::multiply<T>(args(k),
                           {.matrix = system().matrix().ports(k),
                            .arrivals = exchange().to(k),
-                           .state = cg.state,
+                           .state = cg_[k].state,
                            .p = direction(k),
-                           .q = cg.q,
+                           .q = product(k),
                            .pq = sums_of_product(k)},
                           blocks().hints(k));
-  }
 }
 
 /// The same of several right-hand sides: on cores one task for each block.

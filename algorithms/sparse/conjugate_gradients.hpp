@@ -77,6 +77,7 @@ class ConjugateGradients : public KrylovSolver<T, V> {
   [[nodiscard]] const Tile<T>& direction(Index block) const;
   void multiply_all(const std::vector<ConjugateGradients*>& going) const;
   void multiply();
+  void multiply_into(const typename Base::VectorOf& product);
   void multiply_by_operator();
   void take_step();
   void descend();

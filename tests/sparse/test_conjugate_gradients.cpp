@@ -242,8 +242,8 @@ TEST_CASE("as many iterations as the textbook's loop takes" * doctest::skip(is_b
   }
 }
 
-TEST_CASE("one reduction an iteration: the same bits in every division, as many iterations as with two") {
-  if (shape_is("gpu")) return;  // a single block
+TEST_CASE("one reduction an iteration: the same bits in every division, as many iterations as with two" *
+          doctest::skip(shape_is("gpu"))) {  // a single block
   Runtime runtime;
   const bool unlike = shape_is("mpi_unlike3_gpu");  // a GPU adds up in another way than cores
   for (const char* name : models({"poisson2d:40x33", "ecology-like:30x30", "circuit-like:200"})) {
@@ -339,8 +339,8 @@ std::vector<double> column_of(const std::vector<double>& all, Index columns, Ind
 }
 
 TEST_CASE(
-    "a matrix that a GPU's cache cannot hold is read once for a few right-hand sides: the bits of each alone") {
-  if (!shape_is("gpu")) return;  // cores: above
+    "a matrix that a GPU's cache cannot hold is read once for a few right-hand sides: the bits of each alone" *
+    doctest::skip(!shape_is("gpu"))) {  // cores: above
   Runtime runtime;
   constexpr Index columns = 6, iterations = 7;  // not whole groups of those that a kernel multiplies
   for (const sparse::Format format :

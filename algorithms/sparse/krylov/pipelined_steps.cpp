@@ -28,7 +28,7 @@ typename PipelinedSteps<T, V>::VectorOf PipelinedSteps<T, V>::all(Tile<T> Tiles:
 template <class T, class V>
 void PipelinedSteps<T, V>::start() {
   take_from_hat(all(&Tiles::u));
-  multiply_hat(all(&Tiles::w));
+  cg_->multiply_into(all(&Tiles::w));
   add_up();
   precondition_into_hat(all(&Tiles::w));
 }
@@ -42,13 +42,13 @@ void PipelinedSteps<T, V>::begin_iteration() {
 template <class T, class V>
 void PipelinedSteps<T, V>::renew() {
   place_in_hat(all(&Tiles::u));
-  multiply_hat(all(&Tiles::w));
+  cg_->multiply_into(all(&Tiles::w));
   place_in_hat(all(&Tiles::p));
-  multiply_hat(all(&Tiles::s));
+  cg_->multiply_into(all(&Tiles::s));
   add_up();
   precondition_into_hat(all(&Tiles::s));
   if (cg_->preconditioner().has_z()) take_from_hat(all(&Tiles::q));
-  multiply_hat(all(&Tiles::z));
+  cg_->multiply_into(all(&Tiles::z));
   precondition_into_hat(all(&Tiles::w));
 }
 
@@ -120,20 +120,6 @@ void PipelinedSteps<T, V>::take_from_hat(const VectorOf& to) {
   for (Index k = 0; k < cg_->count(); ++k)
     codelets::take<T>({cg_->system().matrix().shape(k).own}, {.v = cg_->hat(k), .own = to(k)},
                       cg_->blocks().hints(k));
-}
-
-/// to = A hat
-template <class T, class V>
-void PipelinedSteps<T, V>::multiply_hat(const VectorOf& to) {
-  for (Index k = 0; k < cg_->count(); ++k)
-    codelets::multiply<T>(cg_->args(k),
-                          {.matrix = cg_->system().matrix().ports(k),
-                           .arrivals = cg_->exchange().to(k),
-                           .state = cg_->cg_[k].state,
-                           .p = cg_->hat(k),
-                           .q = to(k),
-                           .pq = tiles_[k].mn},
-                          cg_->blocks().hints(k));
 }
 
 template class PipelinedSteps<float, float>;

@@ -13,7 +13,7 @@ namespace asterism::sparse {
 template <class T, class V>
 class ConjugateGradients;
 
-/// What a solver that is pipelined has besides. Its hat is m, its q is A m.
+/// What a solver that is pipelined has besides. Its hat is m, which it multiplies, its q is A m.
 template <class T, class V>
 class PipelinedSteps {
  public:
@@ -51,7 +51,6 @@ class PipelinedSteps {
   void place_in_hat(const VectorOf& v);
   void precondition_into_hat(const VectorOf& v);
   void take_from_hat(const VectorOf& to);
-  void multiply_hat(const VectorOf& to);
 
   ConjugateGradients<T, V>* cg_;
   std::vector<Tiles> tiles_;

@@ -1,5 +1,7 @@
 #include "pipelined.hpp"
 
+#include <utility>
+
 #include "../../unit_sums.hpp"
 #include "step_loops.hpp"
 

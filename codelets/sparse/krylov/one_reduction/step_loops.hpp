@@ -22,10 +22,4 @@ void turn_and_go(Index iteration, Index count, T beta, T alpha, const T* __restr
   }
 }
 
-/// to = D^-1 v, or v. @param d nullptr: D is 1
-template <class T, class V>
-void scale(const T* v, const V* d, T* to, Index first, Index end) {
-  for (Index i = first; i < end; ++i) to[i] = d != nullptr ? static_cast<T>(d[i]) * v[i] : v[i];
-}
-
 }  // namespace asterism::sparse::cpu
