@@ -6,7 +6,7 @@
 #include <atomic>
 #include <barrier>
 #include <exception>
-#include <thread>
+#include <functional>
 #include <vector>
 
 #include "../../runtime/hardware/machine.hpp"
@@ -20,23 +20,24 @@ inline constexpr Index least_copied = Index{1} << 16, least_rows_seen = Index{1}
 /// As many threads as there are cores to use where none are asked for (0).
 inline int team_size(int threads) { return threads > 0 ? threads : usable_cores(); }
 
+/// What a thread of a team does; it throws nothing. @param thread its number, from 0
+using TeamWork = std::function<void(int thread)>;
+
+/// In so many threads, one of them the caller's; the others are the same ones as before where they have nothing to do.
+void work_in_team(int threads, const TeamWork& work);
+
 /// Calls work(thread) in so many threads, one of them the caller's.
 /// @throw what the first of them threw that did, when all have ended
 template <class Work>
 void in_team(int threads, const Work& work) {
   std::vector<std::exception_ptr> failures(static_cast<std::size_t>(threads));
-  const auto guarded = [&](int thread) noexcept {
+  work_in_team(threads, [&](int thread) noexcept {
     try {
       work(thread);
     } catch (...) {
       failures[static_cast<std::size_t>(thread)] = std::current_exception();
     }
-  };
-  {
-    std::vector<std::jthread> others;
-    for (int thread = 1; thread < threads; ++thread) others.emplace_back(guarded, thread);
-    guarded(0);
-  }
+  });
   for (const std::exception_ptr& failure : failures)
     if (failure) std::rethrow_exception(failure);
 }
