@@ -2,10 +2,12 @@
 /// Where all threads of a cooperative kernel meet, and leave with a sum of what all of them have.
 ///
 /// A block tells its own sum to all others, in words of 64 bits: half of the sum, and the number of the meeting by
-/// which the readers know that it has come. So a meeting takes one journey through memory and not three, as a
-/// counter beside the sums would. (NCCL's protocol LL does the same.)
+/// which the readers know that it has come. (NCCL's protocol LL does the same.) They look there only when a counter says
+/// that all blocks have told theirs: on an H200 a meeting takes 2.1 us, or 1.6 where nothing else is to be seen, and
+/// 3.2 where all look from the beginning, in the way of what they wait for.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "unit_sums.cuh"
@@ -17,26 +19,31 @@ struct alignas(16) ToldSum {
   std::uint32_t low, meeting_of_low, high, meeting_of_high;
 };
 
+/// Whether what a block has written is seen by all afterwards.
+enum class Shows { nothing, memory };
+
 /// @tparam threads of a block: a warp of warps
 template <int threads>
 class GridSums {
  public:
   static constexpr int kinds = 10;  ///< of sums that are under way at once
-  static constexpr int most_blocks = 256;
+  static constexpr int blocks_of_lane = 5, most_blocks = blocks_of_lane * warp_lanes;
 
   /// Of so many blocks. Before the kernel all of it is 0.
-  static std::size_t bytes(Index blocks) {
-    return static_cast<std::size_t>(blocks) * kinds * sizeof(ToldSum);
+  static constexpr std::size_t bytes(Index blocks) {
+    return kinds * (static_cast<std::size_t>(blocks) * sizeof(ToldSum) + sizeof(Counter));
   }
 
-  __device__ explicit GridSums(ToldSum* told) : told_(told) {}
+  __device__ explicit GridSums(ToldSum* told)
+      : told_(told + kinds * sizeof(Counter) / sizeof(ToldSum)),
+        counters_(reinterpret_cast<Counter*>(told)) {}
 
-  /// What was written before is seen by all threads of the grid afterwards. Two meetings that follow each other have
-  /// not the same first kind: what a block has told is read until it has come to the next but one.
+  /// Two meetings that follow each other have no kind in common: what a block has told is read until it has come to
+  /// the next but one.
   /// @param sums of the calling thread; of the grid, the same for all, always added in the same order
   /// @param first_kind the sums are of this one and the next ones
-  /// @param meeting counts from 1, for each kind
-  template <int count>
+  /// @param meeting counts from 1, for each first kind
+  template <Shows shows, int count>
   __device__ void meet(double (&sums)[count], int first_kind, std::uint32_t meeting) {
     static_assert(threads == warp_lanes * warp_lanes && count <= 8);
     __shared__ double of_warps[count][warp_lanes], of_grid[count];
@@ -50,11 +57,15 @@ class GridSums {
       ToldSum* const told = told_ + (first_kind + warp) * blocks;
       const double of_block = sum_of_warp(of_warps[warp][lane]);
       if (lane == 0) {
-        __threadfence();  // the block's threads have written before they met
+        if (shows == Shows::memory) fence();  // the block's threads have written before they met
         tell(told + blockIdx.x, of_block, meeting);
+        std::uint32_t& come = counters_[first_kind].blocks;
+        if (warp == 0) count_in(come);
+        wait_for(come, meeting * static_cast<std::uint32_t>(blocks));
       }
+      __syncwarp();
       const double sum = sum_of_warp(heard(told, blocks, meeting));
-      __threadfence();
+      if (shows == Shows::memory) fence();
       if (lane == 0) of_grid[warp] = sum;
     }
     __syncthreads();
@@ -63,34 +74,46 @@ class GridSums {
   }
 
  private:
+  /// Of blocks that have come to meetings.
+  struct alignas(32) Counter {
+    std::uint32_t blocks;
+  };
+
+  static __device__ void fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+  static __device__ void count_in(std::uint32_t& counter) {
+    asm volatile("red.relaxed.gpu.global.add.u32 [%0], 1;" ::"l"(&counter) : "memory");
+  }
+  static __device__ void wait_for(const std::uint32_t& counter, std::uint32_t all) {
+    std::uint32_t come;
+    do asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(come) : "l"(&counter) : "memory");
+    while (come < all);
+  }
   static __device__ void tell(ToldSum* to, double sum, std::uint32_t meeting) {
     const auto bits = static_cast<std::uint64_t>(__double_as_longlong(sum));
-    asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to),
+    asm volatile("st.relaxed.gpu.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to),
                  "r"(static_cast<std::uint32_t>(bits)), "r"(meeting),
                  "r"(static_cast<std::uint32_t>(bits >> 32)), "r"(meeting)
                  : "memory");
   }
   /// What every 32nd block has told, added up: all are asked before the first answer is waited for.
   static __device__ double heard(const ToldSum* from, int blocks, std::uint32_t meeting) {
-    constexpr int of_lane = most_blocks / warp_lanes;
+    constexpr int padded = std::bit_ceil(static_cast<unsigned>(blocks_of_lane));
     const int lane = static_cast<int>(threadIdx.x) % warp_lanes;
-    double sums[of_lane];
+    double sums[padded] = {};
     bool all_there;
-    do {
+    do {  // the counter may be faster than a sum
       all_there = true;
 #pragma unroll
-      for (int j = 0; j < of_lane; ++j) {
-        sums[j] = 0;
+      for (int j = 0; j < blocks_of_lane; ++j)
         if (const int block = lane + j * warp_lanes; block < blocks)
           all_there &= has_told(from + block, meeting, sums[j]);
-      }
     } while (!all_there);
     __syncwarp();
     return by_halves(sums);
   }
   static __device__ bool has_told(const ToldSum* from, std::uint32_t meeting, double& sum) {
     ToldSum told;
-    asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+    asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(told.low), "=r"(told.meeting_of_low), "=r"(told.high), "=r"(told.meeting_of_high)
                  : "l"(from)
                  : "memory");
@@ -99,6 +122,7 @@ class GridSums {
   }
 
   ToldSum* told_;
+  Counter* counters_;
 };
 
 }  // namespace asterism::sparse::cuda

@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(threads, 1)
     ++meeting;
     double pq[1];
     multiply(matrix, rows, direction, own, pq[0]);
-    grid.meet(pq, 0, meeting);
+    grid.meet<Shows::nothing>(pq, 0, meeting);
     now.pq = pq[0];
     if (!is_usable(now.pq)) {
       if (now.pq > 0) ++now.iterations;
@@ -136,7 +136,7 @@ __global__ void __launch_bounds__(threads, 1)
     const double alpha = now.rz / now.pq;
     double sums[2];
     descend(sweep, rows, static_cast<T>(alpha), own, sums);
-    grid.meet(sums, 1, meeting);
+    grid.meet<Shows::memory>(sums, 1, meeting);
     now.status = status_after(now.pq, sums[0], sums[1], now.limit);
     const double beta = sums[1] / now.rz;
     now.rr = sums[0];
@@ -173,7 +173,7 @@ bool sweep_at_once(Stream stream, const CgSweepArgs& args, const CgSweepPorts<As
   // q is not written otherwise.
   constexpr std::uintptr_t line = 128;
   const std::uintptr_t told = (reinterpret_cast<std::uintptr_t>(ports.q.data) + line - 1) / line * line;
-  static_assert(least_rows * sizeof(float) >= GridSums<threads>::kinds * sizeof(ToldSum) + line);
+  static_assert(least_rows * sizeof(float) >= GridSums<threads>::bytes(1) + line);
   const Sweep<T> sweep{
       args.first.iteration,
       args.count,

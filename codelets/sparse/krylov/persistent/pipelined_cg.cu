@@ -45,7 +45,8 @@ class Meetings {
   template <int count>
   __device__ void meet(double (&sums)[count]) {
     ++number_;
-    sums_.meet(sums, number_ % 2 == 0 ? 0 : GridSums<threads>::kinds / 2, number_);
+    const int first_kind = number_ % 2 == 0 ? 0 : GridSums<threads>::kinds / 2;
+    sums_.template meet<Shows::memory>(sums, first_kind, (number_ + 1) / 2);
   }
   /// One more, for a meeting that is not the next one after another with one more.
   [[nodiscard]] __device__ T* extra_vector() const { return vectors_ + 2 * rows_; }
