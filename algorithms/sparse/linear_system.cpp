@@ -47,6 +47,19 @@ LinearSystem<T>::LinearSystem(Runtime& runtime, const Partition& blocks,
   exchange_ = another_exchange();
 }
 
+template <class T>
+LinearSystem<T>::LinearSystem(Runtime& runtime, const Partition& blocks, const BlockArrays<T>& block,
+                              Index entries)
+    : runtime_(&runtime),
+      blocks_(&blocks),
+      unit_(unit_rows(blocks.extent())),
+      structure_{.entries = entries},
+      wanted_(1),
+      layout_(runtime, blocks, wanted_),
+      matrix_(runtime, blocks, block) {
+  exchange_ = another_exchange();
+}
+
 /// Blocks of an operator have no whole units. Of longer ones there are still no more than most_units.
 template <class T>
 LinearSystem<T>::LinearSystem(Runtime& runtime, const Partition& blocks)

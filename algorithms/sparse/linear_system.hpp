@@ -23,6 +23,9 @@ class LinearSystem {
   LinearSystem(Runtime& runtime, const Partition& blocks, const PreparedPreconditioner<T>& prepared,
                std::optional<Format> format);
 
+  /// @param block that is all of the matrix, on one rank; outlives the system @param entries that it has
+  LinearSystem(Runtime& runtime, const Partition& blocks, const BlockArrays<T>& block, Index entries);
+
   /// Without a matrix: matrix() is I, and nothing is exchanged. With several ranks: collective.
   LinearSystem(Runtime& runtime, const Partition& blocks);
   /// Other values in the same places. With several ranks: collective. @throw Error: a format that they have not

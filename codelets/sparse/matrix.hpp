@@ -1,8 +1,12 @@
 /// \file
-/// Sparse matrices as tasks see them: a block of consecutive rows in one of four formats, and their product with a
+/// Sparse matrices as tasks see them: a block of consecutive rows in one of five formats, and their product with a
 /// vector:
 ///
 ///     (B1)  y_i = sum_j a_ij x_j, j ascending
+///
+/// Of a Schur complement that is not formed, S = C - G G^T with C diagonal:
+///
+///     (B2)  t_j = sum_k g_kj x_k, k descending;  y_i = c_i x_i - sum_j g_ij t_j, j ascending
 ///
 /// A block multiplies a vector of its own: in ascending order of their numbers in the whole matrix, the elements whose
 /// columns the block has entries in, among them, next to each other, those of its own rows. Columns are numbered in
@@ -22,6 +26,7 @@ enum class Format {
   sliced_ell,  ///< slices of 32 rows, padded to the longest: what the threads of a warp read lies next to each other
   diagonals,  ///< whole diagonals: values without columns
   stencil,    ///< a few numbers: the rows of a grid with constant coefficients
+  schur,      ///< C and whole diagonals of G: a Schur complement, of one block that is all of the matrix
 };
 
 /// Rows of a slice of Format::sliced_ell.
@@ -29,6 +34,9 @@ inline constexpr Index slice_rows = 32;
 
 /// Most diagonals of Format::diagonals.
 inline constexpr int most_diagonals = 32;
+
+/// Most diagonals of G in Format::schur.
+inline constexpr int most_schur_diagonals = 5;
 
 /// A constant stencil on a grid of nx x ny x nz nodes, x fastest, numbered line by line: in two dimensions nz = 1, in
 /// one also ny = 1. Neighbours outside of the grid are left out.
@@ -57,6 +65,7 @@ struct BlockShape {
 /// | `sliced_ell` | slice by slice    | slices + 1       | as the values, or none | columns - (own + row), where they fit in 16 bits |
 /// | `diagonals`  | diagonal by diagonal, a value for each row | none | column - (own + row) of each diagonal, ascending | none |
 /// | `stencil`    | none              | none             | none          | none                     |
+/// | `schur`      | C, then G diagonal by diagonal, a value for each row | none | column of G - row of each diagonal, ascending | none |
 ///
 /// Values of slices lie entry by entry: the k-th entries of all 32 rows, then the next ones. Padding has the value 0
 /// and the column own + row. Diagonals have the value 0 where they leave the vector.
@@ -147,6 +156,29 @@ struct StencilRows {
   }
 };
 
+/// (B2)
+template <class V>
+struct SchurRows {
+  const V* c;
+  const V* g;  ///< 0 where a diagonal leaves G
+  Index rows;
+  int count;  ///< of diagonals
+  const std::int32_t* offsets;
+
+  template <class T>
+  ASTERISM_HOST_DEVICE T product(Index i, const T* x) const {
+    T sum = static_cast<T>(c[i]) * x[i];
+    for (int d = 0; d < count; ++d) {
+      T t = 0;
+      for (int e = 0; e < count; ++e)
+        if (const Index k = i + offsets[d] - offsets[e]; k >= 0 && k < rows)
+          t += static_cast<T>(g[e * rows + k]) * x[k];
+      sum -= static_cast<T>(g[d * rows + i]) * t;
+    }
+    return sum;
+  }
+};
+
 /// Calls body(rows) with the rows of a block in its format.
 template <class V, class Body>
 void with_rows(const BlockShape& shape, const BlockPorts<AsPorts, V>& block, Body body) {
@@ -164,6 +196,9 @@ void with_rows(const BlockShape& shape, const BlockPorts<AsPorts, V>& block, Bod
                                   static_cast<int>(block.columns.cols), block.columns.data});
     case Format::stencil:
       return body(StencilRows<V>{shape.stencil, shape.own});
+    case Format::schur:
+      return body(SchurRows<V>{block.values.data, block.values.data + shape.rows, shape.rows,
+                               static_cast<int>(block.columns.cols), block.columns.data});
   }
 }
 

@@ -186,6 +186,21 @@ __device__ typename X::Element product_of_row(const StencilRows<V>& rows, Index 
   return rows.product(i, x.data);
 }
 
+/// (B2), each t_j anew for every row that it is for: where no kernel has them at hand.
+template <int batch = 4, class V, class X>
+__device__ typename X::Element product_of_row(const SchurRows<V>& rows, Index i, const X& x) {
+  using T = typename X::Element;
+  T sum = static_cast<T>(__ldg(rows.c + i)) * x[i];
+  for (int d = 0; d < rows.count; ++d) {
+    T t = 0;
+    for (int e = 0; e < rows.count; ++e)
+      if (const Index k = i + __ldg(rows.offsets + d) - __ldg(rows.offsets + e); k >= 0 && k < rows.rows)
+        t = multiply_add(static_cast<T>(__ldg(rows.g + e * rows.rows + k)), x[k], t);
+    sum = multiply_add(-static_cast<T>(__ldg(rows.g + d * rows.rows + i)), t, sum);
+  }
+  return sum;
+}
+
 /// Calls body(rows) as with_rows does, with rows that are quick on a GPU.
 template <class V, class Body>
 void with_device_rows(const BlockShape& shape, const BlockPorts<AsPorts, V>& block, Body body) {

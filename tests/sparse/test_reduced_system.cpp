@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "../support/dense.hpp"
+#include "../support/skip.hpp"
 #include "algorithms/decomposition/cut/whole_matrix.hpp"
+#include "algorithms/sparse/models/models.hpp"
 #include "algorithms/sparse/reduction/reduced_system.hpp"
 #include "linear_solves.hpp"
 
@@ -44,9 +46,9 @@ Dense two_coloured(Index n, Mirrored mirrored, unsigned seed) {
 }
 
 std::optional<ReducedSystem<double>> reduced(const Runtime& runtime, const Csr<double>& mine,
-                                             MatrixClass matrix_class) {
+                                             MatrixClass matrix_class, const sparse::KeepsSchur& keeps = {}) {
   std::map<std::string, double> seconds;
-  return ReducedSystem<double>::of(runtime, mine, matrix_class, seconds);
+  return ReducedSystem<double>::of(runtime, mine, matrix_class, keeps, seconds);
 }
 
 struct Case {
@@ -111,6 +113,76 @@ TEST_CASE("the rows of one of two colours are eliminated") {
     for (const Mirrored mirrored : {Mirrored::yes, Mirrored::no})
       for (const Rows rows : {Rows::shared, Rows::unequal, Rows::on_rank_0})
         check(runtime, {n, mirrored, rows});
+}
+
+namespace {
+
+bool keep_all(const sparse::BlockShape&, int) { return true; }
+
+/// Of a matrix with whole diagonals: S x, and x from b, as the system with S formed has them.
+void check_unformed(const Runtime& runtime, const Csr<double>& a) {
+  CAPTURE(a.total_rows);
+  const auto formed = reduced(runtime, a, MatrixClass::positive_definite);
+  const auto system = reduced(runtime, a, MatrixClass::positive_definite, keep_all);
+  REQUIRE(formed);
+  REQUIRE(system);
+  REQUIRE(system->unformed() != nullptr);
+  const auto& [shape, values, begins, columns, differences] = system->unformed()->arrays();
+  const Index rows = shape.rows, n = a.total_rows;
+  REQUIRE(rows == formed->own_rows());
+  CHECK(system->own_rows() == rows);
+  CHECK(system->facts().reduced_rows == rows);
+  CHECK(system->unformed()->entries() == rows + (a.entries() - n) / 2);
+  const Dense s = dense(formed->matrix());
+  const sparse::SchurRows<double> schur{values.data(), values.data() + rows, rows,
+                                        static_cast<int>(columns.size()), columns.data()};
+  const DenseVector x = dense(scattered(n)), y = dense(scattered(rows)), sy = s * y;
+  for (Index k = 0; k < rows; ++k) {
+    CHECK(std::abs(schur.product(k, std::begin(y)) - sy[static_cast<std::size_t>(k)]) < 1e-12);
+    const double pivot = 1 / system->unformed()->inverse_diagonal()[static_cast<std::size_t>(k)];
+    CHECK(std::abs(pivot - s(k, k)) < 1e-12 * values[k]);
+  }
+  CHECK(shape.reach == columns[columns.size() - 1] - columns[0]);
+
+  constexpr double scale = 4;
+  const DenseVector b = dense(a) * x;
+  const auto its_b = system->right_hand_side(std::begin(b), scale),
+             formed_b = formed->right_hand_side(std::begin(b), scale);
+  const auto its_x = system->first_guess(std::begin(x), scale);
+  for (std::size_t k = 0; k < its_b.size(); ++k) CHECK(std::abs(its_b[k] - formed_b[k]) < 1e-12);
+  std::vector<double> again(static_cast<std::size_t>(n), 77);
+  const auto scaled = system->solution(std::begin(b), its_x, scale, again.data());
+  for (Index i = 0; i < n; ++i) {
+    const auto row = static_cast<std::size_t>(i);
+    CHECK(std::abs(again[row] - x[row]) < 1e-12);
+    CHECK(std::abs(system->residual(i, std::begin(b), scale, scaled)) < 1e-12);
+    CHECK(std::abs(system->residual(i, std::begin(x), scale, scaled) - (x[row] - b[row]) / scale) < 1e-12);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a Schur complement need not be formed: all follows from its factors" *
+          doctest::skip(!shape_is("cpu"))) {  // one rank has all of a matrix that is kept so
+  const Runtime runtime;
+  for (const char* name : {"ecology-like:8x6", "ecology-like:9x7", "ecology-like:7x10", "ecology-like:1x9",
+                           "ecology-like:30x2", "ecology-like:2x1"}) {
+    CAPTURE(name);
+    check_unformed(runtime, sparse::model_matrix(sparse::parse_matrix_model(name)));
+  }
+  const auto is_unformed = [&](const Dense& a, const sparse::KeepsSchur& keeps) {
+    const auto system = reduced(runtime, csr_of(a), MatrixClass::positive_definite, keeps);
+    return system && system->unformed() != nullptr;
+  };
+  const Dense path{{4, 1, 0}, {1, 4, 1}, {0, 1, 4}};
+  CHECK(is_unformed(path, keep_all));
+  CHECK_FALSE(is_unformed(path, {}));
+  CHECK_FALSE(is_unformed(path, [](const sparse::BlockShape&, int) { return false; }));
+  CHECK_FALSE(is_unformed({{4, 1, 0}, {1, 4, 1}, {0, 1.5, 4}}, keep_all));  // not symmetric
+  CHECK_FALSE(is_unformed({{4, 1, 0}, {1, 4, 1}, {0, 0, 4}}, keep_all));
+  CHECK_FALSE(is_unformed({{4, 0, 0}, {1, 4, 1}, {0, 1, 4}}, keep_all));
+  CHECK_FALSE(is_unformed({{1, 2}, {2, 1}}, keep_all));                     // indefinite
+  CHECK_FALSE(is_unformed(two_coloured(97, Mirrored::yes, 97), keep_all));  // too many diagonals
 }
 
 TEST_CASE("where a system is not reduced") {

@@ -146,7 +146,10 @@ double default_tolerance_of_linear(Precision precision) { return precision == Pr
 
 const char* name(LinearMethod method) { return word_of(linear_methods, std::optional(method)); }
 const char* name(RightHandSide rhs) { return word_of(kinds_of_right_hand_side, rhs); }
-const char* name(sparse::Format format) { return word_of(formats, std::optional(format)); }
+const char* name(sparse::Format format) {
+  if (format == sparse::Format::schur) return "schur";  // nobody can ask for it
+  return word_of(formats, std::optional(format));
+}
 const char* name(sparse::DiagonalShift shift) { return word_of(shifts, shift); }
 const char* name(sparse::Reductions form) { return word_of(reductions, form); }
 

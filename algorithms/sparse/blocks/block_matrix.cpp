@@ -31,6 +31,10 @@ void require_format(Format format, const DiagonalStructure& structure) {
     throw Error(
         "format stencil: the rows are not those of a grid with the same few numbers everywhere, or a "
         "preconditioner has given them another order; choose another format, or leave the choice");
+  if (format == Format::schur)
+    throw Error(
+        "format schur: it is what mc-ilu0 may make of a matrix, and no format of the matrix itself; choose another "
+        "format, or leave the choice");
   if (format == Format::diagonals && structure.diagonals.empty())
     throw Error(fmt::format(
         "format diagonals: the entries lie on more than {} diagonals, perhaps as a preconditioner has "
@@ -99,6 +103,33 @@ std::vector<std::vector<Index>> reached_columns(const Runtime& runtime, const Pa
 }
 
 template <class V>
+BlockMatrix<V>::Sizes::Sizes(const BlockArrays<V>& a)
+    : shape(a.shape),
+      values(a.values.size()),
+      begins(a.begins.size()),
+      columns(a.columns.size()),
+      differences(a.differences.size()),
+      bytes(a.bytes()) {}
+
+/// Its tiles, over arrays of the owner.
+template <class V>
+typename BlockMatrix<V>::Block BlockMatrix<V>::lent_block(Runtime& runtime, int owner,
+                                                          const BlockArrays<V>& arrays, const Sizes& sizes) {
+  return {.shape = sizes.shape,
+          .arrays = {},
+          .values = lent(runtime, arrays.values.data(), sizes.values, owner),
+          .begins = lent(runtime, arrays.begins.data(), sizes.begins, owner),
+          .columns = lent(runtime, arrays.columns.data(), sizes.columns, owner),
+          .differences = lent(runtime, arrays.differences.data(), sizes.differences, owner)};
+}
+
+template <class V>
+BlockMatrix<V>::BlockMatrix(Runtime& runtime, const Partition& partition, const BlockArrays<V>& arrays)
+    : bytes_(arrays.bytes()) {
+  blocks_.push_back(lent_block(runtime, partition.owner(0), arrays, Sizes(arrays)));
+}
+
+template <class V>
 template <class T>
 BlockMatrix<V>::BlockMatrix(Runtime& runtime, const VectorLayout& layout, const DiagonalStructure& structure,
                             const Csr<T>& mine, std::optional<Format> format) {
@@ -106,10 +137,6 @@ BlockMatrix<V>::BlockMatrix(Runtime& runtime, const VectorLayout& layout, const 
     if (format) require_format(*format, structure);
   });
   const Partition& blocks = layout.blocks();
-  struct Sizes {
-    BlockShape shape;
-    Index values, begins, columns, differences, bytes;
-  };
   std::vector<BlockArrays<V>> arrays;
   std::vector<Sizes> sizes;
   const Partition::Range range = blocks.parts_of(runtime.rank());
@@ -119,22 +146,17 @@ BlockMatrix<V>::BlockMatrix(Runtime& runtime, const VectorLayout& layout, const 
     const Format its_format = format.value_or(choose_format(structure, blocks.extent(), on_gpu));
     const std::vector<std::int32_t> places =
         has_columns(its_format) ? places_of(layout, b, block.columns()) : std::vector<std::int32_t>{};
-    const BlockArrays<V>& a =
-        arrays.emplace_back(arranged<V>(structure, its_format, block, layout.own(b), layout.size(b), places));
-    sizes.push_back(
-        {a.shape, a.values.size(), a.begins.size(), a.columns.size(), a.differences.size(), a.bytes()});
+    sizes.emplace_back(arrays.emplace_back(
+        arranged<V>(structure, its_format, block, layout.own(b), layout.size(b), places)));
   }
   sizes = gather_lists(runtime, sizes);
   for (Index b = 0; b < blocks.count(); ++b) {
     const Sizes& its = sizes[static_cast<std::size_t>(b)];
     const int owner = blocks.owner(b);
-    Block& block = blocks_.emplace_back();
-    block.shape = its.shape;
-    if (owner == runtime.rank()) block.arrays = std::move(arrays[static_cast<std::size_t>(b - range.first)]);
-    block.values = lent(runtime, block.arrays.values.data(), its.values, owner);
-    block.begins = lent(runtime, block.arrays.begins.data(), its.begins, owner);
-    block.columns = lent(runtime, block.arrays.columns.data(), its.columns, owner);
-    block.differences = lent(runtime, block.arrays.differences.data(), its.differences, owner);
+    BlockArrays<V> own;
+    if (owner == runtime.rank()) own = std::move(arrays[static_cast<std::size_t>(b - range.first)]);
+    blocks_.push_back(lent_block(runtime, owner, own, its));
+    blocks_.back().arrays = std::move(own);
     bytes_ += its.bytes;
   }
 }

@@ -35,6 +35,9 @@ class BlockMatrix {
   BlockMatrix(Runtime& runtime, const VectorLayout& layout, const DiagonalStructure& structure,
               const Csr<T>& mine, std::optional<Format> format);
 
+  /// A block that is all of the matrix, in arrays that outlive it. @param partition that block alone, of one rank
+  BlockMatrix(Runtime& runtime, const Partition& partition, const BlockArrays<V>& arrays);
+
   /// I, of which nothing is stored: for residuals where the product with A is there already.
   explicit BlockMatrix(const Partition& blocks);
 
@@ -46,13 +49,22 @@ class BlockMatrix {
   [[nodiscard]] Index bytes() const { return bytes_; }
 
  private:
+  /// Of the arrays of a block, on all ranks.
+  struct Sizes {
+    Sizes() = default;
+    explicit Sizes(const BlockArrays<V>& arrays);
+    BlockShape shape;
+    Index values = 0, begins = 0, columns = 0, differences = 0, bytes = 0;
+  };
   struct Block {
     BlockShape shape;
-    BlockArrays<V> arrays;  // this rank's, of which the tiles are
+    BlockArrays<V> arrays;  // this rank's, of which the tiles are, unless others have them
     Tile<V> values;
     Tile<std::int32_t> begins, columns;
     Tile<std::int16_t> differences;
   };
+  static Block lent_block(Runtime& runtime, int owner, const BlockArrays<V>& arrays, const Sizes& sizes);
+
   std::vector<Block> blocks_;
   Index bytes_ = 0;
 };

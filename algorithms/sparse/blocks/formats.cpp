@@ -289,7 +289,10 @@ BlockArrays<V> arranged(const DiagonalStructure& structure, Format format, const
       arrays.shape.stencil.first_plane = block.first_row / plane;
       arrays.shape.stencil.first_in_plane = block.first_row % plane;
       arrays.shape.reach = structure.diagonals.back();
+      break;
     }
+    case Format::schur:  // of half a matrix: UnformedSchur
+      break;
   }
   return arrays;
 }

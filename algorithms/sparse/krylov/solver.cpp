@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
+#include "../../../codelets/sparse/krylov/conjugate_gradients.hpp"
 #include "../../../codelets/sparse/krylov/residual.hpp"
 #include "../../../runtime/collectives.hpp"
 #include "../../../runtime/contents.hpp"
@@ -71,14 +73,18 @@ KrylovSolver<T, V>::KrylovSolver(Runtime& runtime, const Csr<T>& mine, const Lin
   require_sound(runtime, mine, settings);
   if (outer_) settings_.preconditioner.method = PreconditionerMethod::none;
   range_ = {mine.first_row, mine.first_row + mine.rows()};
-  if (may_be_reduced(mine)) reduced_ = ReducedSystem<T>::of(runtime, mine, matrix_class, facts_.seconds);
+  if (may_be_reduced(mine))
+    reduced_ = ReducedSystem<T>::of(runtime, mine, matrix_class, keeps_schur(), facts_.seconds);
   if (!reduced_) {
     set_up(mine);
-  } else {
-    settings_.preconditioner.method = PreconditionerMethod::diagonal;
-    set_up(reduced_->matrix());
-    facts_.preconditioner = reduced_->facts();
+    return;
   }
+  settings_.preconditioner.method = PreconditionerMethod::diagonal;
+  if (const UnformedSchur* const schur = reduced_->unformed())
+    set_up_unformed(*schur);
+  else
+    set_up(reduced_->matrix());
+  facts_.preconditioner = reduced_->facts();
 }
 
 /// Of these rows: of A, or of the reduced system.
@@ -100,7 +106,28 @@ void KrylovSolver<T, V>::set_up(const Csr<T>& mine) {
     pattern_ = fingerprint(mine.row_begin, mine.columns);
   }
   if (prepared.facts.breakdown) return;
-  system_ = LinearSystem<T>(runtime, blocks_, prepared, settings_.format);
+  set_up_system(LinearSystem<T>(runtime, blocks_, prepared, settings_.format), prepared);
+  facts_.seconds["arrange"] = watch.lap();
+}
+
+/// Of a reduced system that the first GPU has alone.
+template <class T, class V>
+void KrylovSolver<T, V>::set_up_unformed(const UnformedSchur& schur) {
+  if constexpr (std::is_same_v<T, double>) {
+    Stopwatch watch;
+    blocks_ = Partition({{0, schur.arrays().shape.rows, 0, Where::cuda, 0}});
+    facts_.blocks = blocks_.parts();
+    PreparedPreconditioner<T> prepared;
+    prepared.kind = PreconditionerKind::diagonal;
+    prepared.inverse_diagonal = schur.inverse_diagonal();
+    set_up_system(LinearSystem<T>(*runtime_, blocks_, schur.arrays(), schur.entries()), prepared);
+    facts_.seconds["arrange"] = watch.lap();
+  }
+}
+
+template <class T, class V>
+void KrylovSolver<T, V>::set_up_system(LinearSystem<T> system, const PreparedPreconditioner<T>& prepared) {
+  system_ = std::move(system);
   if (outer_) {
     outer_->attach(system_);
     use_outer();
@@ -109,7 +136,6 @@ void KrylovSolver<T, V>::set_up(const Csr<T>& mine) {
   }
   make_tiles();
   describe_matrix();
-  facts_.seconds["arrange"] = watch.lap();
 }
 
 template <class T, class V>
@@ -215,6 +241,22 @@ bool KrylovSolver<T, V>::may_be_reduced(const Csr<T>& mine) const {
   if (choice.method == PreconditionerMethod::automatic && matrix_class_ == MatrixClass::positive_definite)
     return gains_by_reduction(*runtime_, mine, matrix_class_, uses_gpus());
   return choice.method == PreconditionerMethod::mc_ilu && choice.p == 0 && choice.q == 1;
+}
+
+/// On one GPU, if its multiprocessors have room for all that an iteration works on.
+template <class T, class V>
+KeepsSchur KrylovSolver<T, V>::keeps_schur() const {
+  const bool is_for_one_gpu = runtime_->ranks() == 1 && uses_gpus() &&
+                              settings_.workers == Workers::fastest && settings_.blocks <= 1 &&
+                              !settings_.format;
+  if constexpr (built_with_cuda && std::is_same_v<T, double>)
+    if (is_for_one_gpu && matrix_class_ == MatrixClass::positive_definite)
+      return [this](const BlockShape& schur, int diagonals) {
+        bool keeps = false;
+        runtime_->on_worker(WorkerKind::cuda, 0, [&] { keeps = cuda::keeps_schur(schur, diagonals); });
+        return keeps;
+      };
+  return {};
 }
 
 template <class T, class V>
@@ -476,7 +518,7 @@ void KrylovSolver<T, V>::store(Column& column) {
   const auto x = [this](Index k) -> const Tile<T>& { return tiles_[k].x; };
   const ReducedSystem<T>* const its = reduced();
   if (its == nullptr) return system().store(x, column.scale, column.x);
-  Array<T> black(static_cast<std::size_t>(its->matrix().rows()));
+  Array<T> black(static_cast<std::size_t>(its->own_rows()));
   system().store(x, 1, black.data());
   const auto result = its->solution(column.b, black, column.scale, column.x);
   LinearReport& report = column.report;

@@ -190,6 +190,9 @@ class KrylovSolver {
   void set_up(const Csr<T>& mine);
   [[nodiscard]] bool uses_gpus() const;
   [[nodiscard]] bool may_be_reduced(const Csr<T>& mine) const;
+  [[nodiscard]] KeepsSchur keeps_schur() const;
+  void set_up_unformed(const UnformedSchur& schur);
+  void set_up_system(LinearSystem<T> system, const PreparedPreconditioner<T>& prepared);
   [[nodiscard]] const ReducedSystem<T>* reduced() const;
   [[nodiscard]] Index unit_of_given() const;
   void use_outer();

@@ -9,14 +9,11 @@
 #include "../graph/rows.hpp"
 
 namespace asterism::sparse {
-namespace {
 
-bool is_sound(double pivot, double largest_of_row, MatrixClass matrix_class) {
+bool is_sound_pivot(double pivot, double largest, MatrixClass matrix_class) {
   const double size = matrix_class == MatrixClass::positive_definite ? pivot : std::abs(pivot);
-  return size > std::numeric_limits<double>::epsilon() * largest_of_row && std::isfinite(pivot);
+  return size > std::numeric_limits<double>::epsilon() * largest && std::isfinite(pivot);
 }
-
-}  // namespace
 
 template <class T>
 RedElimination<T>::RedElimination(const Csr<T>& mine, const Array<double>& diagonal,
@@ -51,7 +48,7 @@ Index RedElimination<T>::terms(std::span<const Index> black) const {
     for (Index k = first; k < end; ++k) {
       ++here;
       for (const Index j : own_row(black[at(k)]).columns)
-        if (numbers_[at(j)] == red) here += static_cast<Index>(row(j).columns.size()) - 1;
+        if (is_red(numbers_[at(j)])) here += static_cast<Index>(row(j).columns.size()) - 1;
     }
     count += here;
   };
@@ -73,7 +70,7 @@ void RedElimination<T>::find_terms(Index i, Terms& terms) const {
     const Index j = its.columns[n];
     const auto a_ij = static_cast<double>(its.values[n]);
     terms.largest = std::max(terms.largest, std::abs(a_ij));
-    if (numbers_[at(j)] != red) {
+    if (!is_red(numbers_[at(j)])) {
       add(j, a_ij);
       continue;
     }
@@ -98,7 +95,7 @@ bool RedElimination<T>::append(std::span<const Index> black, MatrixClass matrix_
       for (; n < terms.columns.size() && terms.columns[n] == column; ++n) sum += terms.values[n];
       to.add(column, static_cast<T>(sum));
       if (column == numbers_[at(mine_.first_row + i)] &&
-          !is_sound(static_cast<double>(to.values.back()), terms.largest, matrix_class))
+          !is_sound_pivot(static_cast<double>(to.values.back()), terms.largest, matrix_class))
         all_sound = false;
     }
     to.end_row();

@@ -12,8 +12,13 @@
 
 namespace asterism::sparse {
 
-/// Of a row that is eliminated, in place of its number among those that are left.
-inline constexpr Index red = -1;
+// A row that is eliminated has, in place of its number among those that are left, -1 less its number among red ones.
+constexpr bool is_red(Index number) { return number < 0; }
+/// Either way.
+constexpr Index red_number(Index number) { return -1 - number; }
+
+/// Whether a pivot can be divided by, as incomplete_lu() has it. @param largest magnitude in its row of A
+bool is_sound_pivot(double pivot, double largest, MatrixClass matrix_class);
 
 /// S = C - F D^-1 E of the rows of a rank, whose red neighbours may be on others.
 template <class T>

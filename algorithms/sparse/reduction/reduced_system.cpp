@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 #include <ranges>
+#include <type_traits>
 #include <utility>
 
 #include "../../../codelets/sparse/units.hpp"
@@ -21,13 +22,13 @@ namespace {
 /// S may have so many times A's entries, each of which is the sum of so many terms.
 constexpr Index most_growth = 2, most_alike = 4;
 
-/// Of all rows of A, in S.
+/// Of all rows of A, in S, or among red ones.
 Array<Index> numbers_of_black(const Colouring& colours) {
   Array<Index> numbers(colours.of_rows.size());
   const auto is_black = [&](Index i) { return colours.of_rows[at(i)] != 0; };
   add_up(
       static_cast<Index>(numbers.size()), 0, [&](Index i) { return is_black(i) ? 1 : 0; },
-      [&](Index i, Index number) { numbers[at(i)] = is_black(i) ? number : red; });
+      [&](Index i, Index number) { numbers[at(i)] = is_black(i) ? number : red_number(i - number); });
   return numbers;
 }
 
@@ -70,7 +71,7 @@ Index sum_of_ranks(const Runtime& runtime, Index mine) {
 
 template <class T>
 std::optional<ReducedSystem<T>> ReducedSystem<T>::of(const Runtime& runtime, const Csr<T>& mine,
-                                                     MatrixClass matrix_class,
+                                                     MatrixClass matrix_class, const KeepsSchur& keeps,
                                                      std::map<std::string, double>& seconds) {
   const PreconditionerChoice ilu0{.method = PreconditionerMethod::mc_ilu};
   // A place is less than this rank's rows and those of all that others have entries in.
@@ -88,14 +89,17 @@ std::optional<ReducedSystem<T>> ReducedSystem<T>::of(const Runtime& runtime, con
   const Array<Index> numbers = numbers_of_black(*colours);
   reduced.number(numbers);
   seconds["colour"] += watch.lap();
-  reduced.take_entries(mine);
-  const RedElimination<T> elimination(mine, reduced.diagonal_, numbers, reduced.neighbours_);
   const Index entries = sum_of_ranks(runtime, mine.entries());
-  const Index terms = elimination.terms(reduced.black_rows_);
-  if (sum_of_ranks(runtime, terms) > most_alike * most_growth * entries ||
-      !reduced.make(elimination, terms, matrix_class) ||
-      sum_of_ranks(runtime, reduced.s_.entries()) > most_growth * entries)
-    return {};
+  if (keeps) reduced.leave_unformed(mine, numbers, keeps);
+  if (!reduced.unformed_) {
+    reduced.take_entries(mine);
+    const RedElimination<T> elimination(mine, reduced.diagonal_, numbers, reduced.neighbours_);
+    const Index terms = elimination.terms(reduced.black_rows_);
+    if (sum_of_ranks(runtime, terms) > most_alike * most_growth * entries ||
+        !reduced.make(elimination, terms, matrix_class) ||
+        sum_of_ranks(runtime, reduced.s_.entries()) > most_growth * entries)
+      return {};
+  }
   const Index black = reduced.s_.total_rows;
   reduced.facts_ = {.choice = ilu0,
                     .stages = 2,
@@ -106,12 +110,21 @@ std::optional<ReducedSystem<T>> ReducedSystem<T>::of(const Runtime& runtime, con
   return reduced;
 }
 
+/// If that is possible. Float has too few digits for A to follow from G.
+template <class T>
+void ReducedSystem<T>::leave_unformed(const Csr<T>& mine, std::span<const Index> numbers,
+                                      const KeepsSchur& keeps) {
+  if constexpr (std::is_same_v<T, double>)
+    unformed_ = UnformedSchur::of(mine, diagonal_, numbers, black_rows_, keeps);
+  if (unformed_) neighbours_ = SharedElements(*runtime_, {});
+}
+
 /// @param numbers of all rows of A in S
 template <class T>
 void ReducedSystem<T>::number(std::span<const Index> numbers) {
   numbers_.resize(at(rows_.count()));
   const Index mine = add_up(
-      rows_.count(), 0, [&](Index i) { return numbers[at(rows_.first + i)] == red ? 0 : 1; },
+      rows_.count(), 0, [&](Index i) { return sparse::is_red(numbers[at(rows_.first + i)]) ? 0 : 1; },
       [&](Index i, Index) { numbers_[at(i)] = numbers[at(rows_.first + i)]; });
   const std::vector<Index> of_ranks = gather(*runtime_, mine);
   const std::vector<Index> bounds = bounds_of_ranks(of_ranks);
@@ -197,11 +210,18 @@ template <class ValueOf>
 typename ReducedSystem<T>::Vector ReducedSystem<T>::vector(const ValueOf& value) const {
   Vector v(at(rows_.count()) + neighbours_.all().size());
   const auto fill = [&](Index first, Index end) {
-    for (Index i = first; i < end; ++i) v[at(i)] = value(i);
+    for (Index i = first; i < end; ++i) v[at(place(i))] = value(i);
   };
   in_parts(rows_.count(), 0, fill, least_copied);
   tell_neighbours(v);
   return v;
+}
+
+template <class T>
+Index ReducedSystem<T>::place(Index row) const {
+  if (!unformed_) return row;
+  const Index number = numbers_[at(row)];
+  return sparse::is_red(number) ? reduced_.count() + red_number(number) : number;
 }
 
 template <class T>
@@ -213,6 +233,12 @@ void ReducedSystem<T>::tell_neighbours(Vector& v) const {
 /// (A v)_row
 template <class T>
 double ReducedSystem<T>::product(Index row, const Vector& v) const {
+  if (unformed_) {
+    const double own = diagonal_[at(row)] * v[at(place(row))];
+    const Index number = numbers_[at(row)];
+    return own + (sparse::is_red(number) ? unformed_->product_of_red(red_number(number), v.data())
+                                         : unformed_->product_of_black(number, v.data() + reduced_.count()));
+  }
   double sum = 0;
   for (Index n = row_begin_[at(row)]; n < row_begin_[at(row + 1)]; ++n)
     sum += static_cast<double>(values_[at(n)]) * v[at(places_[at(n)])];
@@ -252,8 +278,9 @@ typename ReducedSystem<T>::Vector ReducedSystem<T>::solution(const T* b, const A
   });
   const auto fill = [&](Index first, Index end) {
     for (Index i = first; i < end; ++i) {
-      if (is_red(i)) v[at(i)] = static_cast<T>(residual(i, b, scale, v) / diagonal_[at(i)]);
-      x[i] = static_cast<T>(v[at(i)] * scale);
+      double& its = v[at(place(i))];
+      if (is_red(i)) its = static_cast<T>(residual(i, b, scale, v) / diagonal_[at(i)]);
+      x[i] = static_cast<T>(its * scale);
     }
   };
   in_parts(rows_.count(), 0, fill, least_rows_seen);

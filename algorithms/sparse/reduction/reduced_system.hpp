@@ -16,6 +16,7 @@
 #include "../preconditioners/preconditioner.hpp"
 #include "red_elimination.hpp"
 #include "shared_elements.hpp"
+#include "unformed_schur.hpp"
 
 namespace asterism::sparse {
 
@@ -33,23 +34,30 @@ class ReducedSystem {
  public:
   /// None: two colours are not enough, S has more than twice A's entries, or a pivot that cannot be divided by, or more
   /// rows than half of what 32 bits count.
-  /// @param mine this rank's rows: whole grains @param seconds to which the times of the parts are added
+  /// @param mine this rank's rows: whole grains
+  /// @param keeps of one rank with all of a positive definite A: whether S need not be formed; none: it is
+  /// @param seconds to which the times of the parts are added
   /// With several ranks: collective. Every rank gets the pattern of A for a while.
   /// @throw Error: as prepare(), of A's diagonal
   static std::optional<ReducedSystem> of(const Runtime& runtime, const Csr<T>& mine, MatrixClass matrix_class,
-                                         std::map<std::string, double>& seconds);
+                                         const KeepsSchur& keeps, std::map<std::string, double>& seconds);
 
   /// Of A, on all ranks.
   [[nodiscard]] Index rows() const { return facts_.rows_of_colours[0] + facts_.rows_of_colours[1]; }
-  /// S: this rank's rows.
+  /// Of S, on this rank.
+  [[nodiscard]] Index own_rows() const { return reduced_.count(); }
+  /// S: this rank's rows, if it is formed.
   [[nodiscard]] const Csr<T>& matrix() const { return s_; }
+  /// Else; nullptr: it is formed.
+  [[nodiscard]] const UnformedSchur* unformed() const { return unformed_ ? &*unformed_ : nullptr; }
   /// Of ILU(0).
   [[nodiscard]] const PreconditionerFacts& facts() const { return facts_; }
 
   // Vectors, of this rank's rows of A and of S; what is of S is smaller by `scale`. With several ranks: collective.
   [[nodiscard]] Array<T> right_hand_side(const T* b, double scale) const;
   [[nodiscard]] Array<T> first_guess(const T* x, double scale) const;
-  /// Elements of this rank's rows, and behind them those of its neighbours.
+  /// Elements of this rank's rows, and behind them those of its neighbours. Where S is not formed: of black rows, and
+  /// behind them of red ones.
   using Vector = Array<double>;
   /// @return x / scale
   Vector solution(const T* b, const Array<T>& black, double scale, T* x) const;
@@ -64,7 +72,12 @@ class ReducedSystem {
   void take_entries(const Csr<T>& mine);
   [[nodiscard]] bool make(const RedElimination<T>& elimination, Index terms, MatrixClass matrix_class);
   void move(const Csr<T>& made);
-  [[nodiscard]] bool is_red(Index row) const { return numbers_[static_cast<std::size_t>(row)] == red; }
+  void leave_unformed(const Csr<T>& mine, std::span<const Index> numbers, const KeepsSchur& keeps);
+  /// Of one of this rank's rows, in a Vector.
+  [[nodiscard]] Index place(Index row) const;
+  [[nodiscard]] bool is_red(Index row) const {
+    return sparse::is_red(numbers_[static_cast<std::size_t>(row)]);
+  }
   template <class ValueOf>
   [[nodiscard]] Vector vector(const ValueOf& value) const;
   void tell_neighbours(Vector& v) const;
@@ -72,7 +85,7 @@ class ReducedSystem {
 
   const Runtime* runtime_ = nullptr;
   Partition::Range rows_, black_, reduced_;  // of this rank: of A, which of its rows are black, of S
-  Array<Index> numbers_;                     // of this rank's rows in S, or red
+  Array<Index> numbers_;                     // of this rank's rows in S, or among red ones
   Array<Index> black_rows_;                  // of these, counted from this rank's first
   SharedElements neighbours_;                // rows of A that others have entries in
   Redivision to_s_, from_s_;                 // of black rows
@@ -82,6 +95,7 @@ class ReducedSystem {
   Array<T> values_;
   Array<double> diagonal_;
   Csr<T> s_;
+  std::optional<UnformedSchur> unformed_;
   PreconditionerFacts facts_;
 };
 

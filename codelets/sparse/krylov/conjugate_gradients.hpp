@@ -195,6 +195,9 @@ void turn(Stream stream, const CgArgs& args, DirectionPorts<AsPorts, T, V> ports
 template <class T, class V>
 void cg_sweep(Stream stream, const CgSweepArgs& args, CgSweepPorts<AsPorts, T, V> ports);
 void show(Stream stream, In<CgState> state, Out<CgState> shown);
+
+/// Whether the current GPU's multiprocessors have room for a matrix of Format::schur, of doubles, and the vectors of cg_sweep.
+bool keeps_schur(const BlockShape& schur, int diagonals);
 }  // namespace cuda
 
 }  // namespace asterism::sparse

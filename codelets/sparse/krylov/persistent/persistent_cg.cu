@@ -1,13 +1,15 @@
-// r, p and q of a block's rows lie in shared memory, x in registers; global memory has for the other blocks z = M^-1 r
-// where r will be, and p of the iteration before: what they need of p they make of these, which saves a meeting. Between
-// two iterations are two meetings, whose sums are (p, q), and (r, r) with (r, z). So what an iteration reads of memory is
-// the matrix, and of the vectors what rows of other blocks have.
+// r, p and q of a block's rows lie in shared memory, x in registers; of a Schur complement p and the matrix, and the
+// others in registers. Global memory has for the other blocks z = M^-1 r where r will be, and p of the iteration before:
+// what they need of p they make of these, which saves a meeting. Between two iterations are two meetings, whose sums are
+// (p, q), and (r, r) with (r, z). Nothing is shown at the first one: what others read before it, they have. So what an
+// iteration reads of memory is the matrix, and of the vectors what rows of other blocks have.
 
 #include "persistent_cg.cuh"
 
 #include <algorithm>
+#include <optional>
 
-#include "sweep.cuh"
+#include "schur.cuh"
 
 namespace asterism::sparse::cuda {
 
@@ -15,87 +17,50 @@ using namespace persistent;
 
 namespace {
 
-/// p of the iteration at hand.
-template <class T>
-struct Direction {
-  using Element = T;
-  static constexpr bool is_set = true;
-  const T *z, *before;
-  const T* own;  ///< p of `count` rows from row `first`
-  int first, count;
-  T beta;
-  bool ready;  ///< whether `before` is p itself
-  [[nodiscard]] __device__ T operator[](Index j) const {
-    const int i = static_cast<int>(j) - first;
-    if (static_cast<unsigned>(i) < static_cast<unsigned>(count)) return own[i];
-    return ready ? before[j] : multiply_add(beta, before[j], z[j]);
-  }
-  [[nodiscard]] __device__ Direction from(Index j) const {
-    return {z + j, before + j, own, first - static_cast<int>(j), count, beta, ready};
-  }
-};
-
-/// The registers of a thread, and the shared memory of its block.
-template <class T, int most>
-struct Own {
-  static constexpr int vectors = 3;  ///< in shared memory
-  T x[most];
-  T *r, *p;
-  T* q;  ///< z, from one meeting to the next
-};
-
 template <class Rows, class T, int most>
-__device__ void multiply(const Rows& matrix, const OwnRows& rows, const Direction<T>& direction,
-                         Own<T, most>& own, double& pq) {
-  pq = 0;
-  // Not unrolled: rows that wait for each other's loads would need more registers than there are.
-#pragma unroll 1
-  for (int i = static_cast<int>(threadIdx.x); i < rows.count; i += threads) {
-    own.q[i] = product_of_row<5>(matrix, rows.first + i, direction);
-    pq += static_cast<double>(own.p[i]) * static_cast<double>(own.q[i]);
-  }
-}
-
-template <class T, int most>
-__device__ void descend(const Sweep<T>& sweep, const OwnRows& rows, T alpha, Own<T, most>& own,
+__device__ void descend(const Sweep<T>& sweep, const OwnRows& rows, T alpha, Own<Rows, T, most>& own,
                         double (&sums)[2]) {
   sums[0] = sums[1] = 0;
   rows.for_each<most>([&](int k, int i) {
     own.x[k] = multiply_add(alpha, own.p[i], own.x[k]);
-    const T r = multiply_add(-alpha, own.q[i], own.r[i]);
+    const T r = multiply_add(-alpha, own.q(k, i), own.r(k, i));
     const T z = preconditioned(sweep, rows.first + i, r);
-    own.r[i] = r;
-    own.q[i] = z;
-    if (i < sweep.reach || i >= rows.count - sweep.reach) {  // for other blocks
-      sweep.r[rows.first + i] = z;
+    own.r(k, i) = r;
+    own.q(k, i) = z;
+    const int to_end = rows.count - 1 - i;  // for other blocks:
+    if (i < sweep.reach || to_end < sweep.reach) sweep.r[rows.first + i] = z;
+    if ((i >= sweep.halo && i < sweep.reach) || (to_end >= sweep.halo && to_end < sweep.reach))
       sweep.p[rows.first + i] = own.p[i];
-    }
     sums[0] += static_cast<double>(r) * static_cast<double>(r);
     sums[1] += static_cast<double>(r) * static_cast<double>(z);
   });
 }
 
-template <class T, int most>
-__device__ void turn(const OwnRows& rows, T beta, Own<T, most>& own) {
-  rows.for_each<most>([&](int, int i) { own.p[i] = multiply_add(beta, own.p[i], own.q[i]); });
+template <class Rows, class T, int most>
+__device__ void turn(const Sweep<T>& sweep, const OwnRows& rows, T beta, Own<Rows, T, most>& own) {
+  own.turn_halo(sweep, rows, beta);
+  rows.for_each<most>([&](int k, int i) { own.p[i] = multiply_add(beta, own.p[i], own.q(k, i)); });
   __syncthreads();
 }
 
-template <class T, int most>
-__device__ void bring(const Sweep<T>& sweep, const OwnRows& rows, Own<T, most>& own) {
+template <class Rows, class T, int most>
+__device__ void bring(const Rows& matrix, const Sweep<T>& sweep, const OwnRows& rows,
+                      Own<Rows, T, most>& own) {
+  own.bring_matrix(matrix, rows);
+  own.bring_halo(sweep, rows);
   rows.for_each<most>([&](int k, int i) {
     own.x[k] = sweep.x[rows.first + i];
-    own.r[i] = sweep.r[rows.first + i];
+    own.r(k, i) = sweep.r[rows.first + i];
     own.p[i] = sweep.p[rows.first + i];
   });
   __syncthreads();
 }
 
-template <class T, int most>
-__device__ void leave(const Sweep<T>& sweep, const OwnRows& rows, const Own<T, most>& own) {
+template <class Rows, class T, int most>
+__device__ void leave(const Sweep<T>& sweep, const OwnRows& rows, Own<Rows, T, most>& own) {
   rows.for_each<most>([&](int k, int i) {
     sweep.x[rows.first + i] = own.x[k];
-    sweep.r[rows.first + i] = own.r[i];
+    sweep.r[rows.first + i] = own.r(k, i);
     sweep.p[rows.first + i] = own.p[i];
   });
 }
@@ -105,60 +70,107 @@ template <class Rows, class T, int most>
 __global__ void __launch_bounds__(threads, 1)
     sweep_kernel(Rows matrix, const __grid_constant__ Sweep<T> sweep) {
   extern __shared__ __align__(16) unsigned char shared[];
-  Progress now(*sweep.state, sweep.iteration);
-  const Index end = sweep.iteration + sweep.count;
-  const bool tells = blockIdx.x == 0 && threadIdx.x == 0;
-  if (now.status != CgStatus::running) {
-    if (tells) now.leave(*sweep.state, end);
+  __shared__ Progress now;  // thread 0 writes it, and the others have of it in registers what they need often
+  const bool writes = threadIdx.x == 0, tells = writes && blockIdx.x == 0;
+  if (writes) now = Progress(*sweep.state, sweep.iteration);
+  __syncthreads();
+  CgStatus status = now.status;
+  double rz = now.rz;
+  if (status != CgStatus::running) {
+    if (tells) now.leave(*sweep.state, sweep.iteration + sweep.count);
     return;
   }
   const OwnRows rows(sweep);
-  Own<T, most> own;
-  own.r = reinterpret_cast<T*>(shared);
-  own.p = own.r + sweep.rows_of_block;
-  own.q = own.p + sweep.rows_of_block;
-  bring(sweep, rows, own);
+  Own<Rows, T, most> own(matrix, sweep, reinterpret_cast<T*>(shared));
+  bring(matrix, sweep, rows, own);
 
   GridSums<threads> grid(sweep.told);
   Direction<T> direction{sweep.r, sweep.p, own.p, rows.first, rows.count, 0, true};
   std::uint32_t meeting = 0;
-  for (Index iteration = sweep.iteration; iteration < end && now.status == CgStatus::running; ++iteration) {
+  for (int made = 0; made < static_cast<int>(sweep.count) && status == CgStatus::running; ++made) {
     ++meeting;
-    double pq[1];
-    multiply(matrix, rows, direction, own, pq[0]);
+    double pq[1] = {multiply(matrix, sweep, rows, direction, own)};
     grid.meet<Shows::nothing>(pq, 0, meeting);
-    now.pq = pq[0];
-    if (!is_usable(now.pq)) {
-      if (now.pq > 0) ++now.iterations;
-      now.status = status_after(now.pq, now.rr, now.rz, now.limit);
+    if (!is_usable(pq[0])) {
+      status = status_after(pq[0], now.rr, rz, now.limit);
+      if (writes && pq[0] > 0) ++now.iterations;
+      if (writes) now.pq = pq[0];
       break;
     }
-    const double alpha = now.rz / now.pq;
+    const double alpha = rz / pq[0];
     double sums[2];
     descend(sweep, rows, static_cast<T>(alpha), own, sums);
     grid.meet<Shows::memory>(sums, 1, meeting);
-    now.status = status_after(now.pq, sums[0], sums[1], now.limit);
-    const double beta = sums[1] / now.rz;
-    now.rr = sums[0];
-    now.rz = sums[1];
-    ++now.iterations;
-    turn(rows, static_cast<T>(beta), own);
+    status = status_after(pq[0], sums[0], sums[1], now.limit);
+    const double beta = sums[1] / rz;
+    rz = sums[1];
+    if (writes) {
+      now.pq = pq[0];
+      now.rr = sums[0];
+      ++now.iterations;
+    }
+    turn(sweep, rows, static_cast<T>(beta), own);
     direction.beta = static_cast<T>(beta);
     direction.ready = false;
-    if (tells && iteration < CgState::kept) {
+    if (const Index iteration = sweep.iteration + made; tells && iteration < CgState::kept) {
       sweep.state->alpha[iteration] = alpha;
       sweep.state->beta[iteration] = beta;
     }
   }
   leave(sweep, rows, own);
-  if (tells) now.leave(*sweep.state, end);
+  if (!tells) return;
+  now.status = status;
+  now.rz = rz;
+  now.leave(*sweep.state, sweep.iteration + sweep.count);
+}
+
+constexpr Index least_rows = 256;  ///< of a block
+
+/// Of each of the blocks of threads that a GPU's processors take.
+Index rows_of_blocks(const Gpu& gpu, Index rows) {
+  const Index most = std::min<Index>(gpu.processors, GridSums<threads>::most_blocks);
+  const Index blocks = std::min(most, rows / least_rows), even = (rows + blocks - 1) / blocks;
+  return (even + slice_rows - 1) / slice_rows * slice_rows;
+}
+
+/// Sweep::reach. @return none: rows of a block would need more than the next ones' have
+std::optional<int> reach_of(const BlockShape& shape, Index rows_of_block) {
+  if (shape.format == Format::schur && shape.reach > rows_of_block) return {};
+  return static_cast<int>(shape.reach > 0 ? std::min(shape.reach, rows_of_block) : rows_of_block);
+}
+
+/// Sweep::halo: what there is room for beside so many elements.
+template <class T>
+int halo_of(const Gpu& gpu, int elements, int reach) {
+  constexpr int most_static_bytes = 2048;
+  const int room = (gpu.shared_bytes - most_static_bytes) / static_cast<int>(sizeof(T)) - elements;
+  return std::clamp(room / 2, 0, reach);
 }
 
 }  // namespace
 
+bool keeps_schur(const BlockShape& schur, int diagonals) {
+  const Gpu gpu = this_gpu();
+  if (gpu.cooperates == 0 || schur.rows < least_rows) return false;
+  const Index rows_of_block = rows_of_blocks(gpu, schur.rows);
+  const std::optional<int> reach = reach_of(schur, rows_of_block);
+  if (!reach) return false;
+  Sweep<double> sweep{};
+  sweep.rows_of_block = static_cast<int>(rows_of_block);
+  sweep.reach = *reach;
+  SchurRows<double> matrix{};
+  matrix.count = diagonals;
+  return launch_fewest<8>(sweep, [&](auto most) {
+    using Its = Own<SchurRows<double>, double, most>;
+    const Index bytes = Its::shared_elements(matrix, sweep) * static_cast<Index>(sizeof(double));
+    return bytes <= gpu.shared_bytes &&
+           fits(sweep_kernel<SchurRows<double>, double, most>, gpu, static_cast<int>(bytes));
+  });
+}
+
 template <class T, class V>
 bool sweep_at_once(Stream stream, const CgSweepArgs& args, const CgSweepPorts<AsPorts, T, V>& ports) {
-  constexpr Index least_rows = 256, most_rows_of_gpu = Index{1} << 24;  // of a block
+  constexpr Index most_rows_of_gpu = Index{1} << 24;
   const BlockShape& shape = args.first.shape;
   const PreconditionerKind kind = args.preconditioner.kind;
   if (kind != PreconditionerKind::none && kind != PreconditionerKind::diagonal) return false;
@@ -167,34 +179,38 @@ bool sweep_at_once(Stream stream, const CgSweepArgs& args, const CgSweepPorts<As
   if (shape.rows < least_rows) return false;  // q has no room for the meetings
   const Gpu gpu = this_gpu();
   if (gpu.cooperates == 0) return false;
-  const Index most_blocks_at_once = std::min<Index>(gpu.processors, GridSums<threads>::most_blocks);
-  const Index wanted = std::min(most_blocks_at_once, shape.rows / least_rows);
-  const Index rows_of_block = ((shape.rows + wanted - 1) / wanted + slice_rows - 1) / slice_rows * slice_rows;
+  const Index rows_of_block = rows_of_blocks(gpu, shape.rows);
+  const std::optional<int> reach = reach_of(shape, rows_of_block);
+  if (!reach) return false;
   // q is not written otherwise.
   constexpr std::uintptr_t line = 128;
   const std::uintptr_t told = (reinterpret_cast<std::uintptr_t>(ports.q.data) + line - 1) / line * line;
   static_assert(least_rows * sizeof(float) >= GridSums<threads>::bytes(1) + line);
-  const Sweep<T> sweep{
-      args.first.iteration,
-      args.count,
-      static_cast<int>(shape.rows),
-      static_cast<int>(rows_of_block),
-      static_cast<int>(shape.reach > 0 ? std::min(shape.reach, rows_of_block) : rows_of_block),
-      kind == PreconditionerKind::diagonal ? InverseDiagonal(ports.preconditioner.inverse_diagonal.data)
-                                           : InverseDiagonal(),
-      ports.x.data,
-      ports.r.data,
-      ports.p.data,
-      ports.pipelined.data,
-      reinterpret_cast<ToldSum*>(told),
-      ports.state.data};
+  const Sweep<T> sweep{args.first.iteration,
+                       args.count,
+                       static_cast<int>(shape.rows),
+                       static_cast<int>(rows_of_block),
+                       *reach,
+                       0,
+                       kind == PreconditionerKind::diagonal
+                           ? InverseDiagonal(ports.preconditioner.inverse_diagonal.data)
+                           : InverseDiagonal(),
+                       ports.x.data,
+                       ports.r.data,
+                       ports.p.data,
+                       ports.pipelined.data,
+                       reinterpret_cast<ToldSum*>(told),
+                       ports.state.data};
   if (sweep_pipelined(stream, gpu, shape, ports.matrix, sweep)) return true;
   bool done = false;
   with_device_rows<T>(shape, ports.matrix, [&](const auto& rows) {
     using Rows = std::remove_cvref_t<decltype(rows)>;
     if constexpr (is_known<Rows, T>)
       done = launch_fewest<8>(sweep, [&](auto most) {
-        return launch(stream, sweep_kernel<Rows, T, most>, gpu, Own<T, most>::vectors, rows, sweep);
+        using Its = Own<Rows, T, most>;
+        Sweep<T> its = sweep;
+        if constexpr (is_schur<Rows>) its.halo = halo_of<T>(gpu, Its::shared_elements(rows, sweep), *reach);
+        return launch(stream, sweep_kernel<Rows, T, most>, gpu, Its::shared_elements(rows, its), rows, its);
       });
   });
   return done;

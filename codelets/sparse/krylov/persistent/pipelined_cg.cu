@@ -198,9 +198,9 @@ bool sweep_pipelined(Stream stream, const Gpu& gpu, const BlockShape& shape,
   bool done = false;
   with_device_rows<T>(shape, matrix, [&](const auto& rows) {
     using Rows = std::remove_cvref_t<decltype(rows)>;
-    if constexpr (is_known<Rows, T>)
+    if constexpr (is_known<Rows, T> && !is_schur<Rows>)
       done = launch_fewest<most_rows>(sweep, [&](auto most) {
-        return launch(stream, pipelined_kernel<Rows, T, most>, gpu, 3, rows, sweep);
+        return launch(stream, pipelined_kernel<Rows, T, most>, gpu, 3 * sweep.rows_of_block, rows, sweep);
       });
   });
   return done;

@@ -16,7 +16,10 @@ inline constexpr int threads = 1024;
 
 /// Whether persistent kernels know rows of this kind.
 template <class Rows, class T>
-inline constexpr bool is_known = !std::is_same_v<Rows, CsrRows<T>> && !std::is_same_v<Rows, StencilRows<T>>;
+inline constexpr bool is_known = !std::is_same_v<Rows, CsrRows<T>> && !std::is_same_v<Rows, StencilRows<T>> &&
+                                 !std::is_same_v<Rows, SchurRows<float>>;
+template <class Rows>
+inline constexpr bool is_schur = std::is_same_v<Rows, SchurRows<double>>;
 
 /// D^-1 of either type.
 struct InverseDiagonal {
@@ -39,6 +42,7 @@ struct Sweep {
   Index iteration, count;
   int rows, rows_of_block;
   int reach;  ///< rows of a block farther from its ends are its own affair
+  int halo;   ///< that many rows beyond each end of a block have p in its shared memory, too
   InverseDiagonal d;
   T *x, *r, *p;
   T* pipelined;  ///< pipelined_vectors of them; see pipelined_cg.cu
@@ -76,6 +80,7 @@ struct Progress {
   double rz, rr, pq, limit;
   Index iterations;
 
+  Progress() = default;
   __device__ Progress(const CgState& state, Index iteration)
       : status(state.status[side_of(iteration)]),
         rz(state.rz[side_of(iteration)]),
@@ -122,12 +127,12 @@ bool fits(Kernel kernel, const Gpu& gpu, int shared_bytes) {
   return blocks >= 1;
 }
 
-/// @param vectors that a block has in shared memory @return whether the kernel can run
+/// @param elements that a block has in shared memory @return whether the kernel can run
 template <class Kernel, class Rows, class T>
-bool launch(Stream stream, Kernel kernel, const Gpu& gpu, int vectors, const Rows& rows,
+bool launch(Stream stream, Kernel kernel, const Gpu& gpu, int elements, const Rows& rows,
             const Sweep<T>& sweep) {
   const auto blocks = static_cast<unsigned>((sweep.rows + sweep.rows_of_block - 1) / sweep.rows_of_block);
-  const int shared_bytes = vectors * sweep.rows_of_block * static_cast<int>(sizeof(T));
+  const int shared_bytes = elements * static_cast<int>(sizeof(T));
   if (!fits(kernel, gpu, shared_bytes)) return false;
   check(cudaMemsetAsync(sweep.told, 0, GridSums<threads>::bytes(blocks), native(stream)), "cudaMemsetAsync");
   void* arguments[] = {const_cast<Rows*>(&rows), const_cast<Sweep<T>*>(&sweep)};

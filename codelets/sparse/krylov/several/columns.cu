@@ -147,7 +147,7 @@ void multiply_some(Stream stream, const CgArgs& step, const CgColumnsPorts<AsPor
   }
   with_rows<T>(step.shape, ports.matrix, [&](const auto& rows) {
     using Rows = std::remove_cvref_t<decltype(rows)>;
-    if constexpr (!std::is_same_v<Rows, StencilRows<T>>)
+    if constexpr (!std::is_same_v<Rows, StencilRows<T>> && !std::is_same_v<Rows, SchurRows<T>>)
       launch_chained<multiply_columns_kernel<Rows, T>>("multiply_columns", stream, unit_blocks(step),
                                                        unit_threads, rows, m);
   });
