@@ -11,6 +11,7 @@
 #include "../support/messages.hpp"
 #include "../support/skip.hpp"
 #include "../support/worst.hpp"
+#include "algorithms/sparse/krylov/spectrum.hpp"
 #include "algorithms/sparse/models/models.hpp"
 #include "columns_together.hpp"
 #include "conjugate_gradients.hpp"
@@ -19,6 +20,7 @@
 namespace asterism::test {
 namespace {
 
+using sparse::CgState;
 using sparse::Csr;
 using sparse::LinearSettings;
 using sparse::model_matrix;
@@ -693,6 +695,40 @@ TEST_CASE("the spectrum is what theory says" * doctest::skip(is_brief())) {
   const double c = std::cos(std::acos(-1.0) / 31);
   CHECK(report.spectrum->least == doctest::Approx(4 - 4 * c).epsilon(1e-3));
   CHECK(report.spectrum->most == doctest::Approx(4 + 4 * c).epsilon(1e-2));
+}
+
+/// Whose Lanczos' matrix has 2 on its diagonal and 1 beside it.
+CgState state_of_chain(int steps) {
+  CgState state{};
+  state.iterations = steps;
+  double pivot = 2;
+  for (int k = 0; k < steps; ++k) {
+    state.alpha[k] = 1 / pivot;
+    state.beta[k] = 1 / (pivot * pivot);
+    pivot = 2 - 1 / pivot;
+  }
+  return state;
+}
+
+TEST_CASE("the ends of a spectrum, of coefficients that are known") {
+  for (const int steps : {2, 3, 64, CgState::kept}) {
+    CAPTURE(steps);
+    const auto found = sparse::spectrum_of(state_of_chain(steps));
+    REQUIRE(found);
+    const double c = std::cos(std::acos(-1.0) / (steps + 1));
+    CHECK(found->least == doctest::Approx(2 - 2 * c).epsilon(1e-8));
+    CHECK(found->most == doctest::Approx(2 + 2 * c).epsilon(1e-8));
+  }
+  CHECK_FALSE(sparse::spectrum_of(state_of_chain(1)));
+  CgState indefinite = state_of_chain(5), broken = state_of_chain(5), large = state_of_chain(5);
+  indefinite.alpha[2] = -1;
+  broken.alpha[3] = 0;
+  CHECK_FALSE(sparse::spectrum_of(indefinite));
+  CHECK_FALSE(sparse::spectrum_of(broken));
+  for (double& alpha : large.alpha) alpha *= 1e-200;
+  const auto found = sparse::spectrum_of(large);
+  REQUIRE(found);
+  CHECK(found->most == doctest::Approx(1e200 * (2 + std::sqrt(3.0))).epsilon(1e-8));
 }
 
 TEST_CASE("what makes no sense is refused with words") {
