@@ -92,7 +92,6 @@ class Search {
   Search(Runtime& runtime, const Problem& problem, const ProblemFacts& facts, const SearchSettings& settings,
          const Plan& plan)
       : runtime_(runtime),
-        problem_(problem),
         facts_(facts),
         settings_(settings),
         form_(form_of(problem, facts)),
@@ -174,7 +173,6 @@ class Search {
   }
 
   Runtime& runtime_;
-  const Problem& problem_;
   const ProblemFacts& facts_;
   const SearchSettings& settings_;
   const MoveForm form_;
