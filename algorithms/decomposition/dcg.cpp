@@ -8,6 +8,7 @@
 #include "../../codelets/decomposition/schwarz.hpp"
 #include "../../codelets/sparse/krylov/residual.hpp"
 #include "../../runtime/collectives.hpp"
+#include "../common/each_once.hpp"
 #include "../common/set.hpp"
 #include "../common/tile_or_none.hpp"
 #include "cut/whole_matrix.hpp"
@@ -27,8 +28,7 @@ std::vector<Index> columns_outside(const sparse::Csr<T>& whole, const Subdomain&
   for (const Index row : subdomain.rows)
     for (Index k = whole.row_begin[row]; k < whole.row_begin[row + 1]; ++k)
       if (!std::ranges::binary_search(subdomain.rows, whole.columns[k])) columns.push_back(whole.columns[k]);
-  std::ranges::sort(columns);
-  columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
+  keep_each_once(columns);
   return columns;
 }
 

@@ -9,6 +9,7 @@
 #include "../../../runtime/collectives.hpp"
 #include "../../../runtime/error.hpp"
 #include "../../../runtime/hardware/machine.hpp"
+#include "../../common/each_once.hpp"
 #include "../../common/lent.hpp"
 #include "../../common/team.hpp"
 #include "../../common/tile_or_none.hpp"
@@ -78,8 +79,7 @@ std::vector<std::vector<Index>> foreign_columns(const Runtime& runtime, const Pa
       const std::lock_guard lock(mutex);
       columns.insert(columns.end(), found.begin(), found.end());
     });
-    std::ranges::sort(columns);
-    columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
+    keep_each_once(columns);
     foreign.push_back(std::move(columns));
   }
   return foreign;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "../../../runtime/collectives.hpp"
+#include "../../common/each_once.hpp"
 #include "../../common/set.hpp"
 
 namespace asterism::sparse {
@@ -13,8 +14,7 @@ VectorLayout::VectorLayout(const Runtime& runtime, const Partition& blocks,
   std::vector<Size> mine;
   for (std::size_t k = 0; k < foreign_.size(); ++k) {
     std::vector<Index>& elements = foreign_[k];
-    std::ranges::sort(elements);
-    elements.erase(std::unique(elements.begin(), elements.end()), elements.end());
+    keep_each_once(elements);
     const Part& part = blocks[first_mine_ + static_cast<Index>(k)];
     const auto before = std::ranges::lower_bound(elements, part.first) - elements.begin();
     mine.push_back({static_cast<Index>(elements.size()) + part.size, before});

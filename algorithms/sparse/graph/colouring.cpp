@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "../../../runtime/error.hpp"
+#include "../../common/each_once.hpp"
 #include "../../common/team.hpp"
 #include "rows.hpp"
 
@@ -88,8 +89,7 @@ class TwoColours {
           if (mine == other && same) odd = true;
           if (mine != other) found.push_back({std::min(mine, other), std::max(mine, other), same});
         }
-      std::ranges::sort(found);
-      found.erase(std::unique(found.begin(), found.end()), found.end());
+      keep_each_once(found);
       const std::lock_guard lock(mutex);
       bonds_.insert(bonds_.end(), found.begin(), found.end());
     });

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "../../../runtime/collectives.hpp"
+#include "../../common/each_once.hpp"
 #include "../../common/team.hpp"
 #include "../graph/rows.hpp"
 #include "fill.hpp"
@@ -138,8 +139,7 @@ void Elimination::load_from_others(const Runtime& runtime, const Csr<T>& mine) {
     if (needed_[at(n)] != 0 && !own) wanted.push_back(row);
   }
   std::vector<Index> travelling = gather_lists(runtime, wanted);
-  std::ranges::sort(travelling);
-  travelling.erase(std::unique(travelling.begin(), travelling.end()), travelling.end());
+  keep_each_once(travelling);
   std::vector<Index> columns;
   std::vector<T> values;
   for (const Index row : travelling) {

@@ -11,6 +11,7 @@
 
 #include "../../../codelets/sparse/units.hpp"
 #include "../../../runtime/collectives.hpp"
+#include "../../common/each_once.hpp"
 #include "../../common/stopwatch.hpp"
 #include "../../common/team.hpp"
 #include "../graph/rows.hpp"
@@ -45,20 +46,15 @@ std::vector<Index> bounds_of_ranks(const std::vector<Index>& black_of_ranks) {
   return bounds;
 }
 
-void sort_and_thin(std::vector<Index>& elements) {
-  std::ranges::sort(elements);
-  elements.erase(std::unique(elements.begin(), elements.end()), elements.end());
-}
-
 /// This rank's rows that other ranks have entries in.
 template <class T>
 std::vector<Index> seen_by_others(const Runtime& runtime, const Csr<T>& mine) {
   const auto is_own = [&](Index row) { return mine.first_row <= row && row < mine.first_row + mine.rows(); };
   std::vector<Index> wanted, seen;
   if (runtime.ranks() > 1) std::ranges::remove_copy_if(mine.columns, std::back_inserter(wanted), is_own);
-  sort_and_thin(wanted);
+  keep_each_once(wanted);
   std::ranges::copy_if(gather_lists(runtime, wanted), std::back_inserter(seen), is_own);
-  sort_and_thin(seen);
+  keep_each_once(seen);
   return seen;
 }
 

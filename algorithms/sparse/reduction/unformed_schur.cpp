@@ -5,6 +5,7 @@
 #include <cmath>
 #include <mutex>
 
+#include "../../common/each_once.hpp"
 #include "../../common/team.hpp"
 #include "../graph/rows.hpp"
 #include "red_elimination.hpp"
@@ -30,8 +31,7 @@ std::vector<Index> diagonals_of(const Csr<double>& a, std::span<const Index> num
     all.insert(all.end(), here.begin(), here.end());
   };
   in_parts(static_cast<Index>(black.size()), 0, look, least_rows_seen);
-  std::ranges::sort(all);
-  all.erase(std::unique(all.begin(), all.end()), all.end());
+  keep_each_once(all);
   return all;
 }
 
