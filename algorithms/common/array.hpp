@@ -41,7 +41,7 @@ class Array {
     swap(other);
     return *this;
   }
-  ~Array() { free_untouched(data_, capacity_ * sizeof(T)); }
+  ~Array() { free_uncleared(data_, capacity_ * sizeof(T)); }
 
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
@@ -92,7 +92,7 @@ class Array {
   void reserve(std::size_t capacity) {
     if (capacity <= capacity_) return;
     Array larger;
-    larger.data_ = static_cast<T*>(allocate_untouched(capacity * sizeof(T)));
+    larger.data_ = static_cast<T*>(allocate_uncleared(capacity * sizeof(T)));
     larger.capacity_ = capacity;
     larger.size_ = size_;
     larger.copy_from(*this);

@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdlib>
+#include <mutex>
 #include <new>
 #include <thread>
 #include <utility>
@@ -53,6 +55,64 @@ void touch(char* data, std::size_t bytes) {
   touch_share(0, std::min(share, bytes));
 }
 
+/// Huge pages that were freed, for those who ask next: to fill what the system gives takes several times as long, as it
+/// clears that first.
+class FreedPages {
+ public:
+  /// @return nullptr: there is nothing so large
+  void* take(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    Range* best = nullptr;
+    for (Range* range = begin(); range != end(); ++range)
+      if (range->bytes >= bytes && (best == nullptr || range->bytes < best->bytes)) best = range;
+    if (best == nullptr) return nullptr;
+    char* const data = best->begin;
+    bytes_ -= bytes;
+    best->begin += bytes;
+    best->bytes -= bytes;
+    if (best->bytes == 0) remove(best);
+    return data;
+  }
+  /// Those that have lain here longest go back to the system.
+  void put(void* data, std::size_t bytes) noexcept {
+    if (bytes > most_bytes) {
+      munmap(data, bytes);
+      return;
+    }
+    const std::lock_guard lock(mutex_);
+    while (count_ == ranges_.size() || bytes_ + bytes > most_bytes) {
+      munmap(begin()->begin, begin()->bytes);
+      bytes_ -= begin()->bytes;
+      remove(begin());
+    }
+    ranges_[count_++] = {static_cast<char*>(data), bytes};
+    bytes_ += bytes;
+  }
+
+ private:
+  struct Range {
+    char* begin;
+    std::size_t bytes;
+  };
+  static constexpr std::size_t most_bytes = 32 * huge_page;
+
+  Range* begin() { return ranges_.data(); }
+  Range* end() { return begin() + count_; }
+  void remove(Range* range) {
+    std::copy(range + 1, end(), range);
+    --count_;
+  }
+
+  std::mutex mutex_;
+  std::array<Range, 32> ranges_;  // in the order in which they came
+  std::size_t count_ = 0, bytes_ = 0;
+};
+
+FreedPages& freed_pages() {
+  static auto* const pages = new FreedPages;  // arrays of static objects are freed after it would be
+  return *pages;
+}
+
 }  // namespace
 
 HugePages::HugePages(std::size_t bytes) : data_(map_pages(bytes)), bytes_(bytes) {
@@ -76,17 +136,24 @@ HugePages::~HugePages() {
   munmap(data_, bytes_);
 }
 
-void* allocate_untouched(std::size_t bytes) {
-  void* const data = bytes < huge_page ? std::malloc(std::max<std::size_t>(bytes, 1)) : map_pages(bytes);
+void* allocate_uncleared(std::size_t bytes) {
+  void* data = nullptr;
+  if (bytes < huge_page) {
+    data = std::malloc(std::max<std::size_t>(bytes, 1));
+  } else {
+    const std::size_t whole_pages = round_up(bytes, huge_page);
+    data = freed_pages().take(whole_pages);
+    if (data == nullptr) data = map_pages(whole_pages);
+  }
   if (data == nullptr) throw std::bad_alloc();
   return data;
 }
 
-void free_untouched(void* data, std::size_t bytes) noexcept {
+void free_uncleared(void* data, std::size_t bytes) noexcept {
   if (bytes < huge_page)
     std::free(data);
   else
-    munmap(data, bytes);
+    freed_pages().put(data, round_up(bytes, huge_page));
 }
 
 }  // namespace asterism

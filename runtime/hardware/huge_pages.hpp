@@ -28,9 +28,9 @@ class HugePages {
   bool locked_ = false;
 };
 
-/// Memory that nobody has touched, page-locked by nobody: of 2 MiB and more it is in huge pages, which threads touch many
-/// times faster. @throw std::bad_alloc
-void* allocate_untouched(std::size_t bytes);
-void free_untouched(void* data, std::size_t bytes) noexcept;
+/// Memory that nobody has cleared, page-locked by nobody: of 2 MiB and more it is in huge pages, which threads touch many
+/// times faster. Up to 64 MiB of it are kept when they are freed, for the next who ask. @throw std::bad_alloc
+void* allocate_uncleared(std::size_t bytes);
+void free_uncleared(void* data, std::size_t bytes) noexcept;
 
 }  // namespace asterism

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <random>
 #include <utility>
 #include <vector>
 
@@ -76,4 +77,44 @@ TEST_CASE("copies of an array are its own, and what it moved from is empty") {
 
 TEST_CASE("large arrays begin where a huge page does") {
   CHECK(reinterpret_cast<std::uintptr_t>(Array<char>(huge_page).data()) % huge_page == 0);
+}
+
+// What one frees the next may get, whole or in parts; nobody else may have it at the same time.
+TEST_CASE("large arrays of several threads that come and go keep what is written to them") {
+  constexpr int threads = 4;
+  std::vector<char> is_right(threads, 1);
+  in_team(threads, [&](int thread) {
+    std::mt19937 random(static_cast<unsigned>(thread));
+    std::vector<std::pair<Array<Index>, Index>> all;
+    for (Index turn = 0; turn < 300; ++turn) {
+      // From one huge page to more than is kept of freed ones, at rare turns.
+      const std::size_t pages = turn % 97 == 96 ? 40 : 1 + random() % 9;
+      const Index mark = turn * threads + thread;
+      Array<Index> array(pages * huge_page / sizeof(Index) - random() % 1000);
+      array.front() = array[array.size() / 2] = array.back() = mark;
+      all.emplace_back(std::move(array), mark);
+      if (all.size() > 6) {
+        auto& [ended, its_mark] = all[random() % all.size()];
+        if (ended.front() != its_mark || ended[ended.size() / 2] != its_mark || ended.back() != its_mark)
+          is_right[static_cast<std::size_t>(thread)] = 0;
+        std::swap(all.back().first, ended);
+        std::swap(all.back().second, its_mark);
+        all.pop_back();
+      }
+    }
+  });
+  CHECK(is_right == std::vector<char>(threads, 1));
+}
+
+TEST_CASE("a large array has the memory of one that was freed, and what is left of that serves another") {
+  // As much as is kept: nothing else is, afterwards.
+  Array<char>(32 * huge_page);
+  const void* whole = nullptr;
+  {
+    const Array<char> freed(5 * huge_page);
+    whole = freed.data();
+  }
+  const Array<char> first(3 * huge_page), second(2 * huge_page);
+  CHECK(static_cast<const void*>(first.data()) == whole);
+  CHECK(static_cast<const void*>(second.data()) == static_cast<const char*>(whole) + 3 * huge_page);
 }
