@@ -1,12 +1,17 @@
 // How matrices are cut into subdomains and patches, which order and fill their factors get, what is refused.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
+#include <csignal>
+#include <cstdlib>
 #include <limits>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "../support/messages.hpp"
 #include "algorithms/decomposition/cut/coarse_matrix.hpp"
+#include "algorithms/decomposition/cut/metis.hpp"
 #include "algorithms/decomposition/factors/elimination_order.hpp"
 #include "algorithms/decomposition/factors/elimination_tree.hpp"
 #include "algorithms/decomposition/transfer.hpp"
@@ -159,6 +164,38 @@ TEST_CASE("the fill of an order is what elimination makes; a band keeps its orde
   CHECK(orders[0].tree.fill == 49);
   CHECK(std::ranges::is_sorted(orders[0].old_of_new));
   CHECK(orders[1].tree.fill < 40 * 40 * 40 / 2);
+}
+
+TEST_CASE(
+    "METIS gives several threads what it gives one, and leaves handlers and random numbers of the program alone") {
+  std::vector<Adjacency> graphs;
+  for (int k = 0; k < 12; ++k)
+    graphs.push_back(whole_graph(model(fmt::format("poisson2d:{}x{}", 40 + k, 53 - k))));
+  const auto results = [&](int threads) {
+    std::vector<std::vector<std::int32_t>> orders(graphs.size()), parts(graphs.size());
+    one_by_one_with_metis(graphs.size(), threads, [&](std::size_t k) {
+      orders[k] = nested_dissection(graphs[k]);
+      parts[k] = cut_graph(graphs[k], 7);
+    });
+    return std::pair(orders, parts);
+  };
+  struct sigaction before {
+  }, after{};
+  sigaction(SIGABRT, nullptr, &before);
+  std::srand(5);
+  const int first = std::rand();
+  std::srand(5);
+  const auto by_one = results(1);
+  CHECK(std::rand() == first);
+  for (int turn = 0; turn < 5; ++turn) CHECK(results(4) == by_one);
+  sigaction(SIGABRT, nullptr, &after);
+  CHECK((after.sa_handler == before.sa_handler));
+  for (std::size_t k = 0; k < graphs.size(); ++k) {
+    std::vector<std::int32_t> sorted = by_one.first[k];
+    std::ranges::sort(sorted);
+    CHECK(sorted == all_places(sorted.size()));
+    CHECK(std::ranges::max(by_one.second[k]) == 6);
+  }
 }
 
 TEST_CASE("parcels of the same two pieces are joined; what goes to several places goes in several parcels") {

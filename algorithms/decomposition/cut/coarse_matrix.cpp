@@ -3,19 +3,21 @@
 #include <algorithm>
 #include <map>
 
+#include "metis.hpp"
+
 namespace asterism::decomposition {
 
 template <class T>
 std::vector<std::vector<std::int32_t>> cut_into_patches(const sparse::Csr<T>& whole,
                                                         const std::vector<Subdomain>& subdomains,
                                                         Index patches) {
-  std::vector<std::vector<std::int32_t>> patch_of;
-  for (const Subdomain& subdomain : subdomains) {
+  std::vector<std::vector<std::int32_t>> patch_of(subdomains.size());
+  one_by_one_with_metis(subdomains.size(), 0, [&](std::size_t p) {
     std::vector<Index> own;
-    for (const std::int32_t place : subdomain.owned) own.push_back(subdomain.rows[place]);
+    for (const std::int32_t place : subdomains[p].owned) own.push_back(subdomains[p].rows[place]);
     const Index count = std::min(patches, static_cast<Index>(own.size()));
-    patch_of.push_back(cut_graph(adjacency_of(whole, own), static_cast<std::int32_t>(count)));
-  }
+    patch_of[p] = cut_graph(adjacency_of(whole, own), static_cast<std::int32_t>(count));
+  });
   return patch_of;
 }
 

@@ -1,18 +1,17 @@
 #include "subdomains.hpp"
 
 #include <fmt/format.h>
-#include <metis.h>
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include "../../../runtime/error.hpp"
+#include "../../common/team.hpp"
+#include "adjacency.hpp"
+#include "metis.hpp"
 
 namespace asterism::decomposition {
 namespace {
-
-static_assert(sizeof(idx_t) == sizeof(std::int32_t), "METIS with 32-bit numbers, as Debian has it");
 
 /// @throw Error
 template <class T>
@@ -97,76 +96,19 @@ std::vector<Subdomain> cut_by_graph(const sparse::Csr<T>& whole, const Subdomain
   std::iota(all.begin(), all.end(), 0);
   const Adjacency graph = adjacency_of(whole, all);
   const std::vector<std::int32_t> parts = cut_graph(graph, static_cast<std::int32_t>(settings.count));
-  std::vector<Subdomain> subdomains;
-  for (const std::vector<Index>& own : rows_of_parts(parts, settings.count)) {
-    subdomains.push_back(with_layers(graph, own, settings.overlap));
-    if (settings.count > 1 && static_cast<Index>(subdomains.back().rows.size()) == whole.total_rows)
+  const std::vector<std::vector<Index>> own = rows_of_parts(parts, settings.count);
+  std::vector<Subdomain> subdomains(own.size());
+  one_by_one(own.size(), 0, [&](std::size_t p) {
+    subdomains[p] = with_layers(graph, own[p], settings.overlap);
+    if (settings.count > 1 && static_cast<Index>(subdomains[p].rows.size()) == whole.total_rows)
       throw Error(fmt::format(
           "an overlap of {} steps in the graph: a subdomain has all {} rows then; give less overlap",
           settings.overlap, whole.total_rows));
-  }
+  });
   return subdomains;
 }
 
 }  // namespace
-
-template <class T>
-Adjacency adjacency_of(const sparse::Csr<T>& whole, const std::vector<Index>& rows) {
-  if (rows.size() >= std::numeric_limits<std::int32_t>::max())
-    throw Error(fmt::format("{} rows: METIS counts with 32 bits; use more subdomains", rows.size()));
-  std::vector<std::int32_t> place(static_cast<std::size_t>(whole.total_rows), -1);
-  for (std::size_t i = 0; i < rows.size(); ++i) place[rows[i]] = static_cast<std::int32_t>(i);
-  std::vector<std::vector<std::int32_t>> mirrored(rows.size());
-  const auto for_each = [&](std::size_t i, const auto& body) {
-    for (Index k = whole.row_begin[rows[i]]; k < whole.row_begin[rows[i] + 1]; ++k)
-      if (const std::int32_t j = place[whole.columns[k]]; j >= 0 && j != static_cast<std::int32_t>(i))
-        body(j);
-  };
-  // What a row has and the other has not; of a symmetric pattern nothing.
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    for_each(i, [&](std::int32_t j) {
-      const auto begin = whole.columns.begin() + whole.row_begin[rows[j]];
-      const auto end = whole.columns.begin() + whole.row_begin[rows[j] + 1];
-      if (!std::binary_search(begin, end, rows[i])) mirrored[j].push_back(static_cast<std::int32_t>(i));
-    });
-  Adjacency graph;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    for_each(i, [&](std::int32_t j) { graph.neighbours.push_back(j); });
-    graph.neighbours.insert(graph.neighbours.end(), mirrored[i].begin(), mirrored[i].end());
-    if (graph.neighbours.size() > std::numeric_limits<std::int32_t>::max())
-      throw Error("more than 2^31 entries in a graph: METIS counts with 32 bits; use more subdomains");
-    graph.begins.push_back(static_cast<std::int32_t>(graph.neighbours.size()));
-  }
-  return graph;
-}
-
-std::vector<std::int32_t> cut_graph(const Adjacency& graph, std::int32_t parts) {
-  const std::int32_t n = graph.nodes();
-  std::vector<std::int32_t> part_of(static_cast<std::size_t>(n));
-  if (parts >= n) {  // METIS may leave parts empty where they are that small
-    std::iota(part_of.begin(), part_of.end(), 0);
-    return part_of;
-  }
-  if (parts == 1) return part_of;
-  idx_t options[METIS_NOPTIONS];
-  METIS_SetDefaultOptions(options);
-  options[METIS_OPTION_SEED] = 1;
-  idx_t nodes = n, constraints = 1, count = parts, cut = 0;
-  Adjacency g = graph;  // METIS takes no constants
-  if (METIS_PartGraphKway(&nodes, &constraints, g.begins.data(), g.neighbours.data(), nullptr, nullptr,
-                          nullptr, &count, nullptr, nullptr, options, &cut, part_of.data()) != METIS_OK)
-    throw Error(fmt::format("METIS cannot cut a graph of {} nodes into {} parts", n, parts));
-  std::vector<std::int32_t> sizes(static_cast<std::size_t>(parts));
-  for (const std::int32_t part : part_of) ++sizes[static_cast<std::size_t>(part)];
-  for (std::size_t empty = 0; empty < sizes.size(); ++empty) {
-    if (sizes[empty] > 0) continue;  // else it gets a node of the largest part
-    const auto largest = static_cast<std::int32_t>(std::ranges::max_element(sizes) - sizes.begin());
-    *std::ranges::find(part_of, largest) = static_cast<std::int32_t>(empty);
-    --sizes[static_cast<std::size_t>(largest)];
-    ++sizes[empty];
-  }
-  return part_of;
-}
 
 template <class T>
 std::vector<Subdomain> cut_into_subdomains(const sparse::Csr<T>& whole, const SubdomainSettings& settings) {
@@ -198,8 +140,6 @@ std::vector<int> owners_of(Index count, int ranks) {
   return owners;
 }
 
-template Adjacency adjacency_of(const sparse::Csr<float>&, const std::vector<Index>&);
-template Adjacency adjacency_of(const sparse::Csr<double>&, const std::vector<Index>&);
 template std::vector<Subdomain> cut_into_subdomains(const sparse::Csr<float>&, const SubdomainSettings&);
 template std::vector<Subdomain> cut_into_subdomains(const sparse::Csr<double>&, const SubdomainSettings&);
 

@@ -27,23 +27,6 @@ struct Subdomain {
   std::vector<std::int32_t> owned;  ///< those that no other subdomain owns: their places in `rows`, ascending
 };
 
-/// Where the entries of some rows of a matrix are, and of its transposed, between these rows and without the diagonal:
-/// an undirected graph, whose nodes are the rows' places in the list. METIS counts so, with 32 bits.
-struct Adjacency {
-  std::vector<std::int32_t> begins = {0}, neighbours;
-  [[nodiscard]] std::int32_t nodes() const { return static_cast<std::int32_t>(begins.size()) - 1; }
-  bool operator==(const Adjacency&) const = default;
-};
-
-/// @param whole all rows of the matrix @param rows ascending
-/// @throw Error: more than 32-bit numbers count
-template <class T>
-Adjacency adjacency_of(const sparse::Csr<T>& whole, const std::vector<Index>& rows);
-
-/// The part of each node, of so many, about equal in size, with few edges between them. No part is empty.
-/// @throw Error: METIS fails
-std::vector<std::int32_t> cut_graph(const Adjacency& graph, std::int32_t parts);
-
 /// @param whole all rows of the matrix
 /// @throw Error: a matrix that is not square, an entry outside of it; no subdomain, more than there are rows; an overlap
 /// below 0, larger than a neighbour, or so large that a subdomain has all rows

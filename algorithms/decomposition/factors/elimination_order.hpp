@@ -16,7 +16,7 @@ struct EliminationOrder {
 };
 
 /// For each graph the natural order where its fill is small (a narrow band: a tridiagonal block has none), else that of
-/// nested dissection (METIS) where it has less. What METIS does not do, by several threads, whose number changes nothing.
+/// nested dissection (METIS) where it has less. By several threads, whose number changes nothing.
 /// @param threads 0: all cores
 std::vector<EliminationOrder> elimination_orders(const std::vector<const Adjacency*>& graphs,
                                                  int threads = 0);

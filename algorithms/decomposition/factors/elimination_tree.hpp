@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "../../../codelets/decomposition/supernodes/nodes.hpp"
-#include "../cut/subdomains.hpp"
+#include "../cut/adjacency.hpp"
 
 namespace asterism::decomposition {
 
