@@ -20,6 +20,7 @@ Schwarz<T, V>::Schwarz(Runtime& runtime, const sparse::Csr<T>& mine, const Schwa
   agree(runtime, [&] {
     const Pause pause;
     subdomains_ = cut_into_subdomains(whole, settings.subdomains);
+    if (settings.combination == Combination::symmetric) weigh(subdomains_, settings.subdomains);
   });
   facts_.owners = owners_of(count(), runtime.ranks());
   memory_ = gather(runtime, static_cast<Index>(physical_memory()));

@@ -2,7 +2,9 @@
 /// Additive Schwarz methods over subdomains, each of which has its own rows and, where they overlap, its neighbours':
 ///
 ///     (Z1)  restricted: z = sum_p R~_p^T L_p^-1 R_p r; symmetric: z = sum_p R_p^T L_p^-1 R_p r.
-///           R_p takes the rows of a subdomain with its overlap, R~_p^T gives back its own ones only; L_p = R_p A R_p^T.
+///           R_p takes the rows of a subdomain with its overlap, R~_p^T gives back its own ones only; L_p = R_p A R_p^T,
+///           or, weighted, W_p^-1 R_p A R_p^T W_p^-1 with W_p^2 R_p = R_p (sum_q R_q^T R_q)^-1: one over the counts of
+///           subdomains that have each row.
 ///     (Z2)  coarse: z = Q r = Z (Z^T A Z)^-1 Z^T r. A column of Z is 1 on the own rows of a patch, a part of a subdomain.
 #pragma once
 

@@ -166,6 +166,30 @@ TEST_CASE("the fill of an order is what elimination makes; a band keeps its orde
   CHECK(orders[1].tree.fill < 40 * 40 * 40 / 2);
 }
 
+TEST_CASE("subdomains of bodies are weighed by how many have a row; those of areas, and stripes, are not") {
+  const auto weighed = [](const char* name, const SubdomainSettings& settings) {
+    std::vector<Subdomain> subdomains = cut_into_subdomains(model(name), settings);
+    weigh(subdomains, settings);
+    return subdomains;
+  };
+  const auto is_weighed = [&](const char* name, const SubdomainSettings& settings) {
+    return !weighed(name, settings).front().counts.empty();
+  };
+  CHECK(!is_weighed("poisson2d:40x40", {.count = 16, .cut = Cut::graph, .overlap = 2}));
+  CHECK(!is_weighed("triangulation-like:40x40", {.count = 4, .cut = Cut::graph, .overlap = 3}));
+  CHECK(!is_weighed("poisson3d:12x12x12", {.count = 8, .cut = Cut::rows, .overlap = 144}));
+  CHECK(!is_weighed("poisson3d:12x12x12", {.count = 8, .cut = Cut::graph}));
+  CHECK(!is_weighed("poisson3d:12x12x12", {.count = 1, .cut = Cut::graph, .overlap = 1}));
+  const std::vector<Subdomain> bodies =
+      weighed("poisson3d:12x12x12", {.count = 16, .cut = Cut::graph, .overlap = 1});
+  double all = 0;  // every row counts once
+  for (const Subdomain& s : bodies) {
+    REQUIRE(s.counts.size() == s.rows.size());
+    for (const std::int32_t count : s.counts) all += 1. / count;
+  }
+  CHECK(all == doctest::Approx(12 * 12 * 12));
+}
+
 TEST_CASE(
     "METIS gives several threads what it gives one, and leaves handlers and random numbers of the program alone") {
   std::vector<Adjacency> graphs;

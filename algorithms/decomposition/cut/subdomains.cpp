@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "../../../runtime/error.hpp"
@@ -90,6 +91,17 @@ Subdomain with_layers(const Adjacency& graph, const std::vector<Index>& own, Ind
   return subdomain;
 }
 
+/// A cube of n rows has 6 n^(2/3) in a layer around it, a square 4 n^(1/2): what has more than halfway between is a body.
+bool are_bodies(const std::vector<Subdomain>& subdomains, Index layers) {
+  double around = 0, halfway = 0;
+  for (const Subdomain& subdomain : subdomains) {
+    around +=
+        static_cast<double>(subdomain.rows.size() - subdomain.owned.size()) / static_cast<double>(layers);
+    halfway += 5 * std::pow(static_cast<double>(subdomain.owned.size()), 3. / 5);
+  }
+  return around > halfway;
+}
+
 template <class T>
 std::vector<Subdomain> cut_by_graph(const sparse::Csr<T>& whole, const SubdomainSettings& settings) {
   std::vector<Index> all(static_cast<std::size_t>(whole.total_rows));
@@ -125,6 +137,18 @@ std::vector<Subdomain> cut_into_subdomains(const sparse::Csr<T>& whole, const Su
   for (Index p = 0; p < settings.count; ++p)
     subdomains.push_back(with_neighbours(bounds, p, settings.overlap));
   return subdomains;
+}
+
+void weigh(std::vector<Subdomain>& subdomains, const SubdomainSettings& settings) {
+  if (settings.cut != Cut::graph || settings.overlap == 0 || !are_bodies(subdomains, settings.overlap))
+    return;
+  std::vector<std::int32_t> counts;
+  for (const Subdomain& subdomain : subdomains) {
+    counts.resize(std::max(counts.size(), static_cast<std::size_t>(subdomain.rows.back()) + 1));
+    for (const Index row : subdomain.rows) ++counts[static_cast<std::size_t>(row)];
+  }
+  for (Subdomain& subdomain : subdomains)
+    for (const Index row : subdomain.rows) subdomain.counts.push_back(counts[static_cast<std::size_t>(row)]);
 }
 
 std::vector<std::int32_t> all_places(std::size_t length) {

@@ -25,6 +25,8 @@ struct SubdomainSettings {
 struct Subdomain {
   std::vector<Index> rows;          ///< with its overlap, ascending
   std::vector<std::int32_t> owned;  ///< those that no other subdomain owns: their places in `rows`, ascending
+  /// Of each row, how many subdomains have it, where that weighs what they add up: see weigh(). Else empty.
+  std::vector<std::int32_t> counts = {};
 };
 
 /// @param whole all rows of the matrix
@@ -32,6 +34,11 @@ struct Subdomain {
 /// below 0, larger than a neighbour, or so large that a subdomain has all rows
 template <class T>
 std::vector<Subdomain> cut_into_subdomains(const sparse::Csr<T>& whole, const SubdomainSettings& settings);
+
+/// For (Z1), symmetric: sets the counts where the subdomains of a graph are bodies rather than areas, so that many of them meet.
+/// There conjugate gradients take a fifth to a half less iterations with weights, as the preconditioner's largest eigenvalue is
+/// about how many solutions are added up; in the plane, and with stripes, they take up to a half more.
+void weigh(std::vector<Subdomain>& subdomains, const SubdomainSettings& settings);
 
 /// All elements of a list of that length.
 std::vector<std::int32_t> all_places(std::size_t length);

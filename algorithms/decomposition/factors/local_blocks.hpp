@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -69,6 +70,12 @@ inline std::vector<BlockOrder> order_blocks(const std::vector<Adjacency>& graphs
   return all;
 }
 
+/// By what an entry of a weighted block is multiplied, W_p^-1 A W_p^-1.
+inline double weight_of(const Subdomain& subdomain, std::int32_t i, std::int32_t j) {
+  if (subdomain.counts.empty()) return 1;
+  return std::sqrt(static_cast<double>(subdomain.counts[i]) * static_cast<double>(subdomain.counts[j]));
+}
+
 /// The rows and columns of a subdomain in the order of elimination; of a symmetric block the lower triangle.
 template <class V, class T>
 LocalBlock<V> block_of(const sparse::Csr<T>& whole, const Subdomain& subdomain, const BlockOrder& order,
@@ -95,7 +102,8 @@ LocalBlock<V> block_of(const sparse::Csr<T>& whole, const Subdomain& subdomain, 
   for_each([&](std::int32_t i, std::int32_t j, T value) {
     const auto at = static_cast<std::size_t>(next[static_cast<std::size_t>(j)]++);
     block.places[at] = i;
-    block.values[at] = static_cast<V>(value);
+    block.values[at] = static_cast<V>(static_cast<double>(value) *
+                                      weight_of(subdomain, order.old_of_new[i], order.old_of_new[j]));
   });
   return block;
 }

@@ -148,9 +148,11 @@ void LocalFactors<V>::require_factors(const Runtime& runtime, const std::vector<
   for (std::size_t p = 0; p < subdomains.size(); ++p) {
     const Block& block = blocks_[p];
     if (!block.local) continue;
-    if (const auto& defect = block.local->defect)
-      bad.push_back({static_cast<Index>(p), subdomains[p].rows[block.order.old_of_new[defect->place]],
-                     defect->kind, defect->pivot});
+    if (const auto& defect = block.local->defect) {
+      const std::int32_t i = block.order.old_of_new[defect->place];
+      bad.push_back({static_cast<Index>(p), subdomains[p].rows[i], defect->kind,
+                     defect->pivot / weight_of(subdomains[p], i, i)});
+    }
   }
   bad = gather_lists(runtime, bad);
   if (!bad.empty()) throw Error(words_of<V>(bad.front(), settings.only));
