@@ -17,7 +17,7 @@ namespace asterism::decomposition {
 /// What a subdomain gives back of its solution.
 enum class Combination {
   restricted,  ///< its own rows: fewer iterations, but no symmetric preconditioner
-  symmetric,   ///< all its rows, which are added to those of others: for conjugate gradients
+  symmetric,  ///< all its rows, which are added to those of others, weighed by weigh(): for conjugate gradients
 };
 
 struct SchwarzSettings {
