@@ -89,7 +89,7 @@ void ConjugateGradients<T, V>::make_tiles() {
   if (can_be_on_gpus())
     for (Index k = 0; k < count(); ++k)
       set(this->runtime(), told_.emplace_back(this->runtime(), 1, sums_told, blocks().owner(k)),
-          [](Index, Index) { return 0.0; });
+          [](Index, Index) { return ToldSum{}; });
   choose_reductions();
   looks_ = KrylovLooks<CgState>(this->runtime());
 }
@@ -357,7 +357,7 @@ CgOnGpusPorts<AsTiles, T, V> ConjugateGradients<T, V>::ports_on_gpus() {
   }
   for (const auto& pair : exchange().pairs()) {
     add(all.pairs.packs, &pair.pack, pair.to);
-    add(all.pairs.taken, &pair.taken, pair.from);
+    add(all.pairs.taken, &pair.taken, pair.to);
     add(all.pairs.placed, &pair.placed, pair.to);
   }
   return all;
@@ -366,7 +366,10 @@ CgOnGpusPorts<AsTiles, T, V> ConjugateGradients<T, V>::ports_on_gpus() {
 /// (N1) to (N3) of all blocks in one task.
 template <class T, class V>
 void ConjugateGradients<T, V>::iterate_on_gpus(Index iterations) {
-  CgOnGpusArgs its{.unit = system().unit(), .iteration = iteration_, .count = iterations};
+  CgOnGpusArgs its{.unit = system().unit(),
+                   .iteration = iteration_,
+                   .count = iterations,
+                   .before = std::exchange(on_gpus_, on_gpus_ + iterations)};
   for (Index k = 0; k < count(); ++k) {
     its.shapes.push_back(system().matrix().shape(k));
     its.gpus.push_back(gpu_of(blocks()[k]));

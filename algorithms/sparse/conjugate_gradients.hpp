@@ -105,8 +105,9 @@ class ConjugateGradients : public KrylovSolver<T, V> {
   TileList<double> all_next_rr_, all_next_rz_;  // of every other iteration, with one reduction
   Reductions reductions_ = Reductions::two;
   std::optional<PipelinedSteps<T, V>> piped_;
-  std::vector<Tile<double>> told_;  // of each block, where one task works on all of them
-  Tile<T> pipelined_;               // of a matrix that is a single block on a GPU
+  std::vector<Tile<ToldSum>> told_;  // of each block, where one task works on all of them
+  Index on_gpus_ = 0;                // iterations, with these
+  Tile<T> pipelined_;                // of a matrix that is a single block on a GPU
   Index attempt_ = 0;
   KrylovLooks<CgState> looks_;
   CgState last_ = {};

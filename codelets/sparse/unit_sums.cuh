@@ -81,6 +81,39 @@ __device__ void sum_over_block(double (&sums)[count]) {
   }
 }
 
+/// Calls body(j, u) for the units whose sums a thread adds up first: j counts them.
+template <class Body>
+__device__ void for_units_of_thread(int units, Body body) {
+  constexpr int of_thread = static_cast<int>(most_units) / unit_threads;
+#pragma unroll
+  for (int j = 0; j < of_thread; ++j)
+    if (const int u = static_cast<int>(threadIdx.x) + j * unit_threads; u < units) body(j, u);
+}
+
+/// Those units' sums, of `kinds` products.
+template <int kinds>
+struct SumsOfThread {
+  double of[kinds][most_units / unit_threads] = {};
+
+  /// What those of all threads of the block add up to, for all of them: by halves, as units.hpp says. All of them call
+  /// it.
+  __device__ void add_up(double (&totals)[kinds]) {
+    constexpr int warps = unit_threads / warp_lanes;
+    __shared__ double left[kinds][unit_threads];
+    const int thread = static_cast<int>(threadIdx.x);
+#pragma unroll
+    for (int k = 0; k < kinds; ++k) left[k][thread] = by_halves(of[k]);
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < kinds; ++k) {
+      double of_lane[warps];
+#pragma unroll
+      for (int w = 0; w < warps; ++w) of_lane[w] = left[k][w * warp_lanes + thread % warp_lanes];
+      totals[k] = sum_of_warp(by_halves(of_lane));
+    }
+  }
+};
+
 /// The sums over units of all blocks, of `kinds` products. @tparam most blocks
 template <int most, int kinds>
 struct SumLists {
@@ -104,29 +137,16 @@ struct SumLists {
     }
   }
 
-  /// What they add up to, for all threads of the block: by halves, as units.hpp says. All of them call it.
+  /// What they add up to, for all threads of the block. All of them call it.
   __device__ void add_up(double (&totals)[kinds]) const {
-    constexpr int of_thread = static_cast<int>(most_units) / unit_threads, warps = unit_threads / warp_lanes;
-    __shared__ double left[kinds][unit_threads];
-    const int thread = static_cast<int>(threadIdx.x), units = begins[most == 1 ? 1 : blocks];
-    double sums[kinds][of_thread] = {};
+    SumsOfThread<kinds> sums;
+    const int units = begins[most == 1 ? 1 : blocks];
+    for_units_of_thread(units, [&](int j, int u) {
+      const int block = block_of(u);
 #pragma unroll
-    for (int j = 0; j < of_thread; ++j)
-      if (const int u = thread + j * unit_threads; u < units) {
-        const int block = block_of(u);
-#pragma unroll
-        for (int k = 0; k < kinds; ++k) sums[k][j] = at[k][block][u - begins[block]];
-      }
-#pragma unroll
-    for (int k = 0; k < kinds; ++k) left[k][thread] = by_halves(sums[k]);
-    __syncthreads();
-#pragma unroll
-    for (int k = 0; k < kinds; ++k) {
-      double of_lane[warps];
-#pragma unroll
-      for (int w = 0; w < warps; ++w) of_lane[w] = left[k][w * warp_lanes + thread % warp_lanes];
-      totals[k] = sum_of_warp(by_halves(of_lane));
-    }
+      for (int k = 0; k < kinds; ++k) sums.of[k][j] = at[k][block][u - begins[block]];
+    });
+    sums.add_up(totals);
   }
 
  private:
@@ -148,9 +168,9 @@ struct Unit {
 };
 
 /// Those of the calling block of threads. @param backward whether the last ones come first: what the kernel before has
-/// left in the cache is what it wrote last
-__device__ inline Unit own_unit(Index unit_rows, Index rows, bool backward) {
-  const Index number = backward ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
+/// left in the cache is what it wrote last @param first_block that has a unit
+__device__ inline Unit own_unit(Index unit_rows, Index rows, bool backward, unsigned first_block = 0) {
+  const Index number = backward ? gridDim.x - 1 - blockIdx.x : blockIdx.x - first_block;
   const Index first = number * unit_rows, left = rows - first;
   return {number, first, static_cast<int>(left < unit_rows ? left : unit_rows)};
 }

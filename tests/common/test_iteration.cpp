@@ -1,6 +1,7 @@
 // The loop of iterative methods: when it ends, what it reports, whom it tells.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <optional>
@@ -48,6 +49,19 @@ Report iterated(Runtime& runtime, const IterationSettings& settings, std::functi
 constexpr Look looks[] = {Look::later, Look::at_once};
 
 }  // namespace
+
+TEST_CASE("residuals are formed more rarely the more iterations there have been, as far as one allows") {
+  Runtime runtime;
+  const Report report = iterated(runtime, {.limit = 400, .check_every = 5, .rarest_check = 20},
+                                 [](Index k) { return 1.0 / static_cast<double>(k + 1); });
+  const std::vector<Index>& at = report.residual_iterations;
+  REQUIRE(at.size() > 20);
+  for (std::size_t k = 1; k + 1 < at.size(); ++k) {
+    const Index between = at[k] - at[k - 1];
+    CHECK(between == std::clamp<Index>(at[k - 1] / 8, 5, 20));
+  }
+  CHECK(at.back() == 400);
+}
 
 TEST_CASE("a long iteration has a report of bounded size") {
   Runtime runtime;

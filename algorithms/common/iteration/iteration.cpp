@@ -106,7 +106,8 @@ class Going {
   }
   /// How many iterations come next; 0: it has ended.
   [[nodiscard]] Index next() const {
-    return residuals_.verdict() ? 0 : std::min(settings_.check_every, limit_ - done_);
+    const Index between = std::max(settings_.check_every, std::min(settings_.rarest_check, done_ / 8));
+    return residuals_.verdict() ? 0 : std::min(between, limit_ - done_);
   }
   /// So many iterations were submitted.
   void add(Index iterations) {

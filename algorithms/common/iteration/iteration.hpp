@@ -36,8 +36,9 @@ enum class Look {
 };
 
 struct IterationSettings {
-  Index limit = 0;        ///< iterations at most; 0: no limit
-  Index check_every = 1;  ///< iterations between two residuals, at least 1
+  Index limit = 0;         ///< iterations at most; 0: no limit
+  Index check_every = 1;   ///< iterations between two residuals, at least 1
+  Index rarest_check = 0;  ///< up to so many where they are an eighth of those before at most
   StoppingRule rule = {};
   Look look = Look::later;
   Observer observer = {};
@@ -48,9 +49,10 @@ struct IterationSettings {
 /// @return
 /// - reason: solved (the tolerance was reached, or none was given), iteration_limit, stagnation, divergence,
 ///   not_finite (see Convergence).
-/// - iterations. Where residuals are looked at later they may be check_every more than the tolerance took.
-/// - residual_history, residual_iterations: scaled residuals, one each check_every iterations and one at the end, the
-///   first before any; of very many every second, every fourth, ... (see ResidualHistory).
+/// - iterations. Where residuals are looked at later they may be as many more than the tolerance took as are between two
+///   residuals.
+/// - residual_history, residual_iterations: scaled residuals, all that were looked at and one at the end, the first
+///   before any iteration; of very many every second, every fourth, ... (see ResidualHistory).
 /// - seconds: "load" (to the workers, arranged, and the first residual), "sweeps" (the steps, with the residuals
 ///   between them), "residual" (the last one, which all workers begin together), "spread" (if steps.spread tells it),
 ///   "store".

@@ -47,10 +47,9 @@ void for_rows_of_columns(Index rows, Index columns, const Body& body) {
   in_parts(rows, 0, in_rows, least_copied);
 }
 
-/// So many iterations that a look at the residual, and the end of a task, cost little: more are made in vain.
-Index chosen_check_every(double seconds_of_iteration) {
-  constexpr double seconds = 1e-2;
-  return std::clamp<Index>(static_cast<Index>(seconds / seconds_of_iteration), 10, 500);
+/// So many iterations as take so long, but neither few nor very many.
+Index iterations_in(double seconds, double seconds_of_one) {
+  return std::clamp<Index>(static_cast<Index>(seconds / seconds_of_one), 10, 500);
 }
 
 /// A single block of cores for another core of its rank, so that each of several right-hand sides has one for itself.
@@ -377,14 +376,18 @@ double KrylovSolver<T, V>::true_residual() const {
   return root_of_sum(*runtime_, mine) / norm_b_;
 }
 
+/// A look at the residual and the end of a task, half a millisecond on several GPUs, are to cost little; so are the
+/// iterations that are made in vain after the last one that counts.
 template <class T, class V>
-Index KrylovSolver<T, V>::check_every() const {
-  if (settings_.check_every > 0) return settings_.check_every;
-  if (outer_) return 1;  // an iteration lasts long enough, and none should be made in vain
+IterationSettings KrylovSolver<T, V>::looks() const {
+  if (settings_.check_every > 0) return {.check_every = settings_.check_every};
+  if (outer_) return {};  // an iteration lasts long enough, and none should be made in vain
   const double bytes = (facts_.bytes_per_row + 12 * sizeof(T)) * static_cast<double>(system().rows());
   const double bandwidth = blocks_[0].where == Where::cuda ? 3e12 : 1e10,
                messages = runtime_->ranks() > 1 ? 1e-4 : 0;
-  return std::min(chosen_check_every(std::max(bytes / bandwidth, messages)), most_between_looks());
+  const double seconds = std::max(bytes / bandwidth, messages);
+  return {.check_every = std::min(iterations_in(1e-2, seconds), most_between_looks()),
+          .rarest_check = std::min(iterations_in(1e-1, seconds), most_between_looks())};
 }
 
 /// An iteration from the x that there is.
@@ -392,10 +395,11 @@ template <class T, class V>
 JoinedIteration KrylovSolver<T, V>::iteration_of(Column& column) {
   const LinearReport& before = column.report;
   const Index limit = settings_.max_iterations > 0 ? settings_.max_iterations - before.iterations : 0;
-  return {{.limit = limit,
-           .check_every = check_every(),
-           .rule = {.tolerance = settings_.tolerance},
-           .observer = settings_.observer},
+  IterationSettings its = looks();
+  its.limit = limit;
+  its.rule.tolerance = settings_.tolerance;
+  its.observer = settings_.observer;
+  return {its,
           {.load =
                [this, attempt = before.restarts] {
                  submit_residual();

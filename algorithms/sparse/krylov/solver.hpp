@@ -199,7 +199,7 @@ class KrylovSolver {
   void make_tiles();
   void require_refreshable(const Csr<T>& mine) const;
   void describe_matrix();
-  [[nodiscard]] Index check_every() const;
+  [[nodiscard]] IterationSettings looks() const;
   /// A right-hand side on its way.
   struct Column {
     KrylovSolver* solver;

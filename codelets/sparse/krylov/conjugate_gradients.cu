@@ -6,6 +6,7 @@
 #include "../unit_sums.cuh"
 #include "cg_steps.hpp"
 #include "persistent/persistent_cg.cuh"
+#include "several/meetings.cuh"
 #include "step_order.cuh"
 
 namespace asterism::sparse::cuda {
@@ -41,7 +42,8 @@ struct Multiplication {
 };
 
 template <class Rows, class T>
-__global__ void __launch_bounds__(unit_threads, 4) multiply_kernel(Rows rows, Multiplication<T> m) {
+__global__ void __launch_bounds__(unit_threads, 4)
+    multiply_kernel(Rows rows, Multiplication<T> m, const __grid_constant__ Meeting meeting) {
   wait_for_previous_kernel();
   if (*m.status != CgStatus::running) return;
   const Unit unit = own_unit(m.unit_rows, m.rows, m.backward);
@@ -49,7 +51,9 @@ __global__ void __launch_bounds__(unit_threads, 4) multiply_kernel(Rows rows, Mu
   take_products(rows, unit, Constant<T>{m.p}, row);
   double sums[1] = {row.sum};
   sum_over_block<unit_threads>(sums);
-  if (threadIdx.x == 0) m.pq[unit.number] = sums[0];
+  if (threadIdx.x > 0) return;
+  m.pq[unit.number] = sums[0];
+  meeting.tell_all(ToldKind::pq, unit.number, sums[0]);
 }
 
 /// The steps of sweep_in_steps.
@@ -87,6 +91,12 @@ struct Steps {
 
 template <class T>
 void multiply(Stream stream, const CgArgs& args, MultiplyPorts<AsPorts, T> ports) {
+  multiply<T>(stream, args, ports, Meeting{});
+}
+
+template <class T>
+void multiply(Stream stream, const CgArgs& args, const MultiplyPorts<AsPorts, T>& ports,
+              const Meeting& meeting) {
   unpack(stream, ports.arrivals, ports.p.data);
   const Multiplication<T> m{ports.state.data->status + side_of(args.iteration),
                             ports.p.data,
@@ -97,7 +107,8 @@ void multiply(Stream stream, const CgArgs& args, MultiplyPorts<AsPorts, T> ports
                             args.unit,
                             goes_backward(args.iteration, Step::multiply)};
   const auto launch = [&]<class Rows>(const Rows& rows) {
-    launch_chained<multiply_kernel<Rows, T>>("multiply", stream, unit_blocks(args), unit_threads, rows, m);
+    launch_chained<multiply_kernel<Rows, T>>("multiply", stream, unit_blocks(args), unit_threads, rows, m,
+                                             meeting);
   };
   with_device_rows<T>(args.shape, ports.matrix, [&](const auto& rows) {
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(rows)>, DiagonalRows<T>>) {
@@ -120,6 +131,8 @@ void show(Stream stream, In<CgState> state, Out<CgState> shown) {
 
 template void multiply(Stream, const CgArgs&, MultiplyPorts<AsPorts, float>);
 template void multiply(Stream, const CgArgs&, MultiplyPorts<AsPorts, double>);
+template void multiply(Stream, const CgArgs&, const MultiplyPorts<AsPorts, float>&, const Meeting&);
+template void multiply(Stream, const CgArgs&, const MultiplyPorts<AsPorts, double>&, const Meeting&);
 template void cg_sweep(Stream, const CgSweepArgs&, CgSweepPorts<AsPorts, float, float>);
 template void cg_sweep(Stream, const CgSweepArgs&, CgSweepPorts<AsPorts, double, float>);
 template void cg_sweep(Stream, const CgSweepArgs&, CgSweepPorts<AsPorts, double, double>);

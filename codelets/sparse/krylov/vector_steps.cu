@@ -3,6 +3,7 @@
 #include "../../common/chained_launch.cuh"
 #include "../row_products.cuh"
 #include "../unit_sums.cuh"
+#include "several/meetings.cuh"
 #include "step_order.cuh"
 
 namespace asterism::sparse::cuda {
@@ -55,9 +56,11 @@ struct DescentPacks {
   }
 };
 
-template <class T, class V, bool aligned, int most>
+/// @tparam Sums SumLists or AwaitedSums, of one kind
+template <class T, class V, bool aligned, class Sums>
 __global__ void __launch_bounds__(unit_threads, 5)
-    descend_kernel(Descent<T, V> at, const __grid_constant__ SumLists<most, 1> pq) {
+    descend_kernel(Descent<T, V> at, const __grid_constant__ Sums pq,
+                   const __grid_constant__ Meeting meeting) {
   wait_for_previous_kernel();
   using Packs = DescentPacks<T, V, aligned>;
   const int side = side_of(at.iteration);
@@ -84,10 +87,13 @@ __global__ void __launch_bounds__(unit_threads, 5)
     if (i < unit.rows) packs.bring(at, unit, i);
   }
   sum_over_block<unit_threads>(sums);
-  if (threadIdx.x == 0) {
-    at.rr[unit.number] = sums[0];
-    if (at.d != nullptr) at.rz[unit.number] = sums[1];
-  }
+  if (threadIdx.x > 0) return;
+  at.rr[unit.number] = sums[0];
+  if (at.d != nullptr) at.rz[unit.number] = sums[1];
+  if (meeting.blocks == 0) return;
+  fence_all_gpus();  // who hears of it may read r
+  meeting.tell_all(ToldKind::rr, unit.number, sums[0]);
+  if (at.d != nullptr) meeting.tell_all(ToldKind::rz, unit.number, sums[1]);
 }
 
 // ---- (N3) ----------------------------------------------------------------------------------------------------------
@@ -97,6 +103,7 @@ struct Turn {
   const T* z;
   const V* d;
   T *x, *p;
+  T* all_p;  // from the first element of others on
   CgState* state;
   double limit;
   Index rows, unit_rows, iteration;
@@ -149,16 +156,44 @@ __device__ void clear(CgState& state, double limit) {
   state.iterations = 0;
 }
 
-template <class T, class V, bool aligned, int most>
+/// Where there are no other GPUs.
+struct NoOthers {};
+
+/// What decide() takes, for all threads of a block. @param pq that (N2) has had
+template <int most>
+__device__ void add_up(const SumLists<most, 2>& lists, const CgState&, int, double, double (&totals)[2]) {
+  lists.add_up(totals);
+}
+/// Where (N2) could not be done nobody tells anything, and all is as it was.
+__device__ void add_up(const AwaitedSums<2>& awaited, const CgState& state, int now, double pq,
+                       double (&totals)[2]) {
+  if (is_usable(pq)) return awaited.add_up(totals);
+  totals[0] = state.rr;
+  totals[1] = state.rz[now];
+}
+
+/// @tparam Sums SumLists or AwaitedSums, of two kinds @tparam Others OthersElements or NoOthers
+template <class T, class V, bool aligned, class Sums, class Others>
 __global__ void __launch_bounds__(unit_threads, 5)
-    turn_kernel(Turn<T, V> at, const __grid_constant__ SumLists<most, 2> lists) {
+    turn_kernel(Turn<T, V> at, const __grid_constant__ Sums lists, const __grid_constant__ Others others) {
   wait_for_previous_kernel();
   using Packs = TurnPacks<T, V, aligned>;
   const int now = side_of(at.iteration), next = side_of(at.iteration + 1);
   const bool first = at.iteration < 0;
   const CgStatus status = first ? CgStatus::running : at.state->status[now];
   const double rz_before = first ? 1 : at.state->rz[now], pq = first ? 1 : at.state->pq;
-  const Unit unit = own_unit(at.unit_rows, at.rows, at.backward);
+  unsigned first_block = 0;
+  if constexpr (!std::is_same_v<Others, NoOthers>) {
+    first_block = others.blocks();
+    if (blockIdx.x < first_block) {
+      if (status != CgStatus::running) return;
+      double totals[2];
+      add_up(lists, *at.state, now, pq, totals);
+      fence_all_gpus();  // after what was heard, before what is read
+      return others.turn(static_cast<T>(totals[1] / rz_before), at.all_p);
+    }
+  }
+  const Unit unit = own_unit(at.unit_rows, at.rows, at.backward, first_block);
   int i = static_cast<int>(threadIdx.x) * Packs::width;
   Packs packs;
   packs.bring(at, unit, i);  // on their way while beta is
@@ -170,7 +205,7 @@ __global__ void __launch_bounds__(unit_threads, 5)
     return;
   }
   double totals[2];
-  lists.add_up(totals);
+  add_up(lists, *at.state, now, pq, totals);
   if (unit.number == 0) {
     if (first) clear(*at.state, at.limit);
     if (threadIdx.x == 0) decide(at.iteration, totals[0], totals[1], *at.state);
@@ -193,10 +228,10 @@ void with_most_blocks(Index blocks, Body body) {
     body(std::integral_constant<int, most_blocks>{});
 }
 
-}  // namespace
-
-template <class T, class V>
-void descend(Stream stream, const CgArgs& args, DescentPorts<AsPorts, T, V> ports) {
+/// Launches a step's kernel with these sums. @tparam Sums of the kernel
+template <class T, class V, class Sums>
+void descend_with(Stream stream, const CgArgs& args, const DescentPorts<AsPorts, T, V>& ports, const Sums& pq,
+                  const Meeting& meeting) {
   const Descent<T, V> at{ports.q.data,    ports.inverse_diagonal.data,
                          ports.r.data,    ports.rr.data,
                          ports.rz.data,   ports.state.data,
@@ -204,20 +239,20 @@ void descend(Stream stream, const CgArgs& args, DescentPorts<AsPorts, T, V> port
                          args.iteration,  goes_backward(args.iteration, Step::descend)};
   const bool aligned = is_aligned<T>(at.q) && is_aligned<T>(at.d) && is_aligned<T>(at.r);
   with_flag(aligned, [&](auto all_aligned) {
-    with_most_blocks(ports.pq.size(), [&](auto most) {
-      launch_chained<descend_kernel<T, V, all_aligned, most>>("descend", stream, unit_blocks(args),
-                                                              unit_threads, at, SumLists<most, 1>(ports.pq));
-    });
+    launch_chained<descend_kernel<T, V, all_aligned, Sums>>("descend", stream, unit_blocks(args),
+                                                            unit_threads, at, pq, meeting);
   });
 }
 
-template <class T, class V>
-void turn(Stream stream, const CgArgs& args, DirectionPorts<AsPorts, T, V> ports) {
+template <class T, class V, class Sums, class Others>
+void turn_with(Stream stream, const CgArgs& args, const DirectionPorts<AsPorts, T, V>& ports,
+               const Sums& lists, const Others& others, unsigned blocks) {
   T* const p = ports.p.data + args.shape.own;
   const Turn<T, V> at{ports.z ? ports.z.data + args.shape.own : ports.r.data,
                       ports.inverse_diagonal.data,
                       ports.x.data,
                       p,
+                      ports.p.data,
                       ports.state.data,
                       args.limit,
                       args.shape.rows,
@@ -227,17 +262,49 @@ void turn(Stream stream, const CgArgs& args, DirectionPorts<AsPorts, T, V> ports
   const bool aligned =
       is_aligned<T>(at.z) && is_aligned<T>(at.d) && is_aligned<T>(at.x) && is_aligned<T>(at.p);
   with_flag(aligned, [&](auto all_aligned) {
-    with_most_blocks(ports.rr.size(), [&](auto most) {
-      launch_chained<turn_kernel<T, V, all_aligned, most>>("turn", stream, unit_blocks(args), unit_threads,
-                                                           at, SumLists<most, 2>(ports.rr, ports.rz));
-    });
+    launch_chained<turn_kernel<T, V, all_aligned, Sums, Others>>("turn", stream, blocks, unit_threads, at,
+                                                                 lists, others);
   });
-  pack(stream, static_cast<const T*>(p), ports.departures);
 }
 
-#define ASTERISM_INSTANTIATE(T, V)                                           \
-  template void descend(Stream, const CgArgs&, DescentPorts<AsPorts, T, V>); \
-  template void turn(Stream, const CgArgs&, DirectionPorts<AsPorts, T, V>)
+}  // namespace
+
+template <class T, class V>
+void descend(Stream stream, const CgArgs& args, DescentPorts<AsPorts, T, V> ports) {
+  with_most_blocks(ports.pq.size(), [&](auto most) {
+    descend_with<T, V>(stream, args, ports, SumLists<most, 1>(ports.pq), Meeting{});
+  });
+}
+
+template <class T, class V>
+void descend(Stream stream, const CgArgs& args, const DescentPorts<AsPorts, T, V>& ports,
+             const Meeting& meeting) {
+  descend_with<T, V>(stream, args, ports, AwaitedSums<1>(meeting, ToldKind::pq), meeting);
+}
+
+template <class T, class V>
+void turn(Stream stream, const CgArgs& args, DirectionPorts<AsPorts, T, V> ports) {
+  with_most_blocks(ports.rr.size(), [&](auto most) {
+    turn_with<T, V>(stream, args, ports, SumLists<most, 2>(ports.rr, ports.rz), NoOthers{},
+                    unit_blocks(args));
+  });
+  pack(stream, static_cast<const T*>(ports.p.data + args.shape.own), ports.departures);
+}
+
+template <class T, class V>
+void turn(Stream stream, const CgArgs& args, const DirectionPorts<AsPorts, T, V>& ports,
+          const Meeting& meeting, const OthersElements<T, V>& others) {
+  const ToldKind rz = ports.inverse_diagonal ? ToldKind::rz : ToldKind::rr;
+  turn_with<T, V>(stream, args, ports, AwaitedSums<2>(meeting, ToldKind::rr, rz), others,
+                  others.blocks() + unit_blocks(args));
+}
+
+#define ASTERISM_INSTANTIATE(T, V)                                                                  \
+  template void descend(Stream, const CgArgs&, DescentPorts<AsPorts, T, V>);                        \
+  template void turn(Stream, const CgArgs&, DirectionPorts<AsPorts, T, V>);                         \
+  template void descend(Stream, const CgArgs&, const DescentPorts<AsPorts, T, V>&, const Meeting&); \
+  template void turn(Stream, const CgArgs&, const DirectionPorts<AsPorts, T, V>&, const Meeting&,   \
+                     const OthersElements<T, V>&)
 ASTERISM_INSTANTIATE(float, float);
 ASTERISM_INSTANTIATE(double, float);
 ASTERISM_INSTANTIATE(double, double);

@@ -2,8 +2,8 @@
 /// Conjugate gradients on GPUs that see each other's memory, as one task for many iterations: the steps (N1) to (N3) of
 /// all blocks, each on its GPU, with two meetings of all of them in an iteration.
 ///
-/// Before the first meeting blocks tell each other their sums for (p, q); before the second those for (r, r) and (r, z),
-/// and the elements of z that others multiply. What a block needs of others' p it makes of these itself,
+/// At the first meeting blocks tell each other their sums for (p, q), at the second those for (r, r) and (r, z). What a
+/// block needs of others' p it makes itself of their r, which it reads where that is,
 ///
 ///     (N4)  p_j = z_j + beta p_j,  j in other blocks,
 ///
@@ -12,6 +12,7 @@
 
 #include <vector>
 
+#include "../../told_sum.hpp"
 #include "iterates.hpp"
 
 namespace asterism::sparse {
@@ -26,12 +27,16 @@ struct CgOnGpusArgs {
   std::vector<int> gpus = {};           ///< of each block: the first is that of the task
   std::vector<BlockPair> pairs = {};
   Index unit = 0, iteration = 0, count = 0;
+  Index before = 0;  ///< iterations with the same tiles that there have been
 };
 
 inline constexpr Index most_blocks_on_gpus = 16;
 
+/// The sums that blocks tell each other.
+enum class ToldKind { pq, rr, rz };
+
 /// Sums of all blocks, for a block: so many of each kind.
-inline constexpr Index kinds_told = 3, sums_told = kinds_told * most_units;
+inline constexpr Index sums_told = 3 * most_units;
 
 /// The tiles of all blocks, in their order, each at home on the block's GPU; all blocks have one format.
 template <template <class> class As, class T>
@@ -42,23 +47,23 @@ struct BlocksPorts {
   As<Many<In<std::int16_t>>> differences;
 };
 
-/// Of all pairs: `taken` is at home where the elements come from, `packs` and `placed` are where they go.
+/// Of all pairs, at home where the elements go. @param packs the first ones of p
 template <template <class> class As, class T>
 struct PairsPorts {
-  As<Many<InOut<T>>> packs;
+  As<Many<In<T>>> packs;
   As<Many<In<std::int32_t>>> taken;
   As<Many<In<std::int32_t>>> placed;
 };
 
 /// @param inverse_diagonal of all blocks, where M is one; else none
-/// @param told sums_told numbers for each block, to work with
+/// @param told sums_told for each block, to work with; all 0 before the first iteration
 template <template <class> class As, class T, class V>
 struct CgOnGpusPorts {
   BlocksPorts<As, T> matrix;
   PairsPorts<As, T> pairs;
   As<Many<In<V>>> inverse_diagonal;
   IteratesPorts<As, T> iterates;
-  As<Many<InOut<double>>> told;
+  As<Many<InOut<ToldSum>>> told;
 };
 
 namespace cuda {
