@@ -57,6 +57,7 @@ double Dbds<T>::residual_norm(Index number) {
   submit_look(number);
   const std::optional<Seen> seen = look(number);
   if (!seen) this->runtime().wait();  // throws
+  if (number > 0) this->settle_outer();
   return seen ? std::sqrt(seen->rr) : 0;
 }
 

@@ -21,6 +21,8 @@ Schwarz<T, V>::Schwarz(Runtime& runtime, const sparse::Csr<T>& mine, const Schwa
     const Pause pause;
     subdomains_ = cut_into_subdomains(whole, settings.subdomains);
     if (settings.combination == Combination::symmetric) weigh(subdomains_, settings.subdomains);
+    // Before the factorisations: all cores do it.
+    if (settings.patches > 0) patch_of_ = cut_into_patches(whole, subdomains_, settings.patches);
   });
   facts_.owners = owners_of(count(), runtime.ranks());
   memory_ = gather(runtime, static_cast<Index>(physical_memory()));
@@ -45,7 +47,8 @@ void Schwarz<T, V>::make_tiles() {
       own += facts_.own_rows[p];
     }
     GroupTiles& t = tiles_.emplace_back();
-    t.y = Tile<T>(*runtime_, 1, rows, group.rank);
+    t.rows = rows;
+    make_y(g, 1);
     if (settings_.patches == 0) continue;
     const Index patches = patches_of(g);
     t.coarse_work = Tile<T>(*runtime_, 1, own, group.rank);
@@ -54,6 +57,13 @@ void Schwarz<T, V>::make_tiles() {
     t.member_begins = Tile<std::int32_t>(*runtime_, 1, patches + 1, group.rank);
     set_patches(g, t);
   }
+}
+
+template <class T, class V>
+void Schwarz<T, V>::make_y(Index group, Index vectors) {
+  GroupTiles& its = tiles_[group];
+  its.y = Tile<T>(*runtime_, vectors, its.rows, groups().owner(group));
+  clear(its.y, hints(group));
 }
 
 template <class T, class V>
@@ -82,15 +92,13 @@ void Schwarz<T, V>::set_patches(Index group, const GroupTiles& tiles) const {
 /// Every rank has the coarse system.
 template <class T, class V>
 void Schwarz<T, V>::make_coarse(const sparse::Csr<T>& whole) {
-  agree(*runtime_, [&] { patch_of_ = cut_into_patches(whole, subdomains_, settings_.patches); });
   first_patch_ = {0};
   for (const std::vector<std::int32_t>& patches : patch_of_)
     first_patch_.push_back(first_patch_.back() + 1 + std::ranges::max(patches));
   facts_.coarse_rows = first_patch_.back();
   const sparse::Csr<double> coarse = coarse_matrix(whole, subdomains_, patch_of_, first_patch_);
-  Subdomain all;
-  for (Index i = 0; i < facts_.coarse_rows; ++i) all.rows.push_back(i);
   FactorSettings factors = settings_.factors;
+  factors.later = !factors_.is_settled();
   factors.only = "the coarse matrix (a row for each patch)";
   for (int rank = 0; rank < runtime_->ranks(); ++rank) {
     // Where the sums of patches are: there is little to be solved.
@@ -98,9 +106,26 @@ void Schwarz<T, V>::make_coarse(const sparse::Csr<T>& whole) {
       return group.rank == rank && group.where == Where::cuda;
     });
     factors.solve_on = on_gpu ? SolveOn::gpus : SolveOn::cores;
-    coarse_.emplace_back(*runtime_, coarse, std::vector{all}, std::vector{rank}, factors);
+    coarse_.emplace_back(*runtime_, coarse, all_patches(), std::vector{rank}, factors);
   }
   facts_.coarse = coarse_.front().facts();
+}
+
+/// As a single subdomain.
+template <class T, class V>
+std::vector<Subdomain> Schwarz<T, V>::all_patches() const {
+  Subdomain all;
+  for (Index i = 0; i < facts_.coarse_rows; ++i) all.rows.push_back(i);
+  return {all};
+}
+
+template <class T, class V>
+void Schwarz<T, V>::settle() {
+  if (factors_.is_settled()) return;
+  factors_.settle(subdomains_);
+  facts_.factors = factors_.facts();
+  for (LocalFactors<double>& coarse : coarse_) coarse.settle(all_patches());
+  if (!coarse_.empty()) facts_.coarse = coarse_.front().facts();
 }
 
 template <class T, class V>
@@ -193,11 +218,8 @@ void Schwarz<T, V>::make_room(Index vectors) {
   while (static_cast<Index>(columns_.size()) < vectors)
     add_column({.local = columns_.front().local.another(*runtime_),
                 .coarse = columns_.front().coarse.another(*runtime_)});
-  for (Index g = 0; g < groups().count(); ++g) {
-    Tile<T>& y = tiles_[g].y;
-    y = Tile<T>(*runtime_, vectors, y.cols(), y.owner());
-  }
-  factors_.make_room(*runtime_, vectors);
+  for (Index g = 0; g < groups().count(); ++g) make_y(g, vectors);
+  factors_.make_room(vectors);
 }
 
 template <class T, class V>
@@ -230,13 +252,18 @@ void Schwarz<T, V>::solve_locally(Index group, std::size_t vectors) {
     for (const Tile<T>* pack : columns_[v].local.there.to(group).packs) arrivals.packs.add(pack);
     for (const Tile<T>* pack : columns_[v].local.back.from(group).packs) departures.packs.add(pack);
   }
-  codelets::local_solve<T, V>({static_cast<Index>(vectors)},
-                              {.arrivals = arrivals,
-                               .factors = factors_.ports(group),
-                               .room = factors_.room(group),
-                               .y = tiles_[group].y,
-                               .departures = departures},
-                              hints(group, vectors));
+  const auto pieces = factors_.pieces(group);
+  for (const auto& piece : pieces)
+    codelets::local_solve<T, V>({.vectors = static_cast<Index>(vectors),
+                                 .first = piece.first,
+                                 .takes = &piece == &pieces.front(),
+                                 .gives = &piece == &pieces.back()},
+                                {.arrivals = arrivals,
+                                 .factors = piece.factors,
+                                 .room = piece.room,
+                                 .y = tiles_[group].y,
+                                 .departures = departures},
+                                hints(group, vectors));
 }
 
 /// (Z2)
@@ -252,12 +279,12 @@ void Schwarz<T, V>::add_coarse(const Column& column, const VectorOf& r, const Ve
                              .sums = column.sums[g]},
                             hints(g));
   }
-  for (std::size_t rank = 0; rank < coarse_.size(); ++rank)
-    codelets::coarse_solve({.sums = column.sums,
-                            .factors = coarse_[rank].ports(0),
-                            .room = coarse_[rank].room(0),
-                            .values = column.values[rank]},
-                           coarse_[rank].groups().hints(0));
+  for (std::size_t rank = 0; rank < coarse_.size(); ++rank) {
+    const auto all = coarse_[rank].pieces(0).front();
+    codelets::coarse_solve(
+        {.sums = column.sums, .factors = all.factors, .room = all.room, .values = column.values[rank]},
+        coarse_[rank].groups().hints(0));
+  }
   for (Index g = 0; g < groups().count(); ++g)
     codelets::spread<T>({first_patch_[groups()[g].first]},
                         {.values = column.values[groups().owner(g)],

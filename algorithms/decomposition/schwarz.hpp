@@ -49,7 +49,7 @@ class Schwarz : public sparse::OuterPreconditioner<T> {
   using VectorOf = typename sparse::OuterPreconditioner<T>::VectorOf;
 
   /// Cuts A into subdomains, and factorises their blocks. @param mine this rank's rows of A; every rank gets all of them
-  /// while it sets up. With several ranks: collective. @throw Error: as cut_into_subdomains, LocalFactors
+  /// while it sets up. With several ranks: collective. @throw Error: as cut_into_subdomains, LocalFactors, or settle() does
   Schwarz(Runtime& runtime, const sparse::Csr<T>& mine, const SchwarzSettings& settings);
 
   [[nodiscard]] const SchwarzFacts& facts() const { return facts_; }
@@ -58,10 +58,12 @@ class Schwarz : public sparse::OuterPreconditioner<T> {
   [[nodiscard]] Index most_together(Index wanted) const override;
   void make_room(Index vectors) override;
   void apply(const std::vector<VectorOf>& r, const std::vector<VectorOf>& z) override;
+  void settle() override;
 
  private:
   /// Of a group of subdomains, one behind the other; own rows with a coarse space only.
   struct GroupTiles {
+    Index rows = 0;
     Tile<T> y;  ///< a row for each vector
     Tile<T> coarse_work;
     Tile<std::int32_t> patches, members, member_begins;
@@ -87,7 +89,9 @@ class Schwarz : public sparse::OuterPreconditioner<T> {
   };
 
   void make_coarse(const sparse::Csr<T>& whole);
+  [[nodiscard]] std::vector<Subdomain> all_patches() const;
   void make_tiles();
+  void make_y(Index group, Index vectors);
   void set_patches(Index group, const GroupTiles& tiles) const;
   [[nodiscard]] const Partition& groups() const { return factors_.groups(); }
   [[nodiscard]] Index count() const { return static_cast<Index>(subdomains_.size()); }

@@ -1,6 +1,7 @@
 #include "factorise.hpp"
 
 #include <Eigen/SparseLU>
+#include <chrono>
 #include <cmath>
 #include <iostream>
 #include <numeric>
@@ -144,16 +145,22 @@ void factorise_general(LocalBlock<V>& block) {
 }  // namespace
 
 template <class V>
-void factorise(const FactoriseArgs<V>& args, Out<std::int32_t> done) {
+void factorise(const FactoriseArgs<V>& args, Out<double> ended) {
   LocalBlock<V>& block = *args.block;
   if (block.symmetric)
     factorise_symmetric(block);
   else
     factorise_general(block);
-  done.data[0] = block.defect ? 0 : block.size;
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  ended.data[0] = std::chrono::duration<double>(now).count();
 }
 
-template void factorise(const FactoriseArgs<float>&, Out<std::int32_t>);
-template void factorise(const FactoriseArgs<double>&, Out<std::int32_t>);
+template <class V>
+void publish(Many<In<double>>, InOut<V>) {}
+
+template void factorise(const FactoriseArgs<float>&, Out<double>);
+template void factorise(const FactoriseArgs<double>&, Out<double>);
+template void publish(Many<In<double>>, InOut<float>);
+template void publish(Many<In<double>>, InOut<double>);
 
 }  // namespace asterism::decomposition::cpu

@@ -1,5 +1,5 @@
 /// \file
-/// Factorisations (F1), (F2) of the blocks of subdomains, each a task.
+/// Factorisations (F1), (F2) of the blocks of subdomains, each a task, and bringing what several have made together.
 #pragma once
 
 #include <memory>
@@ -59,15 +59,30 @@ struct FactoriseArgs {
 };
 
 namespace cpu {
-/// @param done the number of the block's rows, or 0: there is a defect
+/// @param ended when it did, in seconds of the steady clock
 template <class V>
-void factorise(const FactoriseArgs<V>& args, Out<std::int32_t> done);
+void factorise(const FactoriseArgs<V>& args, Out<double> ended);
+/// Factorisations have written panels where their tile lends them: who uses the tile has to wait for them.
+template <class V>
+void publish(Many<In<double>> ended, InOut<V> panels);
 }  // namespace cpu
+
+namespace cuda {
+/// The panels of several forests of supernodes, one behind the other, each with its margin, as those of one forest.
+template <class V>
+void join_panels(Stream stream, Many<In<V>> parts, Out<V> panels);
+}  // namespace cuda
 
 namespace codelets {
 template <class V>
-inline const Codelet<FactoriseArgs<V>, Out<std::int32_t>> factorise{typed_name<V>("factorise"),
-                                                                    cpu::factorise<V>};
+inline const Codelet<FactoriseArgs<V>, Out<double>> factorise{typed_name<V>("factorise"), cpu::factorise<V>};
+template <class V>
+inline const Codelet<NoArgs, Many<In<double>>, InOut<V>> publish{typed_name<V>("publish"), cpu::publish<V>};
+template <class V>
+using JoinPanels = Codelet<NoArgs, Many<In<V>>, Out<V>>;
+template <class V>
+inline const JoinPanels<V> join_panels{typed_name<V>("join_panels"), typename JoinPanels<V>::CpuOfPorts{},
+                                       ASTERISM_CUDA_KERNEL(cuda::join_panels<V>)};
 }  // namespace codelets
 
 }  // namespace asterism::decomposition

@@ -6,10 +6,11 @@ namespace asterism::decomposition::cpu {
 
 template <class T, class V>
 void local_solve(const LocalSolveArgs& args, LocalSolvePorts<AsPorts, T, V> ports) {
-  for (Index v = 0; v < args.vectors; ++v) sparse::cpu::unpack(of_vector(ports.arrivals, v), ports.y.row(v));
-  solve_factored<T, V>(ports.factors, args.vectors, {ports.y.data, ports.y.ld}, ports.room.work,
-                       {ports.y.data, ports.y.ld});
-  for (Index v = 0; v < args.vectors; ++v)
+  for (Index v = 0; v < args.vectors && args.takes; ++v)
+    sparse::cpu::unpack(of_vector(ports.arrivals, v), ports.y.row(v));
+  T* const y = ports.y.data + args.first;
+  solve_factored<T, V>(ports.factors, args.vectors, {y, ports.y.ld}, ports.room.work, {y, ports.y.ld});
+  for (Index v = 0; v < args.vectors && args.gives; ++v)
     sparse::cpu::pack(static_cast<const T*>(ports.y.row(v)), of_vector(ports.departures, v));
 }
 

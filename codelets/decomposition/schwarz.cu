@@ -72,12 +72,12 @@ __global__ void __launch_bounds__(threads) correct_kernel(const T* z, Index rows
 
 template <class T, class V>
 void local_solve(Stream stream, const LocalSolveArgs& args, LocalSolvePorts<AsPorts, T, V> ports) {
-  for (Index v = 0; v < args.vectors; ++v)
+  for (Index v = 0; v < args.vectors && args.takes; ++v)
     sparse::cuda::unpack(stream, of_vector(ports.arrivals, v), ports.y.row(v));
-  solve_supernodes<T, V>(stream, ports.factors.supernodes, ports.factors.rows, args.vectors,
-                         {ports.y.data, ports.y.ld}, ports.room.work, ports.room.counters,
-                         {ports.y.data, ports.y.ld});
-  for (Index v = 0; v < args.vectors; ++v)
+  T* const y = ports.y.data + args.first;
+  solve_supernodes<T, V>(stream, ports.factors.supernodes, ports.factors.rows, args.vectors, {y, ports.y.ld},
+                         ports.room.work, ports.room.counters, {y, ports.y.ld});
+  for (Index v = 0; v < args.vectors && args.gives; ++v)
     sparse::cuda::pack(stream, static_cast<const T*>(ports.y.row(v)), of_vector(ports.departures, v));
 }
 

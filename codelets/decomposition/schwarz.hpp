@@ -20,13 +20,16 @@ using sparse::Departures;
 /// several vectors, each a row of y, the packs of the first come first, and so on; their places are the same.
 struct LocalSolveArgs {
   Index vectors = 1;
+  // Of subdomains whose factors come one after the other: which ones these are.
+  Index first = 0;                  ///< where they begin in y
+  bool takes = true, gives = true;  ///< whether they are the first ones and the last ones: r comes, y goes
 };
 template <template <class> class As, class T, class V>
 struct LocalSolvePorts {
   Arrivals<As, T> arrivals;
   FactorPorts<As, V> factors;
   SolveRoom<As, V> room;
-  As<Out<T>> y;
+  As<InOut<T>> y;
   Departures<As, T> departures;
 };
 

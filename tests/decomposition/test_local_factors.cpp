@@ -1,9 +1,11 @@
 // Factors of subdomains' blocks: they solve, they take the memory that was predicted, and what has none is told.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "../support/messages.hpp"
 #include "../support/worst.hpp"
 #include "algorithms/common/set.hpp"
+#include "algorithms/common/workers.hpp"
 #include "codelets/decomposition/schwarz.hpp"
 #include "subdomain_solves.hpp"
 
@@ -29,8 +31,8 @@ Tile<T> tile_of(Runtime& runtime, Index size, int owner, Value value) {
 template <class V>
 double error_of(Runtime& runtime, const sparse::Csr<double>& a, const std::vector<Subdomain>& subdomains,
                 MatrixClass matrix_class, SolveOn solve_on = SolveOn::cores) {
-  const LocalFactors<V> factors(runtime, a, subdomains, owners(runtime, subdomains.size()),
-                                {.matrix_class = matrix_class, .solve_on = solve_on});
+  LocalFactors<V> factors(runtime, a, subdomains, owners(runtime, subdomains.size()),
+                          {.matrix_class = matrix_class, .solve_on = solve_on});
   Worst worst;
   for (Index g = 0; g < factors.groups().count(); ++g) {
     const Part& group = factors.groups()[g];
@@ -44,14 +46,22 @@ double error_of(Runtime& runtime, const sparse::Csr<double>& a, const std::vecto
     const Tile<double> right = tile_of<double>(runtime, n, group.rank, [&](Index j) { return b[j]; });
     const auto places = tile_of<std::int32_t>(runtime, n, group.rank, [](Index j) { return j; });
     const Tile<double> x(runtime, 1, n, group.rank), again(runtime, 1, n, group.rank);
-    for (const Tile<double>* y : {&again, &x})  // the second one finds what the first one has left behind
-      codelets::local_solve<double, V>({},
-                                       {.arrivals = {.packs = {right}, .places = {places}},
-                                        .factors = factors.ports(g),
-                                        .room = factors.room(g),
-                                        .y = *y,
-                                        .departures = {}},
-                                       factors.groups().hints(g));
+    const auto submit = [&](const Tile<double>& y) {
+      clear(y);
+      const auto pieces = factors.pieces(g);
+      for (const auto& piece : pieces)
+        codelets::local_solve<double, V>(
+            {.first = piece.first, .takes = &piece == &pieces.front(), .gives = &piece == &pieces.back()},
+            {.arrivals = {.packs = {right}, .places = {places}},
+             .factors = piece.factors,
+             .room = piece.room,
+             .y = y,
+             .departures = {}},
+            factors.groups().hints(g));
+    };
+    submit(again);  // in pieces, where a GPU solves while others are factorised
+    factors.settle(subdomains);
+    submit(x);  // in one, and what has been left behind is found
     runtime.wait();
     if (group.rank != runtime.rank()) continue;
     const HostView<double> view(x, HostView<double>::Access::read);
@@ -115,6 +125,35 @@ TEST_CASE("gpu: factors solve there, the same each time, for several subdomains 
       if (i != j) full(i, j) = std::cos(static_cast<double>(i * j));
   const auto all = cut_into_subdomains(csr_of(full), {});
   CHECK(error_of<double>(runtime, csr_of(full), all, MatrixClass::positive_definite, SolveOn::gpus) < 1e-11);
+}
+
+TEST_CASE(
+    "gpu: a GPU solves with the first factors while others are made; what is wrong with one is told then") {
+  Runtime runtime;
+  Index cores = 0;
+  for (const Candidate& worker : all_workers(runtime)) cores += worker.where == Where::cpu ? 1 : 0;
+  auto a = model("poisson2d:70x70");
+  const auto subdomains = cut_into_subdomains(a, {.count = 8 * cores});
+  CHECK(error_of<double>(runtime, a, subdomains, MatrixClass::positive_definite, SolveOn::gpus) < 1e-12);
+  CHECK(error_of<float>(runtime, a, subdomains, MatrixClass::positive_definite, SolveOn::gpus) < 1e-3);
+
+  const FactorSettings on_gpus{.solve_on = SolveOn::gpus};
+  const auto all_owners = owners(runtime, subdomains.size());
+  LocalFactors<double> factors(runtime, a, subdomains, all_owners, on_gpus);
+  CHECK(!factors.is_settled());
+  CHECK(factors.pieces(0).size() > 1);
+  factors.settle(subdomains);
+  CHECK(factors.is_settled());
+  CHECK(factors.pieces(0).size() == 1);
+  CHECK(factors.facts().seconds_factorise > 0);
+
+  const Index row = subdomains[3].rows[2];
+  for (Index k = a.row_begin[row]; k < a.row_begin[row + 1]; ++k)
+    if (a.columns[k] == row) a.values[k] = -4;
+  const std::string row_words = fmt::format("row {} ", row);
+  LocalFactors<double> none(runtime, a, subdomains, all_owners, on_gpus);
+  message_has(message_of([&] { none.settle(subdomains); }),
+              {"subdomain 3", "not positive definite", row_words.c_str(), "-4"});
 }
 #endif
 

@@ -146,16 +146,19 @@ class LinearSolve {
 
   template <class Solver, class T>
   void solve_by_schwarz() {
-    solve_with<T>([&](const sparse::Csr<T>& mine, const sparse::LinearSettings& settings) {
-      std::function<decomposition::SchwarzFacts()> facts;
-      const auto schwarz = make_schwarz(runtime_, mine, options_, outcome_.chosen.matrix_class, facts);
-      auto solver = std::make_unique<Solver>(runtime_, mine, settings, schwarz);
+    std::function<decomposition::SchwarzFacts()> facts;  // all of them when there is a solution
+    const auto tell = [&] {
       const decomposition::SchwarzFacts its = facts();
       stopwatch().add("partition", its.seconds_partition + its.factors.seconds_order);
       stopwatch().add("factorise", its.factors.seconds_factorise);
       outcome_.decomposition = {static_cast<Index>(its.rows.size()), its, its.bytes_between_ranks};
-      return solver;
-    });
+    };
+    solve_with<T>(
+        [&](const sparse::Csr<T>& mine, const sparse::LinearSettings& settings) {
+          const auto schwarz = make_schwarz(runtime_, mine, options_, outcome_.chosen.matrix_class, facts);
+          return std::make_unique<Solver>(runtime_, mine, settings, schwarz);
+        },
+        tell);
   }
 
   template <class Solver, class T>
@@ -165,9 +168,9 @@ class LinearSolve {
     });
   }
 
-  /// @param make(mine, settings) a new solver
+  /// @param make(mine, settings) a new solver @param tell what there is to tell when it has solved
   template <class T, class Make>
-  void solve_with(const Make& make) {
+  void solve_with(const Make& make, const std::function<void()>& tell = {}) {
     SolutionFile file(runtime_, options_.common.output, shape(), precision_of<T>);
     const sparse::Csr<T> mine = in_precision_of<T>(std::move(matrix_.matrix));
     sparse::LinearSettings settings = settings_of(options_, stated_);
@@ -177,9 +180,10 @@ class LinearSolve {
     {
       const WhileWorking shown(progress_, fmt::format("solving for {} unknowns", outcome_.rows));
       const auto solver = make(mine, settings);
-      outcome_.facts = solver->facts();
-      add_parts_of_setup();
       outcome_.columns = solver->solve(b.data(), x.data(), b_.columns);
+      outcome_.facts = solver->facts();
+      if (tell) tell();
+      add_parts_of_setup();
     }
     progress_.note("");
     outcome_.run.report = summary_of(outcome_.columns);

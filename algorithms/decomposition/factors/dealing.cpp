@@ -10,8 +10,6 @@ namespace {
 constexpr double gpu_bandwidth = 1e12, core_bandwidth = 4e9;
 /// Seconds from a supernode on a GPU to the one that waits for it; until a task has begun there.
 constexpr double gpu_step = 4e-6, gpu_start = 50e-6;
-/// The part of a GPU's memory that factors may take.
-constexpr double most_of_memory = 0.7;
 /// Elements of a tile.
 constexpr Index most_entries = std::numeric_limits<std::uint32_t>::max() / 2;
 

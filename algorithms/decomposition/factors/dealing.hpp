@@ -16,6 +16,9 @@ enum class SolveOn {
   gpus,  ///< wherever a rank has some, as far as there is memory
 };
 
+/// The part of a GPU's memory that factors may take.
+inline constexpr double most_of_memory = 0.7;
+
 /// What a subdomain's factors are like.
 struct FactorSize {
   Index bytes = 0, entries = 0;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 
 #include "../../../runtime/collectives.hpp"
@@ -20,29 +21,48 @@ namespace {
 using sparse::Csr;
 using sparse::MatrixClass;
 
+/// Of the clock that the ends of factorisations are told by.
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 }  // namespace
 
 template <class V>
 template <class T>
 LocalFactors<V>::LocalFactors(Runtime& runtime, const Csr<T>& whole, const std::vector<Subdomain>& subdomains,
                               const std::vector<int>& owners, const FactorSettings& settings)
-    : blocks_(subdomains.size()) {
+    : runtime_(&runtime), settings_(settings), blocks_(subdomains.size()) {
   Stopwatch watch;
   agree(runtime, [&] { require_numbers<V>(whole); });
-  order(runtime, whole, subdomains, owners, settings);
-  require_memory(runtime, settings.most_bytes);
+  order(whole, subdomains, owners);
+  require_memory();
   facts_.seconds_order = watch.lap();
-  factorise(runtime, whole, subdomains, owners, settings);
-  require_factors(runtime, subdomains, settings);
-  gather_groups(runtime);
-  make_tiles(runtime);
-  facts_.seconds_factorise = watch.lap();
+  const bool in_batches =
+      std::ranges::any_of(of_groups_, [](const Group& group) { return !group.batches.empty(); });
+  const bool sizes_are_known = settings.matrix_class == MatrixClass::positive_definite;
+  settled_ = false;
+  make_blocks(whole, subdomains, owners);
+  if (sizes_are_known) {
+    gather_groups();
+    make_tiles();
+    factorise(owners);
+    publish();
+    if (!in_batches && !settings.later) end(subdomains);
+  } else {
+    factorise(owners);
+    end(subdomains);
+    gather_groups();
+    make_tiles();
+  }
+  if (settled_) forget_orders();
 }
 
 template <class V>
 template <class T>
-void LocalFactors<V>::order(Runtime& runtime, const Csr<T>& whole, const std::vector<Subdomain>& subdomains,
-                            const std::vector<int>& owners, const FactorSettings& settings) {
+void LocalFactors<V>::order(const Csr<T>& whole, const std::vector<Subdomain>& subdomains,
+                            const std::vector<int>& owners) {
+  Runtime& runtime = *runtime_;
   std::vector<FactorSize> sizes;
   agree(runtime, [&] {
     const Pause pause;
@@ -52,7 +72,7 @@ void LocalFactors<V>::order(Runtime& runtime, const Csr<T>& whole, const std::ve
     std::vector<Adjacency> graphs(mine.size());
     one_by_one(mine.size(), 0,
                [&](std::size_t k) { graphs[k] = adjacency_of(whole, subdomains[mine[k]].rows); });
-    std::vector<BlockOrder> orders = order_blocks(graphs, settings.matrix_class);
+    std::vector<BlockOrder> orders = order_blocks(graphs, settings_.matrix_class);
     for (std::size_t k = 0; k < mine.size(); ++k) {
       const std::size_t p = mine[k];
       const BlockOrder& its = blocks_[p].order = std::move(orders[k]);
@@ -64,23 +84,49 @@ void LocalFactors<V>::order(Runtime& runtime, const Csr<T>& whole, const std::ve
       if (fill > std::numeric_limits<std::int32_t>::max())
         throw Error(
             fmt::format("the factors of {} have {} entries: 32-bit numbers count them; use more subdomains",
-                        name_of(static_cast<Index>(p), settings.only), fill));
+                        name_of(static_cast<Index>(p), settings_.only), fill));
       sizes.push_back({bytes_of<V>(rows, fill), fill, 0});
     }
   });
   Index bytes = 0;
   for (const FactorSize& size : sizes) bytes += size.bytes;
   facts_.predicted = gather(runtime, bytes);
-  // Subdomains are in the order of ranks.
-  groups_ = deal_subdomains(all_workers(runtime), gather_lists(runtime, sizes), owners, settings.solve_on);
+  sizes = gather_lists(runtime, sizes);  // subdomains are in the order of ranks
+  const std::vector<Candidate> workers = all_workers(runtime);
+  groups_ = deal_subdomains(workers, sizes, owners, settings_.solve_on);
+  divide(workers, sizes);
+}
+
+/// A GPU's group into batches of as many subdomains as are factorised at a time, but not many: what a GPU has of them it
+/// has twice for a while.
+template <class V>
+void LocalFactors<V>::divide(const std::vector<Candidate>& workers, const std::vector<FactorSize>& sizes) {
+  constexpr Index most_batches = 8;
+  for (const Part& part : groups_.parts()) {
+    Group& group = of_groups_.emplace_back(part.first, part.size);
+    if (part.where != Where::cuda || settings_.matrix_class != MatrixClass::positive_definite) continue;
+    double bytes = 0, memory = 0;
+    for (Index p = part.first; p < part.first + part.size; ++p)
+      bytes += static_cast<double>(sizes[static_cast<std::size_t>(p)].bytes);
+    Index cores = 0;
+    for (const Candidate& worker : workers) {
+      if (worker.rank != part.rank) continue;
+      if (worker.where == Where::cpu) ++cores;
+      if (worker.where == Where::cuda && worker.worker == part.worker) memory = worker.memory;
+    }
+    const Index at_a_time = std::max(cores, (part.size + most_batches - 1) / most_batches);
+    if (part.size <= at_a_time || (memory > 0 && 2 * bytes > most_of_memory * memory)) continue;
+    for (Index first = 0; first < part.size; first += at_a_time)
+      group.batches.emplace_back(part.first + first, std::min(at_a_time, part.size - first));
+  }
 }
 
 template <class V>
-void LocalFactors<V>::require_memory(const Runtime& runtime, Index most_bytes) const {
-  agree(runtime, [&] {
-    const Index mine = facts_.predicted[static_cast<std::size_t>(runtime.rank())];
-    const auto there =
-        most_bytes > 0 ? static_cast<double>(most_bytes) : 0.9 * static_cast<double>(physical_memory());
+void LocalFactors<V>::require_memory() const {
+  agree(*runtime_, [&] {
+    const Index mine = facts_.predicted[static_cast<std::size_t>(runtime_->rank())];
+    const auto there = settings_.most_bytes > 0 ? static_cast<double>(settings_.most_bytes)
+                                                : 0.9 * static_cast<double>(physical_memory());
     if (static_cast<double>(mine) > there)
       throw Error(
           fmt::format(
@@ -92,58 +138,105 @@ void LocalFactors<V>::require_memory(const Runtime& runtime, Index most_bytes) c
   });
 }
 
-/// For the panels of each group, behind one another.
+/// The blocks of this rank's subdomains.
 template <class V>
-void LocalFactors<V>::make_panels() {
+template <class T>
+void LocalFactors<V>::make_blocks(const Csr<T>& whole, const std::vector<Subdomain>& subdomains,
+                                  const std::vector<int>& owners) {
+  agree(*runtime_, [&] {
+    const Pause pause;
+    one_by_one(subdomains.size(), 0, [&](std::size_t p) {
+      if (owners[p] == runtime_->rank())
+        blocks_[p].local = std::make_shared<LocalBlock<V>>(
+            block_of<V>(whole, subdomains[p], blocks_[p].order, settings_.matrix_class));
+    });
+  });
+}
+
+/// Submits the factorisations. Of supernodes there is room for the panels.
+template <class V>
+void LocalFactors<V>::factorise(const std::vector<int>& owners) {
+  begun_ = seconds_now();
+  const auto factorise_all = [&](Group& group) {
+    V* room = group.panel_numbers.get();
+    for (Index p = group.first; p < group.first + group.size; ++p) {
+      const Block& block = blocks_[p];
+      if (block.local && block.order.supernodes) {
+        const auto entries = static_cast<std::size_t>(block.order.supernodes->entries());
+        block.local->supernodes = block.order.supernodes;
+        block.local->panels = {room, entries};
+        room += entries;
+      }
+      ended_.emplace_back(*runtime_, 1, 1, owners[p]);
+      codelets::factorise<V>({block.local}, ended_.back(),
+                             {.where = Where::cpu,
+                              .priority = settings_.later ? 1 : 0,
+                              .cost = static_cast<std::uint64_t>(p),
+                              .label = fmt::format("subdomain {}", p)});
+    }
+  };
+  for (Group& group : of_groups_) {
+    if (group.batches.empty()) factorise_all(group);
+    for (Group& batch : group.batches) factorise_all(batch);
+  }
+}
+
+/// Whoever uses panels waits for the factorisations.
+template <class V>
+void LocalFactors<V>::publish() {
+  const auto publish_panels = [&](const Group& group) {
+    TileList<double> ended;
+    for (Index p = group.first; p < group.first + group.size; ++p) ended.add(ended_[p]);
+    codelets::publish<V>(ended, group.panels, {.where = Where::cpu, .priority = 1});
+  };
   for (Index g = 0; g < groups_.count(); ++g) {
-    Index entries = 0;
-    for (Index p = groups_[g].first; p < groups_[g].first + groups_[g].size; ++p)
-      if (blocks_[p].order.supernodes) entries += blocks_[p].order.supernodes->entries();
-    if (entries == 0) continue;
-    of_groups_[g].sizes.panels = entries + panel_margin;
-    // Tasks write all of it but for the margin.
-    of_groups_[g].panel_numbers =
-        std::make_unique_for_overwrite<V[]>(static_cast<std::size_t>(entries + panel_margin));
-    std::fill_n(of_groups_[g].panel_numbers.get() + entries, panel_margin, V{});
+    const Group& group = of_groups_[g];
+    if (group.batches.empty()) {
+      publish_panels(group);
+      continue;
+    }
+    TileList<V> parts;
+    for (const Group& batch : group.batches) {
+      publish_panels(batch);
+      parts.add(batch.panels);
+    }
+    codelets::join_panels<V>(parts, group.panels, groups_.hints(g));
   }
 }
 
 template <class V>
-template <class T>
-void LocalFactors<V>::factorise(Runtime& runtime, const Csr<T>& whole,
-                                const std::vector<Subdomain>& subdomains, const std::vector<int>& owners,
-                                const FactorSettings& settings) {
-  of_groups_.resize(static_cast<std::size_t>(groups_.count()));
-  make_panels();
-  std::vector<Tile<std::int32_t>> done;
-  for (Index g = 0; g < groups_.count(); ++g) {
-    V* room = of_groups_[g].panel_numbers.get();
-    for (Index p = groups_[g].first; p < groups_[g].first + groups_[g].size; ++p) {
-      Block& block = blocks_[p];
-      if (owners[p] == runtime.rank()) {
-        block.local = std::make_shared<LocalBlock<V>>(
-            block_of<V>(whole, subdomains[p], block.order, settings.matrix_class));
-        if (block.order.supernodes) {
-          const auto entries = static_cast<std::size_t>(block.order.supernodes->entries());
-          block.local->supernodes = block.order.supernodes;
-          block.local->panels = {room, entries};
-          room += entries;
-        }
-      }
-      done.emplace_back(runtime, 1, 1, owners[p]);
-      codelets::factorise<V>({block.local}, done.back(),
-                             {.where = Where::cpu,
-                              .cost = static_cast<std::uint64_t>(p),
-                              .label = fmt::format("subdomain {}", p)});
-    }
+void LocalFactors<V>::settle(const std::vector<Subdomain>& subdomains) {
+  if (settled_) return;
+  end(subdomains);
+  forget_orders();
+}
+
+/// The factorisations.
+template <class V>
+void LocalFactors<V>::end(const std::vector<Subdomain>& subdomains) {
+  runtime_->wait();
+  require_factors(subdomains);
+  double last = begun_;
+  for (const Tile<double>& ended : ended_)
+    if (ended.owner() == runtime_->rank())
+      last = std::max(last, HostView<double>(ended, HostView<double>::Access::read)(0, 0));
+  facts_.seconds_factorise = last - begun_;
+  ended_.clear();
+  for (Group& group : of_groups_) group.batches.clear();
+  settled_ = true;
+}
+
+template <class V>
+void LocalFactors<V>::forget_orders() {
+  for (Block& block : blocks_) {
+    block.order = {};
+    if (block.local) block.local->supernodes = {};
   }
-  runtime.wait();
 }
 
 /// @throw Error, on all ranks: what is wrong with the first block that has no factors
 template <class V>
-void LocalFactors<V>::require_factors(const Runtime& runtime, const std::vector<Subdomain>& subdomains,
-                                      const FactorSettings& settings) {
+void LocalFactors<V>::require_factors(const std::vector<Subdomain>& subdomains) const {
   std::vector<BadBlock> bad;
   for (std::size_t p = 0; p < subdomains.size(); ++p) {
     const Block& block = blocks_[p];
@@ -154,17 +247,16 @@ void LocalFactors<V>::require_factors(const Runtime& runtime, const std::vector<
                      defect->pivot / weight_of(subdomains[p], i, i)});
     }
   }
-  bad = gather_lists(runtime, bad);
-  if (!bad.empty()) throw Error(words_of<V>(bad.front(), settings.only));
+  bad = gather_lists(*runtime_, bad);
+  if (!bad.empty()) throw Error(words_of<V>(bad.front(), settings_.only));
 }
 
 /// What the tiles of a group lend: of supernodes, one block behind the other; else there is only one.
 template <class V>
-void LocalFactors<V>::gather_group(Index g) {
+void LocalFactors<V>::gather_group(Group& group) const {
   const auto size = [](const auto& list) { return static_cast<Index>(list.size()); };
-  Group& group = of_groups_[g];
   std::vector<Supernodes> parts;
-  for (Index p = groups_[g].first; p < groups_[g].first + groups_[g].size; ++p) {
+  for (Index p = group.first; p < group.first + group.size; ++p) {
     const Block& block = blocks_[p];
     const std::vector<std::int32_t>& old_of_new = block.order.old_of_new;
     if (block.order.supernodes) {
@@ -180,6 +272,7 @@ void LocalFactors<V>::gather_group(Index g) {
   its.rows = its.work = size(group.row_of);
   if (!parts.empty()) {
     Supernodes all = joined(parts);
+    its.panels = all.entries() + panel_margin;
     its.work = supernodal_work(its.rows, size(all.rows));
     group.nodes = std::move(all.nodes);
     for (const std::vector<std::int32_t>* list : {&all.rows, &all.places, &all.order, &all.jobs})
@@ -187,7 +280,7 @@ void LocalFactors<V>::gather_group(Index g) {
     its.nodes = size(group.nodes);
     its.lists = size(group.lists);
   } else {
-    const LocalBlock<V>& b = *blocks_[groups_[g].first].local;
+    const LocalBlock<V>& b = *blocks_[group.first].local;
     its.lower_begins = b.lower.places.empty() ? 0 : size(b.lower.begins);
     its.lower = size(b.lower.places);
     its.upper_begins = size(b.upper.begins);
@@ -197,66 +290,85 @@ void LocalFactors<V>::gather_group(Index g) {
 }
 
 template <class V>
-void LocalFactors<V>::gather_groups(const Runtime& runtime) {
+void LocalFactors<V>::gather_groups() {
   std::vector<Sizes> all_sizes;
   Index fill = 0, bytes = 0;
   for (Index g = 0; g < groups_.count(); ++g) {
-    if (groups_.owner(g) != runtime.rank()) continue;
-    gather_group(g);
-    const Sizes& its = of_groups_[g].sizes;
+    if (groups_.owner(g) != runtime_->rank()) continue;
+    Group& group = of_groups_[g];
+    gather_group(group);
+    const Sizes& its = group.sizes;
     const Index permutations = its.nodes > 0 ? its.rows : 2 * its.rows;
     fill += its.lower + its.upper + its.pivots + (its.panels > 0 ? its.panels - panel_margin : 0);
     bytes += (its.panels + its.lower + its.upper + its.pivots) * static_cast<Index>(sizeof(V)) +
              its.nodes * static_cast<Index>(sizeof(Supernode)) +
              4 * (its.lists + its.lower + its.upper + its.lower_begins + its.upper_begins + permutations);
     all_sizes.push_back(its);
+    for (Group& batch : group.batches) {
+      gather_group(batch);
+      all_sizes.push_back(batch.sizes);
+    }
   }
-  all_sizes = gather_lists(runtime, all_sizes);  // groups are in the order of ranks
-  for (std::size_t g = 0; g < all_sizes.size(); ++g) of_groups_[g].sizes = all_sizes[g];
-  sum_over_ranks(runtime, &fill, 1);
+  all_sizes = gather_lists(*runtime_, all_sizes);  // groups are in the order of ranks
+  auto next = all_sizes.begin();
+  for (Group& group : of_groups_) {
+    group.sizes = *next++;
+    for (Group& batch : group.batches) batch.sizes = *next++;
+  }
+  sum_over_ranks(*runtime_, &fill, 1);
   facts_.fill = fill;
-  facts_.bytes = gather(runtime, bytes);
+  facts_.bytes = gather(*runtime_, bytes);
 }
 
 template <class V>
-void LocalFactors<V>::make_tiles(Runtime& runtime) {
+void LocalFactors<V>::make_tiles() {
+  for (Index g = 0; g < groups_.count(); ++g) {
+    make_tiles(of_groups_[g], groups_.owner(g));
+    for (Group& batch : of_groups_[g].batches) make_tiles(batch, groups_.owner(g));
+  }
+  make_room(1);
+}
+
+template <class V>
+void LocalFactors<V>::make_tiles(Group& group, int owner) {
   static const LocalBlock<V> nothing;
-  for (Index g = 0; g < groups_.count(); ++g) {
-    Group& group = of_groups_[g];
-    const int owner = groups_.owner(g);
-    Block& block = blocks_[groups_[g].first];
-    const LocalBlock<V>& b = block.local ? *block.local : nothing;
-    const Sizes& its = group.sizes;
-    const auto tiles = [&](const Triangle<V>& t, Index begins, Index entries) {
-      return TriangleTiles{lent(runtime, t.begins.data(), begins, owner),
-                           lent(runtime, t.places.data(), entries, owner),
-                           lent(runtime, t.values.data(), entries, owner)};
-    };
-    group.lower = tiles(b.lower, its.lower_begins, its.lower);
-    group.upper = tiles(b.upper, its.upper_begins, its.upper);
-    group.inverse_pivots = lent(runtime, b.inverse_pivots.data(), its.pivots, owner);
-    group.rows = lent(runtime, group.row_of.data(), its.rows, owner);
-    group.columns = lent(runtime, group.column_of.data(), its.nodes > 0 ? 0 : its.rows, owner);
-    group.node_tile = lent(runtime, group.nodes.data(), its.nodes, owner);
-    group.list_tile = lent(runtime, group.lists.data(), its.lists, owner);
-    group.panels = lent(runtime, group.panel_numbers.get(), its.panels, owner);
+  const Block& block = blocks_[group.first];
+  const LocalBlock<V>& b = block.local ? *block.local : nothing;
+  const Sizes& its = group.sizes;
+  const auto tiles = [&](const Triangle<V>& t, Index begins, Index entries) {
+    return TriangleTiles{lent(*runtime_, t.begins.data(), begins, owner),
+                         lent(*runtime_, t.places.data(), entries, owner),
+                         lent(*runtime_, t.values.data(), entries, owner)};
+  };
+  group.lower = tiles(b.lower, its.lower_begins, its.lower);
+  group.upper = tiles(b.upper, its.upper_begins, its.upper);
+  group.inverse_pivots = lent(*runtime_, b.inverse_pivots.data(), its.pivots, owner);
+  group.rows = lent(*runtime_, group.row_of.data(), its.rows, owner);
+  group.columns = lent(*runtime_, group.column_of.data(), its.nodes > 0 ? 0 : its.rows, owner);
+  group.node_tile = lent(*runtime_, group.nodes.data(), its.nodes, owner);
+  group.list_tile = lent(*runtime_, group.lists.data(), its.lists, owner);
+  if (!group.batches.empty()) {
+    group.panels = Tile<V>(*runtime_, 1, its.panels, owner);
+    return;
   }
-  make_room(runtime, 1);
-  for (Block& block : blocks_) {
-    block.order = {};
-    if (block.local) block.local->supernodes = {};
+  if (its.panels > 0 && owner == runtime_->rank()) {  // factorisations write all of it but for the margin
+    group.panel_numbers = std::make_unique_for_overwrite<V[]>(static_cast<std::size_t>(its.panels));
+    std::fill_n(group.panel_numbers.get() + its.panels - panel_margin, panel_margin, V{});
   }
+  group.panels = lent(*runtime_, group.panel_numbers.get(), its.panels, owner);
 }
 
 template <class V>
-void LocalFactors<V>::make_room(Runtime& runtime, Index columns) {
-  for (Index g = 0; g < groups_.count(); ++g) {
-    Group& group = of_groups_[g];
+void LocalFactors<V>::make_room(Index columns) {
+  const auto make = [&](Group& group, int owner) {
     const Sizes& its = group.sizes;
-    const int owner = groups_.owner(g);
-    group.work = Tile<V>(runtime, columns, its.work, owner);
+    group.work = Tile<V>(*runtime_, columns, its.work, owner);
     if (its.nodes > 0)
-      group.counters = Tile<std::int32_t>(runtime, columns, supernodal_counters(its.nodes), owner);
+      group.counters = Tile<std::int32_t>(*runtime_, columns, supernodal_counters(its.nodes), owner);
+  };
+  for (Index g = 0; g < groups_.count(); ++g) {
+    make(of_groups_[g], groups_.owner(g));
+    for (Group& batch : of_groups_[g].batches) make(batch, groups_.owner(g));
   }
 }
 
@@ -266,21 +378,30 @@ TrianglePorts<AsTiles, V> LocalFactors<V>::TriangleTiles::ports() const {
 }
 
 template <class V>
-FactorPorts<AsTiles, V> LocalFactors<V>::ports(Index group) const {
-  const Group& its = of_groups_[static_cast<std::size_t>(group)];
+typename LocalFactors<V>::Piece LocalFactors<V>::piece_of(const Group& its, Index first) const {
   const bool supernodal = its.sizes.nodes > 0;
-  return {.lower = its.lower.ports(),
-          .upper = its.upper.ports(),
-          .inverse_pivots = tile_or_none(its.inverse_pivots),
-          .supernodes = {tile_or_none(its.node_tile), tile_or_none(its.list_tile), tile_or_none(its.panels)},
-          .rows = its.rows,
-          .columns = supernodal ? its.rows : its.columns};
+  return {.factors = {.lower = its.lower.ports(),
+                      .upper = its.upper.ports(),
+                      .inverse_pivots = tile_or_none(its.inverse_pivots),
+                      .supernodes = {tile_or_none(its.node_tile), tile_or_none(its.list_tile),
+                                     tile_or_none(its.panels)},
+                      .rows = its.rows,
+                      .columns = supernodal ? its.rows : its.columns},
+          .room = {its.work, tile_or_none(its.counters)},
+          .first = first};
 }
 
 template <class V>
-SolveRoom<AsTiles, V> LocalFactors<V>::room(Index group) const {
+std::vector<typename LocalFactors<V>::Piece> LocalFactors<V>::pieces(Index group) const {
   const Group& its = of_groups_[static_cast<std::size_t>(group)];
-  return {its.work, tile_or_none(its.counters)};
+  if (its.batches.empty()) return {piece_of(its, 0)};
+  std::vector<Piece> pieces;
+  Index first = 0;
+  for (const Group& batch : its.batches) {
+    pieces.push_back(piece_of(batch, first));
+    first += batch.sizes.rows;
+  }
+  return pieces;
 }
 
 template class LocalFactors<float>;

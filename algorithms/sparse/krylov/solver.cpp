@@ -390,6 +390,12 @@ IterationSettings KrylovSolver<T, V>::looks() const {
           .rarest_check = std::min(iterations_in(1e-1, seconds), most_between_looks())};
 }
 
+/// @throw Error, on all ranks: something is wrong with the preconditioner of another family
+template <class T, class V>
+void KrylovSolver<T, V>::settle_outer() {
+  if (outer_) outer_->settle();
+}
+
 /// An iteration from the x that there is.
 template <class T, class V>
 JoinedIteration KrylovSolver<T, V>::iteration_of(Column& column) {
@@ -410,6 +416,7 @@ JoinedIteration KrylovSolver<T, V>::iteration_of(Column& column) {
            .norms = [this, &column](Index number) -> std::optional<Norms> {
              const std::optional<Seen> seen = look(number);
              if (!seen) return {};
+             if (number > 0) settle_outer();
              column.last = *seen;
              return Norms{
                  .residual = std::sqrt(seen->rr), .solution = 0, .source = norm_b_, .broken = seen->broken};

@@ -105,6 +105,7 @@ class KrylovSolver {
   [[nodiscard]] bool is_ready() const { return !facts_.preconditioner.breakdown; }
   [[nodiscard]] LinearFacts& facts_of_method() { return facts_; }
   [[nodiscard]] Runtime& runtime() const { return *runtime_; }
+  void settle_outer();
   [[nodiscard]] const Partition& blocks() const { return blocks_; }
   [[nodiscard]] Index count() const { return blocks_.count(); }
   [[nodiscard]] const LinearSystem<T>& system() const {

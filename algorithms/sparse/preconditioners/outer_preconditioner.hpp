@@ -28,6 +28,9 @@ class OuterPreconditioner {
   /// @param z vectors with what blocks have entries in, of which own ones are to be written: from
   /// LinearSystem::layout().own(block) on
   virtual void apply(const std::vector<VectorOf>& r, const std::vector<VectorOf>& z) = 0;
+  /// Called when tasks of an application have been waited for. Ends what its set-up has left to tasks, if anything.
+  /// With several ranks: collective. @throw Error: what was wrong with it
+  virtual void settle() {}
 };
 
 }  // namespace asterism::sparse
