@@ -38,8 +38,8 @@ LocalFactors<V>::LocalFactors(Runtime& runtime, const Csr<T>& whole, const std::
   order(whole, subdomains, owners);
   require_memory();
   facts_.seconds_order = watch.lap();
-  const bool in_batches =
-      std::ranges::any_of(of_groups_, [](const Group& group) { return !group.batches.empty(); });
+  const bool for_gpus =
+      std::ranges::any_of(groups_.parts(), [](const Part& group) { return group.where == Where::cuda; });
   const bool sizes_are_known = settings.matrix_class == MatrixClass::positive_definite;
   settled_ = false;
   make_blocks(whole, subdomains, owners);
@@ -48,7 +48,7 @@ LocalFactors<V>::LocalFactors(Runtime& runtime, const Csr<T>& whole, const std::
     make_tiles();
     factorise(owners);
     publish();
-    if (!in_batches && !settings.later) end(subdomains);
+    if (!for_gpus && !settings.later) end(subdomains);
   } else {
     factorise(owners);
     end(subdomains);

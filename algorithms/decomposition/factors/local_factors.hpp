@@ -36,9 +36,9 @@ template <class V>
 class LocalFactors {
  public:
   LocalFactors() = default;
-  /// Factorises L_p = R_p A R_p^T, (Z1), of each subdomain; several at a time, as many as there are cores. Where a GPU has
-  /// more subdomains than there are cores it solves with some of them while others are factorised: then, and where
-  /// `settings.later` says so, factors of positive definite blocks come by and by, and settle() has to be called.
+  /// Factorises L_p = R_p A R_p^T, (Z1), of each subdomain; several at a time, as many as there are cores. Those that a GPU
+  /// solves with come by and by, which `settings.later` allows for all positive definite blocks, and settle() has to be
+  /// called: where a GPU has more subdomains than there are cores it solves with some while others are factorised.
   /// @param whole all rows of A @param owners the rank of each subdomain. With several ranks: collective.
   /// @throw Error: factors that a rank has no memory for, told before they are made; a block that is singular or not
   /// positive definite (which one, which row), unless settle() has to be called; numbers beyond V
