@@ -47,8 +47,7 @@ void Schwarz<T, V>::make_tiles() {
       own += facts_.own_rows[p];
     }
     GroupTiles& t = tiles_.emplace_back();
-    t.rows = rows;
-    make_y(g, 1);
+    make_y(g, 1, rows);
     if (settings_.patches == 0) continue;
     const Index patches = patches_of(g);
     t.coarse_work = Tile<T>(*runtime_, 1, own, group.rank);
@@ -60,10 +59,10 @@ void Schwarz<T, V>::make_tiles() {
 }
 
 template <class T, class V>
-void Schwarz<T, V>::make_y(Index group, Index vectors) {
-  GroupTiles& its = tiles_[group];
-  its.y = Tile<T>(*runtime_, vectors, its.rows, groups().owner(group));
-  clear(its.y, hints(group));
+void Schwarz<T, V>::make_y(Index group, Index vectors, Index rows) {
+  Tile<T>& y = tiles_[group].y;
+  y = Tile<T>(*runtime_, vectors, rows, groups().owner(group));
+  clear(y, hints(group));
 }
 
 template <class T, class V>
@@ -218,7 +217,7 @@ void Schwarz<T, V>::make_room(Index vectors) {
   while (static_cast<Index>(columns_.size()) < vectors)
     add_column({.local = columns_.front().local.another(*runtime_),
                 .coarse = columns_.front().coarse.another(*runtime_)});
-  for (Index g = 0; g < groups().count(); ++g) make_y(g, vectors);
+  for (Index g = 0; g < groups().count(); ++g) make_y(g, vectors, tiles_[g].y.cols());
   factors_.make_room(vectors);
 }
 

@@ -63,7 +63,6 @@ class Schwarz : public sparse::OuterPreconditioner<T> {
  private:
   /// Of a group of subdomains, one behind the other; own rows with a coarse space only.
   struct GroupTiles {
-    Index rows = 0;
     Tile<T> y;  ///< a row for each vector
     Tile<T> coarse_work;
     Tile<std::int32_t> patches, members, member_begins;
@@ -91,7 +90,7 @@ class Schwarz : public sparse::OuterPreconditioner<T> {
   void make_coarse(const sparse::Csr<T>& whole);
   [[nodiscard]] std::vector<Subdomain> all_patches() const;
   void make_tiles();
-  void make_y(Index group, Index vectors);
+  void make_y(Index group, Index vectors, Index rows);
   void set_patches(Index group, const GroupTiles& tiles) const;
   [[nodiscard]] const Partition& groups() const { return factors_.groups(); }
   [[nodiscard]] Index count() const { return static_cast<Index>(subdomains_.size()); }

@@ -1,7 +1,6 @@
 #include "factorise.hpp"
 
 #include <Eigen/SparseLU>
-#include <chrono>
 #include <cmath>
 #include <iostream>
 #include <numeric>
@@ -151,8 +150,7 @@ void factorise(const FactoriseArgs<V>& args, Out<double> ended) {
     factorise_symmetric(block);
   else
     factorise_general(block);
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  ended.data[0] = std::chrono::duration<double>(now).count();
+  ended.data[0] = seconds_now();
 }
 
 template <class V>

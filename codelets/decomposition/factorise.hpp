@@ -2,6 +2,7 @@
 /// Factorisations (F1), (F2) of the blocks of subdomains, each a task, and bringing what several have made together.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <span>
@@ -58,8 +59,13 @@ struct FactoriseArgs {
   std::shared_ptr<LocalBlock<V>> block;  ///< nullptr where another rank has it
 };
 
+/// What time it is, by the clock that the ends of factorisations are told by.
+inline double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 namespace cpu {
-/// @param ended when it did, in seconds of the steady clock
+/// @param ended when it did: seconds_now()
 template <class V>
 void factorise(const FactoriseArgs<V>& args, Out<double> ended);
 /// Factorisations have written panels where their tile lends them: who uses the tile has to wait for them.

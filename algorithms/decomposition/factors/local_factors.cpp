@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 
 #include "../../../runtime/collectives.hpp"
@@ -20,11 +19,6 @@ namespace {
 
 using sparse::Csr;
 using sparse::MatrixClass;
-
-/// Of the clock that the ends of factorisations are told by.
-double seconds_now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 }  // namespace
 
@@ -175,10 +169,8 @@ void LocalFactors<V>::factorise(const std::vector<int>& owners) {
                               .label = fmt::format("subdomain {}", p)});
     }
   };
-  for (Group& group : of_groups_) {
-    if (group.batches.empty()) factorise_all(group);
-    for (Group& batch : group.batches) factorise_all(batch);
-  }
+  for (Group& group : of_groups_)
+    for (Group& part : parts_of(group)) factorise_all(part);
 }
 
 /// Whoever uses panels waits for the factorisations.
@@ -190,17 +182,13 @@ void LocalFactors<V>::publish() {
     codelets::publish<V>(ended, group.panels, {.where = Where::cpu, .priority = 1});
   };
   for (Index g = 0; g < groups_.count(); ++g) {
-    const Group& group = of_groups_[g];
-    if (group.batches.empty()) {
-      publish_panels(group);
-      continue;
+    TileList<V> panels;
+    for (const Group& part : parts_of(of_groups_[g])) {
+      publish_panels(part);
+      panels.add(part.panels);
     }
-    TileList<V> parts;
-    for (const Group& batch : group.batches) {
-      publish_panels(batch);
-      parts.add(batch.panels);
-    }
-    codelets::join_panels<V>(parts, group.panels, groups_.hints(g));
+    if (!of_groups_[g].batches.empty())
+      codelets::join_panels<V>(panels, of_groups_[g].panels, groups_.hints(g));
   }
 }
 
@@ -393,13 +381,11 @@ typename LocalFactors<V>::Piece LocalFactors<V>::piece_of(const Group& its, Inde
 
 template <class V>
 std::vector<typename LocalFactors<V>::Piece> LocalFactors<V>::pieces(Index group) const {
-  const Group& its = of_groups_[static_cast<std::size_t>(group)];
-  if (its.batches.empty()) return {piece_of(its, 0)};
   std::vector<Piece> pieces;
   Index first = 0;
-  for (const Group& batch : its.batches) {
-    pieces.push_back(piece_of(batch, first));
-    first += batch.sizes.rows;
+  for (const Group& part : parts_of(of_groups_[static_cast<std::size_t>(group)])) {
+    pieces.push_back(piece_of(part, first));
+    first += part.sizes.rows;
   }
   return pieces;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "../../../codelets/decomposition/factorise.hpp"
@@ -98,6 +99,13 @@ class LocalFactors {
     Tile<Supernode> node_tile;
     Tile<std::int32_t> list_tile, rows, columns, counters;
   };
+
+  /// Its batches, or else itself.
+  template <class AnyGroup>
+  static std::span<AnyGroup> parts_of(AnyGroup& group) {
+    if (group.batches.empty()) return {&group, 1};
+    return group.batches;
+  }
 
   template <class T>
   void order(const sparse::Csr<T>& whole, const std::vector<Subdomain>& subdomains,
