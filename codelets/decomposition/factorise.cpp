@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iostream>
 #include <numeric>
+#include <ranges>
 
 #include "../../runtime/error.hpp"
 #include "supernodes/cholesky.hpp"
@@ -43,7 +44,8 @@ template <class V>
 struct OwnTriangle {
   std::vector<std::int32_t> begins = {0}, places;
   std::vector<V> values;
-  [[nodiscard]] Triangle<V> view() const { return {begins, places, values}; }
+  std::vector<std::int32_t> levels;
+  [[nodiscard]] Triangle<V> view() const { return {begins, places, values, levels}; }
 };
 
 template <class V>
@@ -57,9 +59,9 @@ std::int32_t column_in(const std::string& message) {
   return digits + 1 < message.size() ? std::stoi(message.substr(digits + 1)) - 1 : 0;
 }
 
-/// Columns of U D to rows of U.
+/// Columns to rows, each of which is multiplied by a factor: of U D and D^-1 to those of U.
 template <class V>
-OwnTriangle<V> by_rows(const OwnTriangle<V>& columns, const std::vector<V>& inverse_pivots) {
+OwnTriangle<V> by_rows(const OwnTriangle<V>& columns, const std::vector<V>& row_factors) {
   OwnTriangle<V> rows;
   rows.begins.assign(columns.begins.size(), 0);
   for (const std::int32_t row : columns.places) ++rows.begins[static_cast<std::size_t>(row) + 1];
@@ -73,9 +75,19 @@ OwnTriangle<V> by_rows(const OwnTriangle<V>& columns, const std::vector<V>& inve
       const auto row = static_cast<std::size_t>(columns.places[k]);
       const auto at = static_cast<std::size_t>(next[row]++);
       rows.places[at] = static_cast<std::int32_t>(j);
-      rows.values[at] = columns.values[k] * inverse_pivots[row];
+      rows.values[at] = columns.values[k] * row_factors[row];
     }
   return rows;
+}
+
+/// Of a triangle by rows. @param rows all of them, each after those that it has entries at
+template <class V, class RowsInOrder>
+std::vector<std::int32_t> levels_of(const OwnTriangle<V>& triangle, const RowsInOrder& rows) {
+  std::vector<std::int32_t> levels(triangle.begins.size() - 1, 0);
+  for (const std::int32_t i : rows)
+    for (std::int32_t k = triangle.begins[i]; k < triangle.begins[i + 1]; ++k)
+      levels[i] = std::max(levels[i], levels[triangle.places[k]] + 1);
+  return levels;
 }
 
 /// What Eigen keeps in supernodes, in triangles.
@@ -105,6 +117,12 @@ void take_triangles(const Solver& solver, LocalBlock<V>& block) {
   }
   if (block.defect) return;
   factors->upper = by_rows(right, block.inverse_pivots);
+  if (block.for_gpu) {
+    factors->lower = by_rows(factors->lower, std::vector<V>(static_cast<std::size_t>(block.size), V(1)));
+    const auto rows = std::views::iota(0, block.size);
+    factors->lower.levels = levels_of(factors->lower, rows);
+    factors->upper.levels = levels_of(factors->upper, std::views::reverse(rows));
+  }
   block.lower = factors->lower.view();
   block.upper = factors->upper.view();
   block.storage = std::move(factors);

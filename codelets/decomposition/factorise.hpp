@@ -30,6 +30,7 @@ template <class V>
 struct Triangle {
   std::span<const std::int32_t> begins, places;
   std::span<const V> values;
+  std::span<const std::int32_t> levels = {};  ///< of its rows: how many follow each other up to one; for GPUs
 };
 
 /// A block and its factors.
@@ -38,6 +39,7 @@ struct LocalBlock {
   // The block in the order of elimination, by columns; of a symmetric one the lower triangle with the diagonal.
   std::int32_t size = 0;
   bool symmetric = true;
+  bool for_gpu = false;  ///< whether a GPU will solve with the factors
   std::vector<std::int32_t> begins, places;
   std::vector<V> values;
 

@@ -4,8 +4,9 @@
 ///     (F1)  R A C = L D U, L unit lower, U unit upper triangular; R, C permutations.
 ///           A x = b: w = R b; w = L^-1 w; w = D^-1 w; w = U^-1 w; x = C w.
 ///
-/// L is stored by columns and U by rows, without their diagonals. Of a symmetric positive definite matrix there are
-/// supernodes instead, (F2). Work and bytes are those of the factors, read once by each half of a solution.
+/// L is stored by columns, for GPUs by rows, and U by rows, without their diagonals. Of a symmetric positive definite
+/// matrix there are supernodes instead, (F2). Work and bytes are those of the factors, read once by each half of a
+/// solution.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +16,15 @@
 
 namespace asterism::decomposition {
 
-/// A triangle without its diagonal, column by column (L) or row by row (U). Each tile has one row; none: no entries.
+/// A triangle without its diagonal, column by column (L on cores) or row by row. Each tile has one row; none: no entries,
+/// on cores.
 template <template <class> class As, class V>
 struct TrianglePorts {
   As<Optional<In<std::int32_t>>> begins;  ///< one more than there are columns
-  As<Optional<In<std::int32_t>>> places;  ///< of the entries: their rows (of U, their columns)
+  As<Optional<In<std::int32_t>>>
+      places;  ///< of the entries: their rows (of U, and of L by rows, their columns)
   As<Optional<In<V>>> values;
+  As<Optional<In<std::int32_t>>> order;  ///< for GPUs: rows, each after all those that it has entries at
 };
 
 /// (F1), or (F2) where there are supernodes. @param rows row_of[i], of b, is row i of R b @param columns likewise of x
@@ -33,7 +37,7 @@ struct FactorPorts {
 };
 
 /// What a solution needs beside: for each right-hand side a row. @param work of supernodal_work() numbers, or, without
-/// supernodes, one for each row of the matrix
+/// supernodes, one for each row of the matrix, on GPUs two
 template <template <class> class As, class V>
 struct SolveRoom {
   As<Scratch<V>> work;
@@ -82,5 +86,12 @@ void solve_factored(const FactorPorts<AsPorts, V>& factors, Index columns, const
   for (Index c = 0; c < columns; ++c)
     for (Index i = 0; i < n; ++i) x.row(c)[factors.columns.data[i]] = static_cast<T>(work.row(c)[i]);
 }
+
+namespace cuda {
+/// The same on a GPU.
+template <class T, class V>
+void solve_factored(Stream stream, const FactorPorts<AsPorts, V>& factors, Index columns,
+                    const Rows<const T>& b, const SolveRoom<AsPorts, V>& room, const Rows<T>& x);
+}  // namespace cuda
 
 }  // namespace asterism::decomposition

@@ -75,8 +75,7 @@ void local_solve(Stream stream, const LocalSolveArgs& args, LocalSolvePorts<AsPo
   for (Index v = 0; v < args.vectors && args.takes; ++v)
     sparse::cuda::unpack(stream, of_vector(ports.arrivals, v), ports.y.row(v));
   T* const y = ports.y.data + args.first;
-  solve_supernodes<T, V>(stream, ports.factors.supernodes, ports.factors.rows, args.vectors, {y, ports.y.ld},
-                         ports.room.work, ports.room.counters, {y, ports.y.ld});
+  solve_factored<T, V>(stream, ports.factors, args.vectors, {y, ports.y.ld}, ports.room, {y, ports.y.ld});
   for (Index v = 0; v < args.vectors && args.gives; ++v)
     sparse::cuda::pack(stream, static_cast<const T*>(ports.y.row(v)), of_vector(ports.departures, v));
 }
@@ -111,9 +110,8 @@ void coarse_solve(Stream stream, CoarseSolvePorts<AsPorts> ports) {
           "cudaMemcpyAsync");
     next += sums.cols;
   }
-  solve_supernodes<double, double>(stream, ports.factors.supernodes, ports.factors.rows, 1,
-                                   {ports.values.data, ports.values.ld}, ports.room.work, ports.room.counters,
-                                   {ports.values.data, ports.values.ld});
+  solve_factored<double, double>(stream, ports.factors, 1, {ports.values.data, ports.values.ld}, ports.room,
+                                 {ports.values.data, ports.values.ld});
 }
 
 template <class T>

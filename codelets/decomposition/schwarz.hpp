@@ -104,7 +104,6 @@ void correct(const CorrectArgs& args, In<T> z, InOut<T> x);
 void add_up_all(Many<In<double>> parts, Out<double> sum);
 }  // namespace cpu
 
-/// On a GPU factors are supernodes.
 namespace cuda {
 template <class T, class V>
 void local_solve(Stream stream, const LocalSolveArgs& args, LocalSolvePorts<AsPorts, T, V> ports);

@@ -33,6 +33,7 @@
 
 #include "../../runtime/cuda.hpp"
 #include "../common/chained_launch.cuh"
+#include "../common/occupancy.cuh"
 #include "stripe.cuh"
 
 namespace asterism::relaxation::cuda {
@@ -249,18 +250,6 @@ inline std::vector<int> depths_of(Index sweeps, int deepest) {
   return depths;
 }
 
-/// Warps of a kernel that a GPU runs at once.
-template <class S, class Kernel>
-int warps_at_once(Kernel kernel) {
-  int device = 0, processors = 0, blocks = 0;
-  asterism::cuda::check(cudaGetDevice(&device), "cudaGetDevice");
-  asterism::cuda::check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
-                        "cudaDeviceGetAttribute");
-  asterism::cuda::check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, S::threads, 0),
-                        "occupancy");
-  return std::max(1, processors * blocks * S::warps);
-}
-
 /// Rows of a chunk, so that the rounds of chunks that the GPU's warps need take the least time. A chunk of
 /// `overlap` more rows than it writes takes as long as so many rows.
 inline int chunk_rows(Index rows, Index strips, int warps, int overlap, Index most) {
@@ -280,7 +269,7 @@ inline int chunk_rows(Index rows, Index strips, int warps, int overlap, Index mo
 /// @tparam kernel  of the shape S
 template <class S, auto kernel, class P>
 void launch_pass(Stream stream, P pass) {
-  static const int warps = warps_at_once<S>(kernel);
+  static const int warps = asterism::cuda::blocks_at_once(kernel, S::threads) * S::warps;
   pass.strips = S::strips(pass.numbers);
   pass.chunk_rows = chunk_rows(pass.end - pass.begin, pass.strips, warps, 2 * S::levels, S::tallest);
   const Index parts_of_pass = Index{pass.strips} * parts(pass.end - pass.begin, pass.chunk_rows);

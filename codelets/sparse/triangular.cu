@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "../common/chained_launch.cuh"
+#include "../common/occupancy.cuh"
 #include "row_products.cuh"
 
 namespace asterism::sparse::cuda {
@@ -94,14 +95,10 @@ __global__ void __launch_bounds__(small_threads, 1)
 /// Blocks of a kernel that run at once; 0: they cannot meet.
 template <class Kernel>
 int blocks_that_meet(Kernel kernel) {
-  int device = 0, processors = 0, cooperates = 0, blocks = 0;
+  int device = 0, cooperates = 0;
   check(cudaGetDevice(&device), "cudaGetDevice");
   check(cudaDeviceGetAttribute(&cooperates, cudaDevAttrCooperativeLaunch, device), "cudaDeviceGetAttribute");
-  if (cooperates == 0) return 0;
-  check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
-        "cudaDeviceGetAttribute");
-  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, small_threads, 0), "occupancy");
-  return processors * blocks;
+  return cooperates == 0 ? 0 : asterism::cuda::blocks_at_once(kernel, small_threads);
 }
 
 /// @param first of the groups, as many of them as it takes

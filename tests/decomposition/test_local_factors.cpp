@@ -103,6 +103,22 @@ TEST_CASE("factors solve: positive definite and general blocks, a band, a single
   CHECK(error_of<double>(runtime, convection, rows, MatrixClass::general) < 1e-12);
 }
 
+TEST_CASE("triangles of several blocks are one, whose rows are in the order of levels") {
+  using Numbers = std::vector<std::int32_t>;
+  const Numbers begins{0, 0, 1, 3}, places{0, 0, 1}, levels{0, 1, 2}, begin{0, 0, 1}, place{0}, level{0, 1};
+  const std::vector<float> values{2, 3, 4}, value{5};
+  JoinedTriangle<float> joined;
+  joined.join(std::vector<Triangle<float>>{{begins, places, values, levels}, {begin, place, value, level}});
+  CHECK(joined.begins == Numbers{0, 0, 1, 3, 3, 4});
+  CHECK(joined.order == Numbers{0, 3, 1, 4, 2});
+  const Triangle<float> view = joined.view();
+  CHECK(Numbers(view.places.begin(), view.places.end()) == Numbers{0, 0, 1, 3});
+  CHECK(std::vector<float>(view.values.begin(), view.values.end()) == std::vector<float>{2, 3, 4, 5});
+  JoinedTriangle<double> none;
+  none.join({});
+  CHECK(none.view().values.empty());
+}
+
 #ifdef ASTERISM_WITH_CUDA
 TEST_CASE("gpu: factors solve there, the same each time, for several subdomains at once, of all sizes") {
   Runtime runtime;
@@ -115,8 +131,14 @@ TEST_CASE("gpu: factors solve there, the same each time, for several subdomains 
       const auto subdomains = cut_into_subdomains(a, {.count = count, .overlap = 2});
       CHECK(error_of<double>(runtime, a, subdomains, MatrixClass::positive_definite, SolveOn::gpus) < 1e-12);
       CHECK(error_of<float>(runtime, a, subdomains, MatrixClass::positive_definite, SolveOn::gpus) < 1e-3);
+      CHECK(error_of<double>(runtime, a, subdomains, MatrixClass::general, SolveOn::gpus) < 1e-12);
+      CHECK(error_of<float>(runtime, a, subdomains, MatrixClass::general, SolveOn::gpus) < 1e-3);
     }
   }
+  const auto convection = model("convection2d:39x44");
+  for (const Index count : {1, 5, 300})
+    CHECK(error_of<double>(runtime, convection, cut_into_subdomains(convection, {.count = count}),
+                           MatrixClass::general, SolveOn::gpus) < 1e-12);
   const Index n =
       most_width + 300;  // supernodes as wide as they may be, below them as many rows as there is no room for
   Dense full = diagonal(n, static_cast<double>(n));

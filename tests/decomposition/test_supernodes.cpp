@@ -386,8 +386,12 @@ TEST_CASE("subdomains go to GPUs where these win and have room; others to cores,
   CHECK(dealt(small, SolveOn::gpus).count() == 3);
   const FactorSize chain{.bytes = 10'000'000, .entries = 1'000'000, .depth = 20'000};
   CHECK(dealt(chain).count() == 6);
-  const FactorSize without{.bytes = 100'000'000, .entries = 12'000'000, .depth = 0};
-  CHECK(dealt(without, SolveOn::gpus).count() == 6);
+  // Rows wait for each other more often, and a core reads a triangle once for each half.
+  FactorSize triangles{.bytes = 100'000'000, .entries = 12'000'000, .depth = 2'000, .supernodal = false};
+  CHECK(dealt(triangles).count() == 3);
+  triangles.depth = 200'000;
+  CHECK(dealt(triangles).count() == 6);
+  CHECK(dealt(triangles, SolveOn::gpus).count() == 3);
   const FactorSize huge{.bytes = 300'000'000, .entries = 40'000'000, .depth = 20};  // two fit
   const Partition some = dealt(huge);
   REQUIRE(some.count() == 5);

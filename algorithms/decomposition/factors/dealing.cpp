@@ -8,8 +8,8 @@ namespace {
 
 /// Bytes per second that factors are read at, of a GPU and of a core beside others.
 constexpr double gpu_bandwidth = 1e12, core_bandwidth = 4e9;
-/// Seconds from a supernode on a GPU to the one that waits for it; until a task has begun there.
-constexpr double gpu_step = 4e-6, gpu_start = 50e-6;
+/// Seconds from a supernode on a GPU to the one that waits for it, and from a row; until a task has begun there.
+constexpr double gpu_step = 4e-6, gpu_row_step = 1.5e-6, gpu_start = 50e-6;
 /// Elements of a tile.
 constexpr Index most_entries = std::numeric_limits<std::uint32_t>::max() / 2;
 
@@ -23,15 +23,17 @@ struct Sums {
     bytes += static_cast<double>(size.bytes);
     largest = std::max(largest, static_cast<double>(size.bytes));
     depth = std::max(depth, size.depth);
-    supernodal = supernodal && size.depth > 0;
+    supernodal = supernodal && size.supernodal;
   }
 };
 
-/// One solution with all of them: both halves read all factors, and go all the way along the tree.
+/// One solution with all of them: both halves read all supernodes, or each its triangle, and go all the way along the
+/// tree.
 bool gpus_win(const Sums& sums, double gpus, double cores) {
+  const double reads = sums.supernodal ? 2 : 1, step = sums.supernodal ? gpu_step : gpu_row_step;
   const double on_gpus =
-      gpu_start + 2 * gpu_step * static_cast<double>(sums.depth) + 2 * sums.bytes / (gpus * gpu_bandwidth);
-  const double on_cores = 2 * std::max(sums.largest, sums.bytes / cores) / core_bandwidth;
+      gpu_start + 2 * step * static_cast<double>(sums.depth) + reads * sums.bytes / (gpus * gpu_bandwidth);
+  const double on_cores = reads * std::max(sums.largest, sums.bytes / cores) / core_bandwidth;
   return on_gpus < on_cores;
 }
 
@@ -94,7 +96,7 @@ Partition deal_subdomains(const std::vector<Candidate>& workers, const std::vect
       sums.add(sizes[static_cast<std::size_t>(end)]);
     const bool wanted =
         solve_on == SolveOn::gpus || cores == 0 || gpus_win(sums, static_cast<double>(gpus.size()), cores);
-    const bool on_gpus = !gpus.empty() && sums.supernodal && solve_on != SolveOn::cores && wanted;
+    const bool on_gpus = !gpus.empty() && solve_on != SolveOn::cores && wanted;
     Dealing dealing(sizes, rank);
     const Index dealt = on_gpus ? dealing.to_gpus(first, end, gpus, sums.bytes) : first;
     dealing.to_cores(dealt, end);

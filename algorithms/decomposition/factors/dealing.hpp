@@ -22,7 +22,9 @@ inline constexpr double most_of_memory = 0.7;
 /// What a subdomain's factors are like.
 struct FactorSize {
   Index bytes = 0, entries = 0;
-  Index depth = 0;  ///< of its supernodes; 0: it has none, and only cores solve with its factors
+  /// How many of its supernodes, or of its rows where it has none, wait for each other.
+  Index depth = 0;
+  bool supernodal = true;
 };
 
 /// Subdomains in groups, each of which one worker solves for at once: consecutive ones of a rank for each of its GPUs, and

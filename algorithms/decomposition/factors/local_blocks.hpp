@@ -38,8 +38,21 @@ Index bytes_of(const Supernodes& s) {
 struct BlockOrder {
   std::vector<std::int32_t> old_of_new;
   Index fill = 0;                                // as EliminationTree has it
+  std::int32_t depth = 0;                        // of the tree
   std::shared_ptr<const Supernodes> supernodes;  // of a symmetric block
 };
+
+/// Nodes on the longest way to a root.
+inline std::int32_t depth_of(const EliminationTree& tree) {
+  std::vector<std::int32_t> depths(tree.parents.size(), 1);
+  std::int32_t depth = 0;
+  for (std::size_t k = 0; k < depths.size(); ++k) {
+    depth = std::max(depth, depths[k]);
+    if (const std::int32_t parent = tree.parents[k]; parent >= 0)
+      depths[parent] = std::max(depths[parent], depths[k] + 1);
+  }
+  return depth;
+}
 
 /// Of blocks with these graphs. Many subdomains of a grid have the same one: it is ordered once.
 inline std::vector<BlockOrder> order_blocks(const std::vector<Adjacency>& graphs,
@@ -56,6 +69,7 @@ inline std::vector<BlockOrder> order_blocks(const std::vector<Adjacency>& graphs
   one_by_one(unlike.size(), 0, [&](std::size_t k) {
     BlockOrder& its = of_unlike[k];
     its.fill = orders[k].tree.fill;
+    its.depth = depth_of(orders[k].tree);
     if (matrix_class == sparse::MatrixClass::positive_definite) {
       SupernodalOrder found = supernodes_of(*unlike[k], orders[k].old_of_new, orders[k].tree);
       its.old_of_new = std::move(found.old_of_new);

@@ -71,7 +71,8 @@ void LocalFactors<V>::order(const Csr<T>& whole, const std::vector<Subdomain>& s
       const std::size_t p = mine[k];
       const BlockOrder& its = blocks_[p].order = std::move(orders[k]);
       if (its.supernodes) {
-        sizes.push_back({bytes_of<V>(*its.supernodes), its.supernodes->entries(), its.supernodes->depth});
+        sizes.push_back(
+            {bytes_of<V>(*its.supernodes), its.supernodes->entries(), its.supernodes->depth, true});
         continue;
       }
       const Index fill = its.fill, rows = static_cast<Index>(subdomains[p].rows.size());
@@ -79,7 +80,7 @@ void LocalFactors<V>::order(const Csr<T>& whole, const std::vector<Subdomain>& s
         throw Error(
             fmt::format("the factors of {} have {} entries: 32-bit numbers count them; use more subdomains",
                         name_of(static_cast<Index>(p), settings_.only), fill));
-      sizes.push_back({bytes_of<V>(rows, fill), fill, 0});
+      sizes.push_back({bytes_of<V>(rows, fill), fill, its.depth, false});
     }
   });
   Index bytes = 0;
@@ -144,6 +145,9 @@ void LocalFactors<V>::make_blocks(const Csr<T>& whole, const std::vector<Subdoma
         blocks_[p].local = std::make_shared<LocalBlock<V>>(
             block_of<V>(whole, subdomains[p], blocks_[p].order, settings_.matrix_class));
     });
+    for (const Part& group : groups_.parts())
+      for (Index p = group.first; p < group.first + group.size; ++p)
+        if (blocks_[p].local) blocks_[p].local->for_gpu = group.where == Where::cuda;
   });
 }
 
@@ -239,21 +243,46 @@ void LocalFactors<V>::require_factors(const std::vector<Subdomain>& subdomains) 
   if (!bad.empty()) throw Error(words_of<V>(bad.front(), settings_.only));
 }
 
-/// What the tiles of a group lend: of supernodes, one block behind the other; else there is only one.
+template <class V>
+void LocalFactors<V>::join_triangles(Group& group) const {
+  const Pause pause;
+  std::vector<Triangle<V>> lower, upper;
+  for (Index p = group.first; p < group.first + group.size; ++p) {
+    const LocalBlock<V>& block = *blocks_[p].local;
+    lower.push_back(block.lower);
+    upper.push_back(block.upper);
+    group.joined_pivots.insert(group.joined_pivots.end(), block.inverse_pivots.begin(),
+                               block.inverse_pivots.end());
+  }
+  group.joined_lower.join(lower);
+  group.joined_upper.join(upper);
+  for (Index p = group.first; p < group.first + group.size; ++p) {
+    LocalBlock<V>& block = *blocks_[p].local;
+    block.lower = block.upper = {};
+    block.inverse_pivots = {};
+    block.storage = {};
+  }
+}
+
+/// What the tiles of a group lend: of several blocks, one behind the other.
 template <class V>
 void LocalFactors<V>::gather_group(Group& group) const {
   const auto size = [](const auto& list) { return static_cast<Index>(list.size()); };
   std::vector<Supernodes> parts;
+  bool for_gpu = false;
   for (Index p = group.first; p < group.first + group.size; ++p) {
     const Block& block = blocks_[p];
     const std::vector<std::int32_t>& old_of_new = block.order.old_of_new;
+    const auto before = static_cast<std::int32_t>(group.row_of.size());
+    for_gpu = block.local->for_gpu;
     if (block.order.supernodes) {
-      const auto before = static_cast<std::int32_t>(group.row_of.size());
       for (const std::int32_t old : old_of_new) group.row_of.push_back(before + old);
       parts.push_back(*block.order.supernodes);
     } else {
-      for (const std::int32_t place : block.local->row_order) group.row_of.push_back(old_of_new[place]);
-      for (const std::int32_t place : block.local->column_order) group.column_of.push_back(old_of_new[place]);
+      for (const std::int32_t place : block.local->row_order)
+        group.row_of.push_back(before + old_of_new[place]);
+      for (const std::int32_t place : block.local->column_order)
+        group.column_of.push_back(before + old_of_new[place]);
     }
   }
   Sizes& its = group.sizes;
@@ -267,13 +296,22 @@ void LocalFactors<V>::gather_group(Group& group) const {
       group.lists.insert(group.lists.end(), list->begin(), list->end());
     its.nodes = size(group.nodes);
     its.lists = size(group.lists);
-  } else {
-    const LocalBlock<V>& b = *blocks_[group.first].local;
-    its.lower_begins = b.lower.places.empty() ? 0 : size(b.lower.begins);
-    its.lower = size(b.lower.places);
-    its.upper_begins = size(b.upper.begins);
-    its.upper = size(b.upper.places);
+    return;
+  }
+  const auto set_sizes = [&](const Triangle<V>& lower, const Triangle<V>& upper) {
+    its.lower_begins = lower.places.empty() && !for_gpu ? 0 : size(lower.begins);
+    its.lower = size(lower.places);
+    its.upper_begins = size(upper.begins);
+    its.upper = size(upper.places);
     its.pivots = its.rows;
+  };
+  if (for_gpu) {
+    join_triangles(group);
+    set_sizes(group.joined_lower.view(), group.joined_upper.view());
+    its.order = its.rows;
+    its.work = 2 * its.rows;
+  } else {
+    set_sizes(blocks_[group.first].local->lower, blocks_[group.first].local->upper);
   }
 }
 
@@ -281,21 +319,25 @@ template <class V>
 void LocalFactors<V>::gather_groups() {
   std::vector<Sizes> all_sizes;
   Index fill = 0, bytes = 0;
+  agree(*runtime_, [&] {
+    for (Index g = 0; g < groups_.count(); ++g) {
+      if (groups_.owner(g) != runtime_->rank()) continue;
+      gather_group(of_groups_[g]);
+      for (Group& batch : of_groups_[g].batches) gather_group(batch);
+    }
+  });
   for (Index g = 0; g < groups_.count(); ++g) {
     if (groups_.owner(g) != runtime_->rank()) continue;
-    Group& group = of_groups_[g];
-    gather_group(group);
+    const Group& group = of_groups_[g];
     const Sizes& its = group.sizes;
     const Index permutations = its.nodes > 0 ? its.rows : 2 * its.rows;
     fill += its.lower + its.upper + its.pivots + (its.panels > 0 ? its.panels - panel_margin : 0);
     bytes += (its.panels + its.lower + its.upper + its.pivots) * static_cast<Index>(sizeof(V)) +
              its.nodes * static_cast<Index>(sizeof(Supernode)) +
-             4 * (its.lists + its.lower + its.upper + its.lower_begins + its.upper_begins + permutations);
+             4 * (its.lists + its.lower + its.upper + its.lower_begins + its.upper_begins + 2 * its.order +
+                  permutations);
     all_sizes.push_back(its);
-    for (Group& batch : group.batches) {
-      gather_group(batch);
-      all_sizes.push_back(batch.sizes);
-    }
+    for (const Group& batch : group.batches) all_sizes.push_back(batch.sizes);
   }
   all_sizes = gather_lists(*runtime_, all_sizes);  // groups are in the order of ranks
   auto next = all_sizes.begin();
@@ -323,14 +365,19 @@ void LocalFactors<V>::make_tiles(Group& group, int owner) {
   const Block& block = blocks_[group.first];
   const LocalBlock<V>& b = block.local ? *block.local : nothing;
   const Sizes& its = group.sizes;
-  const auto tiles = [&](const Triangle<V>& t, Index begins, Index entries) {
-    return TriangleTiles{lent(*runtime_, t.begins.data(), begins, owner),
-                         lent(*runtime_, t.places.data(), entries, owner),
-                         lent(*runtime_, t.values.data(), entries, owner)};
+  const auto tiles = [&](const Triangle<V>& t, Index begins, Index entries,
+                         const std::vector<std::int32_t>& order) {
+    return TriangleTiles{
+        lent(*runtime_, t.begins.data(), begins, owner), lent(*runtime_, t.places.data(), entries, owner),
+        lent(*runtime_, t.values.data(), entries, owner), lent(*runtime_, order.data(), its.order, owner)};
   };
-  group.lower = tiles(b.lower, its.lower_begins, its.lower);
-  group.upper = tiles(b.upper, its.upper_begins, its.upper);
-  group.inverse_pivots = lent(*runtime_, b.inverse_pivots.data(), its.pivots, owner);
+  const bool is_joined = its.order > 0;  // as the triangles of a GPU's group are
+  group.lower = tiles(is_joined ? group.joined_lower.view() : b.lower, its.lower_begins, its.lower,
+                      group.joined_lower.order);
+  group.upper = tiles(is_joined ? group.joined_upper.view() : b.upper, its.upper_begins, its.upper,
+                      group.joined_upper.order);
+  group.inverse_pivots =
+      lent(*runtime_, is_joined ? group.joined_pivots.data() : b.inverse_pivots.data(), its.pivots, owner);
   group.rows = lent(*runtime_, group.row_of.data(), its.rows, owner);
   group.columns = lent(*runtime_, group.column_of.data(), its.nodes > 0 ? 0 : its.rows, owner);
   group.node_tile = lent(*runtime_, group.nodes.data(), its.nodes, owner);
@@ -362,7 +409,7 @@ void LocalFactors<V>::make_room(Index columns) {
 
 template <class V>
 TrianglePorts<AsTiles, V> LocalFactors<V>::TriangleTiles::ports() const {
-  return {tile_or_none(begins), tile_or_none(places), tile_or_none(values)};
+  return {tile_or_none(begins), tile_or_none(places), tile_or_none(values), tile_or_none(order)};
 }
 
 template <class V>

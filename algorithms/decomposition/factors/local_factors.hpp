@@ -12,6 +12,7 @@
 #include "../../sparse/preconditioners/preconditioner.hpp"
 #include "../cut/subdomains.hpp"
 #include "dealing.hpp"
+#include "joined_triangle.hpp"
 #include "local_blocks.hpp"
 
 namespace asterism::decomposition {
@@ -72,6 +73,7 @@ class LocalFactors {
   struct TriangleTiles {
     Tile<std::int32_t> begins, places;
     Tile<V> values;
+    Tile<std::int32_t> order;
     [[nodiscard]] TrianglePorts<AsTiles, V> ports() const;
   };
   /// Of this rank's subdomains.
@@ -82,7 +84,7 @@ class LocalFactors {
   /// Sizes of tiles.
   struct Sizes {
     Index rows = 0, lower_begins = 0, lower = 0, upper_begins = 0, upper = 0, pivots = 0;
-    Index nodes = 0, lists = 0, panels = 0, work = 0;
+    Index order = 0, nodes = 0, lists = 0, panels = 0, work = 0;
   };
   /// Consecutive subdomains.
   struct Group {
@@ -93,6 +95,8 @@ class LocalFactors {
     std::unique_ptr<V[]> panel_numbers;  // of supernodes, on this rank; else its batches have them
     std::vector<Supernode> nodes;
     std::vector<std::int32_t> lists, row_of, column_of;
+    JoinedTriangle<V> joined_lower, joined_upper;  // for a GPU, without supernodes
+    std::vector<V> joined_pivots;
     Sizes sizes;
     TriangleTiles lower, upper;
     Tile<V> inverse_pivots, panels, work;
@@ -121,6 +125,7 @@ class LocalFactors {
   void forget_orders();
   void require_factors(const std::vector<Subdomain>& subdomains) const;
   void gather_group(Group& group) const;
+  void join_triangles(Group& group) const;
   void gather_groups();
   void make_tiles();
   void make_tiles(Group& group, int owner);

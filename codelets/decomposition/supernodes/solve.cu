@@ -3,11 +3,12 @@
 
 #include <algorithm>
 
-#include "../../../runtime/cuda.hpp"
+#include "../../common/occupancy.cuh"
 #include "steps.hpp"
 
 namespace asterism::decomposition::cuda {
 
+using asterism::cuda::blocks_at_once;
 using asterism::cuda::check;
 using asterism::cuda::check_launch;
 using asterism::cuda::native;
@@ -196,23 +197,13 @@ __global__ void __launch_bounds__(solve_threads, 2)
   }
 }
 
-template <class Kernel>
-Index blocks_at_once(Kernel kernel) {
-  int device = 0, processors = 0, blocks = 0;
-  check(cudaGetDevice(&device), "cudaGetDevice");
-  check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
-        "cudaDeviceGetAttribute");
-  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, solve_threads, 0), "occupancy");
-  return std::max<Index>(1, Index{processors} * blocks);
-}
-
 }  // namespace
 
 template <class T, class V>
 void solve_supernodes(Stream stream, const SupernodePorts<AsPorts, V>& ports, In<std::int32_t> rows,
                       Index columns, const Rows<const T>& b, Scratch<V> work,
                       Optional<Scratch<std::int32_t>> counters, const Rows<T>& x) {
-  static const Index most_blocks = blocks_at_once(solve_kernel<T, V>);
+  static const Index most_blocks = blocks_at_once(solve_kernel<T, V>, solve_threads);
   const Index n = rows.cols, nodes = ports.nodes.cols;
   const SupernodeLists lists(ports, work.cols - n - core_room(n));
   check(cudaMemset2DAsync(counters.data, sizeof(std::int32_t) * static_cast<std::size_t>(counters.ld), 0,
