@@ -1,8 +1,26 @@
 #include "workers.hpp"
 
+#include <algorithm>
+#include <array>
+#include <string>
+
 #include "../../runtime/collectives.hpp"
 
 namespace asterism {
+
+std::vector<int> first_with_gpus(const Runtime& runtime) {
+  using Name = std::array<char, 1024>;
+  std::string gpus;  // as StarPU names them, by the bus
+  for (const Worker& worker : runtime.machine().workers)
+    if (worker.kind == WorkerKind::cuda) gpus += worker.name + '\n';
+  Name mine{};
+  if (!gpus.empty()) (runtime.machine().host + '\n' + gpus).copy(mine.data(), mine.size() - 1);
+  const std::vector<Name> names = gather(runtime, mine);
+  std::vector<int> first;
+  for (const Name& name : names)
+    first.push_back(name[0] == 0 ? -1 : static_cast<int>(std::ranges::find(names, name) - names.begin()));
+  return first;
+}
 
 std::vector<Candidate> all_workers(const Runtime& runtime) {
   const Machine machine = runtime.machine();

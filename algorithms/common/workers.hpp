@@ -35,6 +35,10 @@ enum class Balance {
 /// collective; the same on every rank.
 std::vector<Candidate> all_workers(const Runtime& runtime);
 
+/// The first of the ranks that share its GPUs, perhaps itself, of every rank; -1 for those without. Kernels of several ranks
+/// take turns on a GPU. With several ranks: collective; the same on every rank.
+std::vector<int> first_with_gpus(const Runtime& runtime);
+
 /// Whether it is a speed that somebody has measured.
 inline bool is_measured(const Candidate& worker) { return worker.speed > 1; }
 /// As measured, or a guess of what a GPU and a core may do: a GPU as much as 200 cores.

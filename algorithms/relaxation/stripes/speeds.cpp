@@ -109,11 +109,25 @@ void measure(Runtime& runtime, std::vector<Candidate>& workers, const Problem& p
   measure_speeds(runtime, workers, trials);
 }
 
+/// Of ranks that share their GPUs the first one has these, if its part of their memory is enough for the whole grid: sweeps
+/// and borders of several would wait for each other's turns.
+template <class T>
+void share_no_gpus(const Runtime& runtime, std::vector<Candidate>& workers, const Problem& problem) {
+  const std::vector<int> gpus_of = first_with_gpus(runtime);
+  const Stripe whole{.nodes = problem.shape[1], .halo = 1};
+  std::erase_if(workers, [&](const Candidate& worker) {
+    const int first = gpus_of[static_cast<std::size_t>(worker.rank)];
+    return worker.where == Where::cuda && worker.rank != first &&
+           most_rows(worker, whole, sizeof(T)) >= problem.shape[0];
+  });
+}
+
 }  // namespace
 
 template <class T>
 std::vector<Candidate> measured_workers(Runtime& runtime, const Problem& problem, const Settings& settings) {
   std::vector<Candidate> workers = all_workers(runtime);
+  if (runtime.ranks() > 1) share_no_gpus<T>(runtime, workers, problem);
   const bool any_gpu =
       std::any_of(workers.begin(), workers.end(), [](const Candidate& w) { return w.where == Where::cuda; });
   if (settings.balance == Balance::measured && workers.size() > 1 && (any_gpu || runtime.ranks() > 1))

@@ -1,12 +1,10 @@
 #include "rank_shares.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <numeric>
-#include <string>
 
 #include "../../../codelets/sparse/krylov/residual.hpp"
 #include "../../../runtime/collectives.hpp"
@@ -62,21 +60,6 @@ class TrialProducts {
   Index unit_ = 0, products_ = 0;
   Tile<double> v_, b_, r_, rr_;
 };
-
-/// The first rank with the same GPUs, of every rank; -1 for those without.
-std::vector<int> first_with_gpus(const Runtime& runtime) {
-  using Name = std::array<char, 1024>;
-  std::string gpus;  // as StarPU names them, by the bus
-  for (const Worker& worker : runtime.machine().workers)
-    if (worker.kind == WorkerKind::cuda) gpus += worker.name + '\n';
-  Name mine{};
-  if (!gpus.empty()) (runtime.machine().host + '\n' + gpus).copy(mine.data(), mine.size() - 1);
-  const std::vector<Name> names = gather(runtime, mine);
-  std::vector<int> first;
-  for (const Name& name : names)
-    first.push_back(name[0] == 0 ? -1 : static_cast<int>(std::ranges::find(names, name) - names.begin()));
-  return first;
-}
 
 }  // namespace
 
