@@ -74,7 +74,7 @@ Dcg<T>::Dcg(Runtime& runtime, const sparse::Csr<T>& mine, const sparse::LinearSe
     : Base(runtime, mine, without_preconditioner(settings), sparse::MatrixClass::general), looks_(runtime) {
   const sparse::Csr<T> whole = whole_matrix(runtime, mine);
   agree(runtime, [&] { subdomains_ = cut_into_subdomains(whole, subdomains); });
-  const std::vector<int> owners = owners_of(subdomain_count(), runtime.ranks());
+  const std::vector<int> owners = owners_of(subdomain_count(), runtime.ranks(), subdomains.shares);
   for (Index p = 0; p < subdomain_count(); ++p) {
     outside_.push_back(columns_outside(whole, subdomains_[p]));
     make_tiles(whole, p, owners[p]);

@@ -24,7 +24,7 @@ Schwarz<T, V>::Schwarz(Runtime& runtime, const sparse::Csr<T>& mine, const Schwa
     // Before the factorisations: all cores do it.
     if (settings.patches > 0) patch_of_ = cut_into_patches(whole, subdomains_, settings.patches);
   });
-  facts_.owners = owners_of(count(), runtime.ranks());
+  facts_.owners = owners_of(count(), runtime.ranks(), settings.subdomains.shares);
   memory_ = gather(runtime, static_cast<Index>(physical_memory()));
   for (const Subdomain& subdomain : subdomains_) {
     facts_.own_rows.push_back(static_cast<Index>(subdomain.owned.size()));

@@ -110,6 +110,16 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("subdomains are dealt to ranks as many on each, or by their shares") {
+  using Owners = std::vector<int>;
+  CHECK(owners_of(4, 2) == Owners{0, 0, 1, 1});
+  CHECK(owners_of(5, 3) == Owners{0, 1, 1, 2, 2});
+  CHECK(owners_of(1, 3) == Owners{2});
+  CHECK(owners_of(5, 2, {3, 2}) == Owners{0, 0, 0, 1, 1});
+  CHECK(owners_of(3, 3, {0, 1.5, 0}) == Owners{1, 1, 1});
+  CHECK(owners_of(7, 2, {0.1, 0.6}) == Owners{0, 1, 1, 1, 1, 1, 1});
+}
+
 TEST_CASE("a graph's cut is balanced, short, and the same again") {
   const auto a = model("poisson2d:32x32");
   const auto first = cut_into_subdomains(a, {.count = 16, .cut = Cut::graph});

@@ -74,21 +74,24 @@ void require_decomposition(const LinearOptions& o, const StatedLinear& stated) {
     throw Error("--mixed, --accelerate, --coarse: --solver dcg has no factors; --solver dbds has");
 }
 
-decomposition::SubdomainSettings subdomains_of(const Runtime& runtime, const LinearOptions& o) {
+decomposition::SubdomainSettings subdomains_of(const Runtime& runtime, const LinearOptions& o,
+                                               const std::vector<double>& shares) {
   const DecompositionOptions& d = o.decomposition;
   decomposition::SubdomainSettings settings{.count = d.subdomains.value_or(0),
                                             .cut = d.cut.value_or(decomposition::Cut::rows),
-                                            .overlap = d.overlap.value_or(0)};
+                                            .overlap = d.overlap.value_or(0),
+                                            .shares = shares};
   if (settings.count == 0)
     settings.count = std::ranges::count(all_workers(runtime), Where::cpu, &Candidate::where);
   return settings;
 }
 
 decomposition::SchwarzSettings schwarz_of(const Runtime& runtime, const LinearOptions& o,
+                                          const std::vector<double>& shares,
                                           sparse::MatrixClass matrix_class) {
   using enum decomposition::Combination;
   decomposition::SchwarzSettings settings;
-  settings.subdomains = subdomains_of(runtime, o);
+  settings.subdomains = subdomains_of(runtime, o, shares);
   settings.combination = o.decomposition.accelerate == LinearMethod::cg ? symmetric : restricted;
   settings.patches = o.decomposition.patches.value_or(0);
   settings.factors.matrix_class = matrix_class;

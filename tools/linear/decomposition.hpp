@@ -30,17 +30,21 @@ bool needs_symmetry(const LinearOptions& options);
 /// @throw Error: options of subdomains that do not go together, or with the method
 void require_decomposition(const LinearOptions& options, const StatedLinear& stated);
 
-decomposition::SubdomainSettings subdomains_of(const Runtime& runtime, const LinearOptions& options);
+/// @param shares of the ranks, as they have rows
+decomposition::SubdomainSettings subdomains_of(const Runtime& runtime, const LinearOptions& options,
+                                               const std::vector<double>& shares);
 /// @param matrix_class what the blocks are factorised as
 decomposition::SchwarzSettings schwarz_of(const Runtime& runtime, const LinearOptions& options,
+                                          const std::vector<double>& shares,
                                           sparse::MatrixClass matrix_class);
 
 /// The subdomains' blocks, factorised in the precision of the options. @param facts becomes what there is to tell
 template <class T>
 std::shared_ptr<sparse::OuterPreconditioner<T>> make_schwarz(
     Runtime& runtime, const sparse::Csr<T>& mine, const LinearOptions& options,
-    sparse::MatrixClass matrix_class, std::function<decomposition::SchwarzFacts()>& facts) {
-  const decomposition::SchwarzSettings settings = schwarz_of(runtime, options, matrix_class);
+    const std::vector<double>& shares, sparse::MatrixClass matrix_class,
+    std::function<decomposition::SchwarzFacts()>& facts) {
+  const decomposition::SchwarzSettings settings = schwarz_of(runtime, options, shares, matrix_class);
   const auto made = [&](auto schwarz) -> std::shared_ptr<sparse::OuterPreconditioner<T>> {
     facts = [schwarz] { return schwarz->facts(); };
     return schwarz;

@@ -92,6 +92,7 @@ class LinearSolve {
     b_ = right_hand_sides(runtime_, options_, stated_, matrix_);
     stopwatch().lap("fill");
     outcome_.rows = matrix_.matrix.total_rows;
+    shares_ = sparse::shares_of_ranks(outcome_.rows, speeds);
     for (const Index entries : gather(runtime_, matrix_.matrix.entries())) outcome_.entries += entries;
     outcome_.number = matrix_.number;
     outcome_.duplicates = matrix_.duplicates;
@@ -128,7 +129,7 @@ class LinearSolve {
   void solve_on_subdomains_in() {
     if (options_.method == LinearMethod::dcg)
       return solve_with<T>([&](const sparse::Csr<T>& mine, const sparse::LinearSettings& settings) {
-        const decomposition::SubdomainSettings subdomains = subdomains_of(runtime_, options_);
+        const decomposition::SubdomainSettings subdomains = subdomains_of(runtime_, options_, shares_);
         auto solver = std::make_unique<decomposition::Dcg<T>>(runtime_, mine, settings, subdomains);
         outcome_.decomposition = {subdomains.count, {}, solver->bytes_between_ranks()};
         return solver;
@@ -155,7 +156,8 @@ class LinearSolve {
     };
     solve_with<T>(
         [&](const sparse::Csr<T>& mine, const sparse::LinearSettings& settings) {
-          const auto schwarz = make_schwarz(runtime_, mine, options_, outcome_.chosen.matrix_class, facts);
+          const auto schwarz =
+              make_schwarz(runtime_, mine, options_, shares_, outcome_.chosen.matrix_class, facts);
           return std::make_unique<Solver>(runtime_, mine, settings, schwarz);
         },
         tell);
@@ -220,6 +222,7 @@ class LinearSolve {
   Progress progress_;
   LinearOutcome outcome_;
   StatedMatrix matrix_;
+  std::vector<double> shares_;           // of the ranks
   Index first_row_ = 0, row_count_ = 0;  // of this rank
   RightHandSides b_;
 };

@@ -157,10 +157,16 @@ std::vector<std::int32_t> all_places(std::size_t length) {
   return places;
 }
 
-std::vector<int> owners_of(Index count, int ranks) {
+std::vector<int> owners_of(Index count, int ranks, const std::vector<double>& shares) {
+  std::vector<double> until =
+      shares.empty() ? std::vector<double>(static_cast<std::size_t>(ranks), 1) : shares;
+  std::partial_sum(until.begin(), until.end(), until.begin());
   std::vector<int> owners;
-  for (int rank = 0; rank < ranks; ++rank)
-    owners.resize(static_cast<std::size_t>(count * (rank + 1) / ranks), rank);
+  for (int rank = 0; rank < ranks; ++rank) {
+    constexpr double rounding = 1e-9;  // a whole number of subdomains stays one
+    const double part = until[static_cast<std::size_t>(rank)] / until.back();
+    owners.resize(static_cast<std::size_t>(static_cast<double>(count) * part + rounding), rank);
+  }
   return owners;
 }
 

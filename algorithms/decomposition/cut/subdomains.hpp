@@ -20,6 +20,8 @@ struct SubdomainSettings {
   Cut cut = Cut::rows;
   /// By rows: of each neighbour so many rows next to one's own. By graph: all rows that so many steps lead to.
   Index overlap = 0;
+  /// Of the ranks, in the number of subdomains, say by what they can do (sparse::shares_of_ranks); none: as many on each.
+  std::vector<double> shares = {};
 };
 
 struct Subdomain {
@@ -43,7 +45,7 @@ void weigh(std::vector<Subdomain>& subdomains, const SubdomainSettings& settings
 /// All elements of a list of that length.
 std::vector<std::int32_t> all_places(std::size_t length);
 
-/// The rank of each subdomain: as many on each, in their order.
-std::vector<int> owners_of(Index count, int ranks);
+/// The rank of each subdomain, in their order. @param shares of the ranks; none: as many on each
+std::vector<int> owners_of(Index count, int ranks, const std::vector<double>& shares = {});
 
 }  // namespace asterism::decomposition

@@ -107,18 +107,20 @@ MatrixAnalysis analysis_of(Runtime& runtime, const StatedMatrix& m, std::uint64_
 DecompositionRate rate_of_subdomains(Runtime& runtime, const StatedMatrix& m, const LinearOptions& o) {
   constexpr double accuracy = 1e-4;
   constexpr Index most_iterations = 20'000;
-  const sparse::Csr<double> mine = rows_of_this_rank(runtime, m.matrix, speeds_of_ranks(runtime, o));
+  const RankSpeeds speeds = speeds_of_ranks(runtime, o);
+  const std::vector<double> shares = sparse::shares_of_ranks(m.matrix.total_rows, speeds);
+  const sparse::Csr<double> mine = rows_of_this_rank(runtime, m.matrix, speeds);
   std::function<decomposition::SchwarzFacts()> facts;
   const bool symmetric = o.symmetry == SymmetryTrust::assumed ||
                          sparse::check_symmetry(m.matrix, symmetry_tolerance).numerical();
   const auto schwarz =
-      make_schwarz(runtime, mine, o,
+      make_schwarz(runtime, mine, o, shares,
                    symmetric ? sparse::MatrixClass::positive_definite : sparse::MatrixClass::general, facts);
   decomposition::Dbds<double> solver(runtime, mine, {}, schwarz);
   std::vector<double> start(static_cast<std::size_t>(solver.row_count()));
   for (std::size_t i = 0; i < start.size(); ++i)
     start[i] = random_number(o.common.seed, solver.first_row() + static_cast<Index>(i));
-  const decomposition::SubdomainSettings subdomains = subdomains_of(runtime, o);
+  const decomposition::SubdomainSettings subdomains = subdomains_of(runtime, o, shares);
   DecompositionRate rate{subdomains.count, subdomains.overlap,
                          solver.spectral_radius(start.data(), accuracy, most_iterations)};
   const bool is_square_grid =
@@ -142,9 +144,10 @@ Recommendation recommended(const MatrixAnalysis& a, bool on_gpu) {
                     "make dearer than it makes them fewer",
                     condition)};
   if (a.colours.front().colours == 2)
-    return {"auto", ill_conditioned(condition) +
-                        "; two colours are enough, so half of the rows are solved for in half of the iterations, "
-                        "unless all diagonal entries are equal"};
+    return {"auto",
+            ill_conditioned(condition) +
+                "; two colours are enough, so half of the rows are solved for in half of the iterations, "
+                "unless all diagonal entries are equal"};
   return on_gpu ? for_gpus(a, condition) : for_cores(a, condition);
 }
 
