@@ -192,7 +192,7 @@ RankSpeeds speeds_of_ranks(Runtime& runtime, const LinearOptions& o) {
   RankSpeeds speeds = sparse::measure_rank_speeds(runtime, o.workers);
   // What is done for a row with subdomains is many times a product's work, for each time that ranks wait for each other.
   constexpr double products_of_subdomains = 16;
-  if (o.method == LinearMethod::dcg || o.method == LinearMethod::dbds)
+  if (has_subdomains(o.method))
     for (sparse::RankSpeed& speed : speeds) speed.rows /= products_of_subdomains;
   return speeds;
 }
