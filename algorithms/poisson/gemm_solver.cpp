@@ -98,7 +98,8 @@ Layout choose_gemm_layout(const Runtime& runtime, const Machine& machine, const 
 template <class T>
 GemmSolver<T>::GemmSolver(Runtime& runtime, const Problem& problem, const Settings& settings)
     : Base(runtime, problem, settings,
-           [&](const Machine& machine, Index /*cores*/, const Grid& grid, const Settings& agreed) {
+           [&](const Machine& machine, const RankedMachine& /*all*/, const Grid& grid,
+               const Settings& agreed) {
              return choose_gemm_layout<T>(runtime, machine, problem, grid, agreed);
            }),
       kind_(grid::transform_to_modes(grid_.a.x)),
@@ -190,7 +191,6 @@ void GemmSolver<T>::make_modes() {
       if (grid_.slow.periodic()) {
         const InterfaceRows rows = grid_.interface();
         v.shown = Tile<double>(*runtime_, rows.shown, b.modes, b.rank);
-        v.joined = Tile<double>(*runtime_, rows.joined, b.modes, b.rank);
         v.before_start = Tile<double>(*runtime_, rows.beside, b.modes, b.rank);
         v.after_end = Tile<double>(*runtime_, rows.beside, b.modes, b.rank);
       }
@@ -241,10 +241,13 @@ void GemmSolver<T>::solve_modes(Index problem, const std::vector<double>& means)
                                    .shown = v.shown,
                                    .work = work_[b.rank]},
                                   hints);
-      codelets::eliminate(
-          {.shown = v.shown, .response = b.response, .before = b.systems.before_axis, .after = v.joined},
-          hints);
-      codelets::close({.joined = v.joined, .before_start = v.before_start, .after_end = v.after_end}, hints);
+      codelets::close({.left_shown = v.shown,
+                       .left_response = b.response,
+                       .right_shown = b.systems.shown_by_none,
+                       .right_response = b.systems.upper_response,
+                       .before_start = v.before_start,
+                       .after_end = v.after_end},
+                      hints);
     }
     codelets::solve_columns<T>(scale_,
                                {.columns = v.values,

@@ -72,11 +72,11 @@ class GemmSolver : public SlabbedProblem<T> {
     Tile<double> response;  // on a periodic axis: of whole columns (codelets/poisson/recurrences.hpp)
   };
 
-  /// A block of modes of one problem, and on a periodic axis what its columns show, joined to nothing, and
+  /// A block of modes of one problem, and on a periodic axis what its columns show, and
   /// the values around them.
   struct Modes {
     Tile<T> values;
-    Tile<double> shown, joined, before_start, after_end;
+    Tile<double> shown, before_start, after_end;
   };
 
   [[nodiscard]] Hints hints_at(int worker) const;

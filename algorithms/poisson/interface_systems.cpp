@@ -21,31 +21,28 @@ InterfaceSystems::InterfaceSystems(Runtime& runtime, const Grid& grid, const Lay
       // On GPUs with slabs that pass through there is no room to spare: interface tiles that have no room of their own
       // are given up one by one as pass 2 goes back.
       forgets_(layout.mode == Mode::streaming && layout.interface == Where::cuda && !layout.keeps_interface),
-      crosses_gpus_(layout.interface == Where::cuda && layout.lanes * runtime.ranks() > 1) {
+      crosses_gpus_(layout.interface == Where::cuda && layout.lanes * runtime.ranks() > 1),
+      chains_{{{Direction::forward, (layout.slabs + 1) / 2}, {Direction::backward, layout.slabs / 2}}} {
   shown_ = tiles(rows_.shown);
-  prefix_ = tiles(periodic_ ? rows_.joined : rows_.prefix);
+  prefix_shown_ = tiles(rows_.carried_shown(periodic_));
+  prefix_response_ = tiles(rows_.carried_response(periodic_));
   first_ = tiles(rows_.beside);
   before_ = tiles(rows_.beside);
-  if (periodic_) {
-    const auto owner_of_last = [&](Index problem, Index) {
-      return slabs.owner(slabs.slab(problem, layout.slabs - 1).number);
-    };
-    const auto per_problem = [&](Index rows) {
-      return Tiles<double>(runtime, grid.batch * rows, columns_, rows, columns_, owner_of_last);
-    };
-    before_start_ = per_problem(rows_.beside);
-    after_end_ = per_problem(rows_.beside);
-  }
-  if (exist()) make_responses(axis);
+  if (!exist()) return;
+  make_responses(axis);
+  make_meetings(grid.batch);
+}
+
+Tile<double> InterfaceSystems::tile(Index rows, Slab s) const {
+  const int owner = slabs_->owner(s.number);
+  if (!layout_.keeps_interface) return {*runtime_, rows, columns_, owner};
+  const int gpu = std::max(0, slabs_->hints(s).worker);  // -1 where there is but one
+  return Tile<double>::kept_on_gpu(*runtime_, rows, columns_, gpu, owner);
 }
 
 Tiles<double> InterfaceSystems::tiles(Index rows) const {
-  if (!layout_.keeps_interface) return slabs_->per_slab(rows, columns_);
   std::vector<Tile<double>> tiles;
-  for (Index number = 0; number < slabs_->count(); ++number) {
-    const int gpu = std::max(0, slabs_->hints((*slabs_)[number]).worker);  // -1 where there is but one
-    tiles.push_back(Tile<double>::kept_on_gpu(*runtime_, rows, columns_, gpu, slabs_->owner(number)));
-  }
+  for (Index number = 0; number < slabs_->count(); ++number) tiles.push_back(tile(rows, (*slabs_)[number]));
   return Tiles<double>(std::move(tiles));
 }
 
@@ -63,6 +60,32 @@ void InterfaceSystems::make_responses(const Tiles<double>& axis) {
     found->second = Tile<double>(*runtime_, rows_.response, columns_, slabs_->owner(number));
     codelets::respond({.axis = axis[number], .mu = modes(s).mu, .response = found->second}, slabs_->hints(s));
   }
+  if (forgets_) return;
+  for (Index problem = 0; problem * layout_.slabs < slabs_->count(); ++problem) {
+    problem_ = problem;
+    for (const Chain& chain : chains_)
+      for (Index i = 0; i < chain.length; ++i) eliminate_response(chain, i);
+  }
+}
+
+/// Each side works out for itself where the chains meet, as that costs no message from one side to the other. But only
+/// meet(Prefix, Prefix) gives both the same on machines of different kinds.
+void InterfaceSystems::make_meetings(Index problems) {
+  const bool has_waves = rows_.mu == rows_with_waves.mu;
+  const auto make = [&](Slab middle) {
+    const auto value = [&] { return tile(rows_.beside, middle); };
+    return periodic_ ? Meeting{value(), value(), value(), value()} : Meeting{value(), value(), {}, {}};
+  };
+  for (problem_ = 0; problem_ < problems; ++problem_) {
+    std::vector<Meeting>& its = meetings_.emplace_back();
+    const Slab a = last(chains_[0]);
+    its.push_back(make(a));
+    if (periodic_ || has_waves) continue;
+    const Slab b = last(chains_[1]);
+    const bool apart = slabs_->owner(a.number) != slabs_->owner(b.number) ||
+                       slabs_->hints(a).worker != slabs_->hints(b).worker;
+    if (apart) its.push_back(make(b));
+  }
 }
 
 Hints InterfaceSystems::hints(Slab s) const {
@@ -72,79 +95,177 @@ Hints InterfaceSystems::hints(Slab s) const {
   return hints;
 }
 
-const Tile<double>& InterfaceSystems::prefix_before(Slab s) const {
-  return slabs_->is_first(s) ? modes(s).before_axis : prefix_[s.number - 1];
+Slab InterfaceSystems::nth(const Chain& chain, Index i) const {
+  return slabs_->slab(problem_, chain.direction == Direction::forward ? i : layout_.slabs - 1 - i);
 }
 
-const Tile<double>& InterfaceSystems::before_start(Slab s) const {
-  return periodic_ ? before_start_[s.problem] : modes(s).after_axis;
+std::size_t InterfaceSystems::chain_of(Slab s) const { return s.place < chains_[0].length ? 0 : 1; }
+
+Index InterfaceSystems::number_in(const Chain& chain, Slab s) const {
+  return chain.direction == Direction::forward ? s.place : layout_.slabs - 1 - s.place;
+}
+
+Slab InterfaceSystems::last(const Chain& chain) const { return nth(chain, chain.length - 1); }
+
+const InterfaceSystems::Meeting& InterfaceSystems::meeting(const Chain& chain) const {
+  const std::vector<Meeting>& its = meetings_[static_cast<std::size_t>(problem_)];
+  return chain.direction == Direction::forward ? its.front() : its.back();
+}
+
+const Tile<double>& InterfaceSystems::prefix_shown(const Chain& chain, Index i, Slab user) const {
+  return i == 0 ? modes(user).shown_by_none : prefix_shown_[nth(chain, i - 1).number];
+}
+
+const Tile<double>& InterfaceSystems::prefix_response(const Chain& chain, Index i, Slab user) const {
+  if (i > 0) return prefix_response_[nth(chain, i - 1).number];
+  return chain.direction == Direction::forward ? modes(user).lower_response : modes(user).upper_response;
+}
+
+const Tile<double>& InterfaceSystems::start(const Chain& chain, Slab user) const {
+  const bool forward = chain.direction == Direction::forward;
+  if (!periodic_) return forward ? modes(user).before_axis : modes(user).after_axis;
+  return forward ? meeting(chain).before_start : meeting(chain).after_end;
+}
+
+const Tile<double>& InterfaceSystems::outward(const Chain& chain, Slab s) const {
+  return number_in(chain, s) == 0 ? start(chain, s) : before_[s.number];
+}
+
+const Tile<double>& InterfaceSystems::inward(const Chain& chain, Slab s) const {
+  const Index i = number_in(chain, s);
+  if (i + 1 < chain.length) return first_[nth(chain, i + 1).number];
+  if (chains_[1].length == 0) return start(chains_[1], s);
+  return chain.direction == Direction::forward ? meeting(chain).first : meeting(chain).last;
 }
 
 const Tile<double>& InterfaceSystems::before(Slab s) const {
-  return exist() ? before_[s.number] : modes(s).before_axis;
+  if (!exist()) return modes(s).before_axis;
+  const Chain& chain = chains_[chain_of(s)];
+  return chain.direction == Direction::forward ? outward(chain, s) : inward(chain, s);
 }
 
 const Tile<double>& InterfaceSystems::after(Slab s) const {
-  if (!slabs_->is_last(s)) return first_[s.number + 1];
-  return periodic_ ? after_end_[s.problem] : modes(s).after_axis;
+  if (!exist()) return modes(s).after_axis;
+  const Chain& chain = chains_[chain_of(s)];
+  return chain.direction == Direction::forward ? inward(chain, s) : outward(chain, s);
 }
 
 void InterfaceSystems::begin(Index problem) {
   problem_ = problem;
   is_shown_.assign(static_cast<std::size_t>(layout_.slabs), false);
-  next_ = 0;
+  for (Chain& chain : chains_) chain.next = 0;
+}
+
+void InterfaceSystems::eliminate_response(const Chain& chain, Index i) {
+  const Slab e = nth(chain, i);
+  codelets::eliminate_response(
+      chain.direction,
+      {.response = response(e), .before = prefix_response(chain, i, e), .after = prefix_response_[e.number]},
+      hints(e));
 }
 
 void InterfaceSystems::eliminate(Slab s) {
   is_shown_[static_cast<std::size_t>(s.place)] = true;
-  for (; next_ < layout_.slabs && is_shown_[static_cast<std::size_t>(next_)]; ++next_) {
-    const Slab e = slabs_->slab(problem_, next_);
-    if (!slabs_->is_last(e) || periodic_)
-      codelets::eliminate({.shown = shown_[e.number],
+  for (Chain& chain : chains_)
+    for (Index& i = chain.next; i < chain.length; ++i) {
+      const Slab e = nth(chain, i);
+      if (!is_shown_[static_cast<std::size_t>(e.place)]) break;
+      if (forgets_) eliminate_response(chain, i);
+      codelets::eliminate(chain.direction,
+                          {.shown = shown_[e.number],
                            .response = response(e),
-                           .before = prefix_before(e),
-                           .after = prefix_[e.number]},
+                           .before_shown = prefix_shown(chain, i, e),
+                           .before_response = prefix_response(chain, i, e),
+                           .after = prefix_shown_[e.number]},
                           hints(e));
-  }
+    }
+}
+
+void InterfaceSystems::meet(const Meeting& meeting, Slab user) {
+  const auto& [left, right] = chains_;
+  const Tile<double>&left_shown = prefix_shown(left, left.length, user),
+        &left_response = prefix_response(left, left.length, user),
+        &right_shown = prefix_shown(right, right.length, user),
+        &right_response = prefix_response(right, right.length, user);
+  if (periodic_)
+    codelets::close({.left_shown = left_shown,
+                     .left_response = left_response,
+                     .right_shown = right_shown,
+                     .right_response = right_response,
+                     .before_start = meeting.before_start,
+                     .after_end = meeting.after_end},
+                    hints(user));
+  if (right.length > 0)
+    codelets::meet({.mu = modes(user).mu,
+                    .left_shown = left_shown,
+                    .left_response = left_response,
+                    .right_shown = right_shown,
+                    .right_response = right_response,
+                    .before_start = start(left, user),
+                    .after_end = start(right, user),
+                    .first = meeting.first,
+                    .last = meeting.last},
+                   hints(user));
 }
 
 void InterfaceSystems::close() {
-  next_ = layout_.slabs - 1;
-  const Slab last = slabs_->slab(problem_, next_);
-  if (periodic_)
-    codelets::close({.joined = prefix_[last.number],
-                     .before_start = before_start_[problem_],
-                     .after_end = after_end_[problem_]},
-                    hints(last));
-  // A step of the chain waits in line behind the slabs that its GPU has begun, and all other GPUs wait with it: so the
+  for (std::size_t k = 0; const Meeting& meeting : meetings_[static_cast<std::size_t>(problem_)])
+    meet(meeting, last(chains_[k++]));
+  for (Chain& chain : chains_) {
+    chain.next = chain.length;
+    if (chain.length == 0) continue;
+    forget(prefix_shown_[last(chain).number]);
+    forget(prefix_response_[last(chain).number]);
+  }
+  // A step of a chain waits in line behind the slabs that its GPU has begun, and all other GPUs wait with it: so the
   // way back goes first, all of it.
   if (!crosses_gpus_) return;
-  substitute_down_to(slabs_->slab(problem_, 0));
-  for (Index place = 0; place < layout_.slabs; ++place) before_[slabs_->slab(problem_, place).number].wait();
+  for (Index i = chains_[0].length; i > 0; --i)
+    for (Chain& chain : chains_)
+      if (chain.next == i) substitute_next(chain);
+  constexpr Index behind_none = 2;  // slabs of a chain: its single step is the first that is ready
+  for (const Chain& chain : chains_)
+    for (Index i = 1; chain.length > behind_none && i < chain.length; ++i)
+      before_[nth(chain, i).number].wait();
+}
+
+void InterfaceSystems::substitute_next(Chain& chain) {
+  const Index i = --chain.next;
+  const Slab e = nth(chain, i);
+  if (i > 0) {
+    const Tile<double>&shown = prefix_shown(chain, i, e), &response_before = prefix_response(chain, i, e);
+    codelets::substitute(chain.direction,
+                         {.shown = shown_[e.number],
+                          .response = response(e),
+                          .before_shown = shown,
+                          .before_response = response_before,
+                          .start = start(chain, e),
+                          .after = inward(chain, e),
+                          .first = first_[e.number],
+                          .before = before_[e.number]},
+                         hints(e));
+    forget(shown);
+    forget(response_before);
+  }
+  forget(shown_[e.number]);
 }
 
 void InterfaceSystems::substitute_down_to(Slab s) {
   if (!exist()) return;
-  for (; next_ >= s.place; --next_) {
-    const Slab e = slabs_->slab(problem_, next_);
-    codelets::substitute({.shown = shown_[e.number],
-                          .response = response(e),
-                          .prefix = prefix_before(e),
-                          .before_start = before_start(e),
-                          .after = after(e),
-                          .first = first_[e.number],
-                          .before = before_[e.number]},
-                         hints(e));
-    if (!forgets_) continue;
-    shown_[e.number].forget();
-    if (!slabs_->is_first(e)) prefix_[e.number - 1].forget();
-  }
+  Chain& chain = chains_[chain_of(s)];
+  while (chain.next > number_in(chain, s)) substitute_next(chain);
 }
 
 void InterfaceSystems::forget_around(Slab s) {
-  if (!forgets_ || !exist()) return;
-  before_[s.number].forget();
-  if (!slabs_->is_last(s)) first_[s.number + 1].forget();
+  if (!exist()) return;
+  const Chain& chain = chains_[chain_of(s)];
+  const Index i = number_in(chain, s);
+  if (i > 0) forget(before_[s.number]);
+  if (i + 1 < chain.length) forget(first_[nth(chain, i + 1).number]);
+}
+
+void InterfaceSystems::forget(const Tile<double>& tile) const {
+  if (forgets_) tile.forget();
 }
 
 }  // namespace asterism::poisson

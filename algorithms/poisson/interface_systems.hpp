@@ -1,9 +1,10 @@
 /// \file
 /// The interface systems: in every mode the tridiagonal system that is left when each slab is reduced to what it shows
-/// to the others (codelets/poisson/recurrences.hpp). The chain of their elimination goes from slab to slab along the
-/// axis and back.
+/// to the others (codelets/poisson/recurrences.hpp). Their elimination goes from slab to slab along the axis in two
+/// chains, from both ends to the middle, where they meet, and back.
 #pragma once
 
+#include <array>
 #include <map>
 #include <tuple>
 #include <vector>
@@ -32,11 +33,11 @@ class InterfaceSystems {
   void begin(Index problem);
   /// What a slab shows: to be written in pass 1.
   [[nodiscard]] const Tile<double>& shown(Slab s) const { return shown_[s.number]; }
-  /// Tells that a task will write what the slab shows. Eliminates, from the first slab on, all that are shown by now.
+  /// Tells that a task will write what the slab shows. Eliminates, from both ends on, all that are shown by now.
   void eliminate(Slab s);
-  /// When all are: joins the ends of a periodic axis, and makes ready to substitute. @throw Stall
+  /// When all are: lets the two chains meet, and makes ready to substitute. @throw Stall
   void close();
-  /// Substitutes, from the last slab back, down to this one.
+  /// Substitutes, from the middle back, down to this one.
   void substitute_down_to(Slab s);
   /// The modes just before and after a slab that has been substituted down to.
   [[nodiscard]] const Tile<double>& before(Slab s) const;
@@ -45,15 +46,49 @@ class InterfaceSystems {
   void forget_around(Slab s);
 
  private:
+  /// One of the two chains: the first half of the slabs from the first one on, or the rest from the last one on. To what
+  /// goes backward the slab after is the one before.
+  struct Chain {
+    Direction direction;
+    Index length;    ///< slabs
+    Index next = 0;  ///< to eliminate, and from close() on to substitute
+  };
+  /// Where the chains of a problem meet, and the values at the ends of a periodic axis.
+  struct Meeting {
+    Tile<double> first, last, before_start, after_end;
+  };
+
+  /// Slab i of a chain, counted from its end of the axis; the chain that a slab is in, and its number there.
+  [[nodiscard]] Slab nth(const Chain& chain, Index i) const;
+  [[nodiscard]] Slab last(const Chain& chain) const;
+  [[nodiscard]] std::size_t chain_of(Slab s) const;
+  [[nodiscard]] Index number_in(const Chain& chain, Slab s) const;
+
   [[nodiscard]] const ModeTiles& modes(Slab s) const { return slabs_->mine(*modes_, s); }
-  [[nodiscard]] const Tile<double>& prefix_before(Slab s) const;
-  [[nodiscard]] const Tile<double>& before_start(Slab s) const;
+  /// The prefix before slab i of a chain, to be used by a task of slab `user`.
+  [[nodiscard]] const Tile<double>& prefix_shown(const Chain& chain, Index i, Slab user) const;
+  [[nodiscard]] const Tile<double>& prefix_response(const Chain& chain, Index i, Slab user) const;
+  /// The value at a chain's end of the axis.
+  [[nodiscard]] const Tile<double>& start(const Chain& chain, Slab user) const;
+  /// The values beside a slab: from where the chain comes, and to where it goes.
+  [[nodiscard]] const Tile<double>& outward(const Chain& chain, Slab s) const;
+  [[nodiscard]] const Tile<double>& inward(const Chain& chain, Slab s) const;
+  [[nodiscard]] const Meeting& meeting(const Chain& chain) const;
+
   [[nodiscard]] std::tuple<int, Index> kind_of(Slab s) const;
   [[nodiscard]] const Tile<double>& response(Slab s) const { return responses_.at(kind_of(s)); }
   [[nodiscard]] Hints hints(Slab s) const;
-  /// Of this many rows, one for every slab.
+  /// Of this many rows, where the tasks of a slab are; one for every slab.
+  [[nodiscard]] Tile<double> tile(Index rows, Slab s) const;
   [[nodiscard]] Tiles<double> tiles(Index rows) const;
   void make_responses(const Tiles<double>& axis);
+  void make_meetings(Index problems);
+
+  void eliminate_response(const Chain& chain, Index i);
+  void meet(const Meeting& meeting, Slab user);
+  void substitute_next(Chain& chain);
+  /// Forgets what is given up one by one.
+  void forget(const Tile<double>& tile) const;
 
   Runtime* runtime_;
   const SlabPartition* slabs_;
@@ -65,13 +100,15 @@ class InterfaceSystems {
   Spacing spacing_;
   bool forgets_, crosses_gpus_;
 
-  Tiles<double> shown_, prefix_, first_, before_;             // per slab
-  Tiles<double> before_start_, after_end_;                    // per problem: beyond the ends of a periodic axis
+  Tiles<double> shown_, prefix_shown_, prefix_response_;  // per slab; the latter two of the prefixes after it
+  Tiles<double> first_,
+      before_;  // per slab: its first unknown and the value before it, as its chain sees them
   std::map<std::tuple<int, Index>, Tile<double>> responses_;  // by rank and kind of slab
+  std::vector<std::vector<Meeting>> meetings_;  // per problem: one for each chain, or one for both
 
   Index problem_ = 0;
+  std::array<Chain, 2> chains_;
   std::vector<bool> is_shown_;  // by place
-  Index next_ = 0;              // the place to eliminate, and from close() on to substitute
 };
 
 }  // namespace asterism::poisson

@@ -24,13 +24,14 @@ struct Resources {
   Index capacity;       ///< of the memory that they work in (of each, where there are several)
   bool spills;          ///< whether a disk takes what does not fit in main memory
   bool one_rank;        ///< works on all slabs
+  bool equal_ranks;     ///< as fast as each other, as far as can be told
 
   /// Whether slabs have to share the workers' memory with others that come and go.
   [[nodiscard]] bool limited() const { return where == Where::cuda || spills; }
 };
 
 template <class T>
-Resources resources_for(const Machine& machine, const Grid& grid) {
+Resources resources_for(const Machine& machine, const RankedMachine& all, const Grid& grid) {
   const int gpus = machine.count(WorkerKind::cuda), cpus = machine.count(WorkerKind::cpu);
   // Slabs that keep a GPU busy would keep one core busy for seconds while all the others wait for it: with GPUs the
   // cores leave the slabs to them.
@@ -45,7 +46,8 @@ Resources resources_for(const Machine& machine, const Grid& grid) {
           mine * plane,
           static_cast<Index>(machine.capacity(on_gpus ? MemoryKind::gpu : MemoryKind::main)),
           machine.capacity(MemoryKind::disk) > 0,
-          machine.ranks == 1};
+          machine.ranks == 1,
+          all.equal};
 }
 
 Mode choose_mode(const Resources& r) {
@@ -57,7 +59,8 @@ Mode choose_mode(const Resources& r) {
 /// Planes in float64 of a slab's part of the interface systems: its ends, its prefix, its first unknown and the value before.
 Index interface_rows(const Grid& grid) {
   const InterfaceRows rows = grid.interface();
-  return rows.shown + (grid.slow.periodic() ? rows.joined : rows.prefix) + 2 * rows.beside;
+  const bool periodic = grid.slow.periodic();
+  return rows.shown + rows.carried_shown(periodic) + rows.carried_response(periodic) + 2 * rows.beside;
 }
 
 /// What a slab shows to the others takes as much room as so many of its planes: that, and copies of two planes.
@@ -124,8 +127,8 @@ Index choose_slab_planes(const Resources& r, Mode mode, bool fetch_result, Index
     wanted = most = std::min({fetch_result ? r.grid / 4 : r.grid, largest, r.capacity - r.grid});
   } else if (r.where == Where::cuda && mode == Mode::incore) {
     // What slabs tell each other costs more than kernels on higher ones save: two for each GPU, of which the first tells
-    // while the second is worked on; four where they come and go, or where ranks may have them by their speeds.
-    const Index each = fetch_result || !r.one_rank ? 4 : 2;
+    // while the second is worked on; four where they come and go, or where unlike ranks have them by their speeds.
+    const Index each = fetch_result || !r.equal_ranks ? 4 : 2;
     wanted = std::max(r.grid / (each * gpus), 16 * mebibyte);
     most = std::min(largest, r.capacity / 8);
   } else if (r.where == Where::cuda) {
@@ -182,17 +185,17 @@ void require_room(const Resources& r, const Layout& layout) {
 }  // namespace
 
 template <class T>
-Layout choose_layout(const Machine& machine, Index cores, const Grid& grid, const Settings& settings,
+Layout choose_layout(const Machine& machine, const RankedMachine& all, const Grid& grid, const Settings& settings,
                      SlabArgs args) {
   if (settings.slab_planes < 0)
     throw Error(fmt::format("slabs of {} planes: a slab needs at least 1", settings.slab_planes));
-  const Resources r = resources_for<T>(machine, grid);
+  const Resources r = resources_for<T>(machine, all, grid);
   const Index interface = interface_planes<T>(grid);
   Layout layout;
   layout.where = r.where;
   layout.mode = settings.mode == Mode::automatic ? choose_mode(r) : settings.mode;
   layout.interface = choose_interface(r, layout.mode, machine.count(WorkerKind::cpu) > 0, grid.columns());
-  const CoreWork on_cores = work_on_cores(r, grid, cores);
+  const CoreWork on_cores = work_on_cores(r, grid, all.cores);
   layout.slab_planes =
       std::min(settings.slab_planes > 0
                    ? settings.slab_planes
@@ -220,7 +223,7 @@ Layout choose_layout(const Machine& machine, Index cores, const Grid& grid, cons
   return layout;
 }
 
-template Layout choose_layout<float>(const Machine&, Index, const Grid&, const Settings&, SlabArgs);
-template Layout choose_layout<double>(const Machine&, Index, const Grid&, const Settings&, SlabArgs);
+template Layout choose_layout<float>(const Machine&, const RankedMachine&, const Grid&, const Settings&, SlabArgs);
+template Layout choose_layout<double>(const Machine&, const RankedMachine&, const Grid&, const Settings&, SlabArgs);
 
 }  // namespace asterism::poisson

@@ -59,11 +59,16 @@ struct Layout {
 /// Whether a grid of so many bytes can stay in a memory, whose rest is for what works on it.
 constexpr bool stays_in(Index bytes, Index memory) { return bytes < memory / 10 * 8; }
 
+/// What all ranks together are.
+struct RankedMachine {
+  Index cores = 0;    ///< that work
+  bool equal = true;  ///< whether all have as many GPUs, with as much memory
+};
+
 /// Sizes and mode from those of grid and memories. `args.planes_at_once` is chosen here.
-/// @param cores of all ranks
 /// @throw Error: the slabs asked for cannot be, or not even two (one, where there is but one) and their working memory fit.
 template <class T>
-Layout choose_layout(const Machine& machine, Index cores, const Grid& grid, const Settings& settings,
-                     SlabArgs args);
+Layout choose_layout(const Machine& machine, const RankedMachine& all, const Grid& grid,
+                     const Settings& settings, SlabArgs args);
 
 }  // namespace asterism::poisson

@@ -19,27 +19,35 @@ ModeTiles mode_tiles(Runtime& runtime, const Grid& grid, int rank, const std::ve
                      Index count) {
   const InterfaceRows rows = grid.interface();
   const bool periodic = grid.slow.periodic();
-  ModeTiles tiles{{runtime, rows.mu, count, rank},
-                  {runtime, periodic ? rows.joined : rows.prefix, count, rank},
-                  {runtime, rows.beside, count, rank}};
+  const auto tile = [&](Index height) { return Tile<double>(runtime, height, count, rank); };
+  const Index shown = rows.carried_shown(periodic), response = rows.carried_response(periodic);
+  ModeTiles tiles{tile(rows.mu), tile(rows.beside), tile(rows.beside),
+                  tile(shown),   tile(response),    tile(response)};
   const auto mode = [&](Index k) { return mu[static_cast<std::size_t>(first + k)]; };
   const double largest_link = grid::largest_link(grid.rows);
   const auto impedance = [&](Index k) { return poisson::impedance(mode(k), largest_link); };
   set(runtime, tiles.mu, [&](Index row, Index k) { return row == mu_row ? mode(k) : impedance(k); });
   // Zeros, but for waves, where it matters with what an end answers: a value of zero at the end of a link, or no flux.
-  const auto reflected = [](const Beyond& beyond, Index row) {
-    return row == 2 ? beyond.reflection.re : row == 3 ? beyond.reflection.im : 0.0;
-  };
-  const double lower = grid.rows.front().before, upper = grid.rows.back().after;
+  const double lower_link = grid.rows.front().before, upper_link = grid.rows.back().after;
   const auto is_wave = [&](Index k) { return !periodic && mode(k) < 0; };
-  set(runtime, tiles.before_axis, [&](Index row, Index k) {
-    if (!is_wave(k)) return 0.0;
-    return reflected(lower == 0 ? beyond_nothing() : beyond_value(0, impedance(k) / lower), row);
-  });
-  set(runtime, tiles.after_axis, [&](Index row, Index k) {
-    if (!is_wave(k)) return 0.0;
-    return reflected(upper == 0 ? beyond_nothing() : beyond_value(0, 0), row);
-  });
+  const auto lower = [&](Index k) {
+    if (!is_wave(k)) return Wave{};
+    return (lower_link == 0 ? beyond_nothing() : beyond_value(0, impedance(k) / lower_link)).reflection;
+  };
+  const auto upper = [&](Index k) {
+    if (!is_wave(k)) return Wave{};
+    return (upper_link == 0 ? beyond_nothing() : beyond_value(0, 0)).reflection;
+  };
+  const auto reflect = [&](const auto& end, const Tile<double>& beyond, const Tile<double>& alone) {
+    constexpr Index reflection_row = amplitude_rows;  // of a Beyond
+    const auto part = [&](Index row, Index k) { return row == 0 ? end(k).re : row == 1 ? end(k).im : 0.0; };
+    set(runtime, beyond,
+        [&](Index row, Index k) { return row < reflection_row ? 0.0 : part(row - reflection_row, k); });
+    set(runtime, alone, part);
+  };
+  reflect(lower, tiles.before_axis, tiles.lower_response);
+  reflect(upper, tiles.after_axis, tiles.upper_response);
+  set(runtime, tiles.shown_by_none, [](Index, Index) { return 0.0; });
   return tiles;
 }
 

@@ -15,10 +15,12 @@ namespace asterism::poisson {
 /// problem, mode 0 is solved on its own (singular_mean.hpp): here it gets any system that can be solved.
 std::vector<double> mode_eigenvalues(const Grid& grid);
 
-/// What the systems of some modes need, in tiles with a column for each: mu; what lies before the slowest axis and after
-/// it, as a prefix (no joined segments, on a periodic axis) and as a value beside the last row.
+/// What the systems of some modes need, in tiles with a column for each: mu; the values that lie before the slowest axis
+/// and after it; and what a prefix tells that has no segment yet (no joined segments, on a periodic axis), seen from the
+/// first row and from the last.
 struct ModeTiles {
   Tile<double> mu, before_axis, after_axis;
+  Tile<double> shown_by_none, lower_response, upper_response;
 };
 /// Those of modes from `first` on, `count` of them, on a rank. @param mu mode_eigenvalues()
 ModeTiles mode_tiles(Runtime& runtime, const Grid& grid, int rank, const std::vector<double>& mu, Index first,

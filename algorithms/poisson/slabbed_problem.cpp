@@ -39,22 +39,36 @@ Agreement agreement_of_ranks(const Runtime& runtime, const Layout& mine) {
   return agreement;
 }
 
+RankedMachine machine_of_ranks(const Runtime& runtime, const Machine& machine) {
+  struct Mine {
+    int cores, gpus;
+    std::size_t gpu_memory;
+  };
+  const std::vector<Mine> ranks = gather(
+      runtime, Mine{machine.count(WorkerKind::cpu), machine.count(WorkerKind::cuda), machine.capacity(MemoryKind::gpu)});
+  RankedMachine all;
+  for (const Mine& its : ranks) {
+    all.cores += its.cores;
+    all.equal = all.equal && its.gpus == ranks.front().gpus && its.gpu_memory == ranks.front().gpu_memory;
+  }
+  return all;
+}
+
 /// With several ranks each chooses a second time, around what was agreed on: so many planes at once as its own workers
 /// transform, and so many slabs in flight as its own memories hold.
 template <class Choice>
 Layout agreed_layout(const Runtime& runtime, const Machine& machine, const Grid& grid, Settings settings,
                      const Choice& choose) {
-  Index cores = 0;
-  for (const int of_rank : gather(runtime, machine.count(WorkerKind::cpu))) cores += of_rank;
+  const RankedMachine all = machine_of_ranks(runtime, machine);
   Layout layout;
   agree(runtime, [&] {
-    layout = choose(machine, cores, grid, settings);
+    layout = choose(machine, all, grid, settings);
   });  // a memory may be too small on one rank only
   if (runtime.ranks() == 1) return layout;
   const Agreement slabs = agreement_of_ranks(runtime, layout);
   settings.mode = slabs.mode;
   settings.slab_planes = slabs.slab_planes;
-  agree(runtime, [&] { layout = choose(machine, cores, grid, settings); });
+  agree(runtime, [&] { layout = choose(machine, all, grid, settings); });
   layout.scratch = agreement_of_ranks(runtime, layout).scratch;
   layout.dealing = slabs.dealing;
   return layout;

@@ -59,8 +59,8 @@ class SlabbedProblem {
 
  protected:
   /// Chooses how the grid is cut, from the memories of one rank.
-  using Choice =
-      std::function<Layout(const Machine& machine, Index cores, const Grid& grid, const Settings& settings)>;
+  using Choice = std::function<Layout(const Machine& machine, const RankedMachine& all, const Grid& grid,
+                                      const Settings&)>;
   /// Measures how fast workers are with the slabs of a layout.
   using Measure =
       std::function<void(const Grid& grid, const Layout& layout, std::vector<Candidate>& workers)>;

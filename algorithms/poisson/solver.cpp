@@ -40,8 +40,8 @@ template <class T>
 Solver<T>::Solver(Runtime& runtime, const Problem& problem, const Settings& settings)
     : SlabbedProblem<T>(
           runtime, problem, settings,
-          [](const Machine& machine, Index cores, const Grid& grid, const Settings& agreed) {
-            return choose_layout<T>(machine, cores, grid, agreed, slab_args(grid));
+          [](const Machine& machine, const RankedMachine& all, const Grid& grid, const Settings& agreed) {
+            return choose_layout<T>(machine, all, grid, agreed, slab_args(grid));
           },
           [&](const Grid& grid, const Layout& layout, std::vector<Candidate>& workers) {
             const SlabArgs args = planned_args<T>(runtime, grid, layout);
@@ -66,7 +66,7 @@ Report Solver<T>::solve(Tiles<T>& f) {
     stream_.begin(turns);
     interface_.begin(problem);
 
-    // Pass 1: what every slab shows to the others. A single slab has no others.
+    // Pass 1, from both ends to the middle: what every slab shows to the others. A single slab has no others.
     if (interface_.exist()) {
       for (const Slab s : turns) {
         stream_.wait_for_room();
@@ -76,7 +76,7 @@ Report Solver<T>::solve(Tiles<T>& f) {
       interface_.close();
     }
 
-    // Pass 2, from the last slab back: every slab between its neighbours, which are known by then.
+    // Pass 2, from the middle back: every slab between its neighbours, which are known by then.
     for (const Slab s : std::views::reverse(turns)) {
       stream_.wait_for_room();
       interface_.substitute_down_to(s);

@@ -3,13 +3,15 @@
 /// interface system on a column of them.
 #pragma once
 
+#include <type_traits>
+
 #include "recurrences.hpp"
 
 namespace asterism::poisson {
 
-/// The rows of a tile of what segments show of themselves (2 x n: what depends on the right-hand side), of
-/// responses (6 x n), of prefixes (3 x n), and of segments joined to one (8 x n), which take the prefixes'
-/// place on a periodic axis: first what they show, then their response.
+/// What a segment tells of itself is in two tiles: what it shows (2 x n), which depends on the right-hand side, and how it
+/// responds (6 x n), which depends on the matrix alone and need be told but once. So it is with prefixes (1 x n and 2 x n),
+/// and with segments joined to one, which take the prefixes' place on a periodic axis and are as single segments are.
 enum ShownRow : Index { y_first_row, y_last_row, shown_rows };
 enum ResponseRow : Index {
   first_before_row,
@@ -20,7 +22,10 @@ enum ResponseRow : Index {
   last_lost_row,
   response_rows
 };
-enum PrefixRow : Index { alpha_row, beta_row, gamma_row, prefix_rows };
+enum PrefixShownRow : Index { alpha_row, prefix_shown_rows };
+enum PrefixResponseRow : Index { beta_row, gamma_row, prefix_response_rows };
+
+/// Both of a joined segment in one tile, as CUDA kernels keep blocks.
 enum JoinedRow : Index {
   joined_response_row = shown_rows,
   joined_rows = joined_response_row + Index{response_rows}
@@ -31,42 +36,93 @@ enum StateRow : Index { reach_row = shown_rows, complement_row, state_rows };
 
 /// How many rows all these tiles have, `mu`, and those of values beside segments (`beside`).
 struct InterfaceRows {
-  Index mu, shown, response, prefix, joined, state, beside;
+  Index mu, shown, response, prefix_shown, prefix_response, joined, state, beside;
+
+  /// Those of what an elimination carries on: a prefix, or on a periodic axis joined segments.
+  [[nodiscard]] constexpr Index carried_shown(bool periodic) const { return periodic ? shown : prefix_shown; }
+  [[nodiscard]] constexpr Index carried_response(bool periodic) const {
+    return periodic ? response : prefix_response;
+  }
 };
-constexpr InterfaceRows rows_without_waves{1, shown_rows, response_rows, prefix_rows, joined_rows, state_rows, 1};
-constexpr InterfaceRows rows_with_waves{wave_mu_rows,      wave_shown_rows, wave_response_rows, beyond_rows,
-                                        wave_joined_rows, wave_state_rows, beyond_rows};
+constexpr InterfaceRows rows_without_waves{
+    1, shown_rows, response_rows, prefix_shown_rows, prefix_response_rows, joined_rows, state_rows, 1};
+constexpr InterfaceRows rows_with_waves{wave_mu_rows,   wave_shown_rows,  wave_response_rows, amplitude_rows,
+                                        amplitude_rows, wave_joined_rows, wave_state_rows,    beyond_rows};
+
+/// What a segment, or all up to one, tells. What is shown may lack data: zeros.
+struct Told {
+  In<double> shown, response;
+};
+
+/// Which of the two a step of the elimination is to find.
+enum class Half { shown, response };
+template <Half half>
+using HalfConstant = std::integral_constant<Half, half>;
+
+/// From which end of the axis an elimination comes. One that goes backward has before and after changed in all that it is
+/// told and tells.
+enum class Direction { forward, backward };
+
+/// Whether a column is one of waves, and whether prefixes are joined segments.
+ASTERISM_HOST_DEVICE inline bool is_wave(const Told& told, Index k) {
+  return has_impedance(told.response, wave_response_rows, k);
+}
+ASTERISM_HOST_DEVICE inline bool is_joined(Index rows_of_prefix_response) {
+  return rows_of_prefix_response >= response_rows;
+}
 
 /// Column k of tiles.
-ASTERISM_HOST_DEVICE inline Response response_at(const In<double>& tile, Index k, Index first_row = 0) {
-  const auto at = [&](Index row) { return tile.row(first_row + row)[k]; };
+ASTERISM_HOST_DEVICE inline Response response_at(const In<double>& tile, Index k) {
+  const auto at = [&](Index row) { return tile.row(row)[k]; };
   return {{at(first_before_row), at(first_after_row), at(first_lost_row)},
           {at(last_before_row), at(last_after_row), at(last_lost_row)}};
 }
-ASTERISM_HOST_DEVICE inline Boundary boundary_at(const In<double>& shown, const In<double>& response,
-                                                 Index k) {
-  return {shown.row(y_first_row)[k], shown.row(y_last_row)[k], response_at(response, k)};
+ASTERISM_HOST_DEVICE inline double shown_at(const In<double>& tile, Index row, Index k) {
+  return tile.data == nullptr ? 0.0 : tile.row(row)[k];
+}
+ASTERISM_HOST_DEVICE inline Boundary boundary_at(const Told& told, Index k) {
+  return {shown_at(told.shown, y_first_row, k), shown_at(told.shown, y_last_row, k),
+          response_at(told.response, k)};
+}
+ASTERISM_HOST_DEVICE inline Wave wave_shown_at(const In<double>& tile, Index row, Index k) {
+  return tile.data == nullptr ? Wave{} : wave_at(tile, row, k);
+}
+ASTERISM_HOST_DEVICE inline Emitter emitter_at(const Told& told, Index k) {
+  return {wave_shown_at(told.shown, 0, k), wave_shown_at(told.shown, 2, k),
+          scattering_at(told.response, 0, k)};
 }
 
-/// Joined segments; none where there is no tile, or zeros: shares add up to 1.
-ASTERISM_HOST_DEVICE inline Boundary joined_at(const In<double>& tile, Index k) {
-  if (tile.data == nullptr) return {};
-  const Response response = response_at(tile, k, joined_response_row);
-  if (response.last.before == 0.0 && response.last.after == 0.0 && response.last.lost == 0.0) return {};
-  return {tile.row(y_first_row)[k], tile.row(y_last_row)[k], response};
+/// Joined segments; none where all is zeros: shares add up to 1.
+ASTERISM_HOST_DEVICE inline Boundary joined_at(const Told& told, Index k) {
+  const Boundary joined = boundary_at(told, k);
+  const Shares& last = joined.response.last;
+  return last.before == 0.0 && last.after == 0.0 && last.lost == 0.0 ? Boundary{} : joined;
+}
+ASTERISM_HOST_DEVICE inline Emitter joined_waves_at(const Told& told, Index k) {
+  return is_wave(told, k) ? emitter_at(told, k) : Emitter{};
 }
 
-/// A prefix; that before the first segment where there is no tile, or zeros: beta + gamma = 1.
-ASTERISM_HOST_DEVICE inline Prefix prefix_at(const In<double>& tile, Index k) {
-  if (tile.data == nullptr) return {};
-  const double beta = tile.row(beta_row)[k];
-  return {tile.row(alpha_row)[k], beta, beta == 0.0 ? 1.0 : tile.row(gamma_row)[k]};
+/// A prefix; that before the first segment where all is zeros: beta + gamma = 1.
+ASTERISM_HOST_DEVICE inline Prefix prefix_at(const Told& told, Index k) {
+  const double beta = told.response.row(beta_row)[k];
+  return {shown_at(told.shown, alpha_row, k), beta, beta == 0.0 ? 1.0 : told.response.row(gamma_row)[k]};
+}
+ASTERISM_HOST_DEVICE inline Beyond prefix_waves_at(const Told& told, Index k) {
+  return {wave_shown_at(told.shown, 0, k), wave_at(told.response, 0, k)};
+}
+
+/// The prefix, or what joined segments make of the value before the first one.
+ASTERISM_HOST_DEVICE inline Prefix prefix_from(const Told& told, const In<double>& start, Index k) {
+  return is_joined(told.response.rows) ? prefix_of(joined_at(told, k), start.data[k]) : prefix_at(told, k);
+}
+ASTERISM_HOST_DEVICE inline Beyond prefix_waves_from(const Told& told, const In<double>& start, Index k) {
+  return is_joined(told.response.rows) ? eliminate(beyond_at(start, k), joined_waves_at(told, k))
+                                       : prefix_waves_at(told, k);
 }
 
 /// Writes column k of tiles.
-ASTERISM_HOST_DEVICE inline void put(const Out<double>& tile, Index k, const Response& response,
-                                     Index first_row = 0) {
-  const auto at = [&](Index row) -> double& { return tile.row(first_row + row)[k]; };
+ASTERISM_HOST_DEVICE inline void put(const Out<double>& tile, Index k, const Response& response) {
+  const auto at = [&](Index row) -> double& { return tile.row(row)[k]; };
   at(first_before_row) = response.first.before;
   at(first_after_row) = response.first.after;
   at(first_lost_row) = response.first.lost;
@@ -74,92 +130,127 @@ ASTERISM_HOST_DEVICE inline void put(const Out<double>& tile, Index k, const Res
   at(last_after_row) = response.last.after;
   at(last_lost_row) = response.last.lost;
 }
+ASTERISM_HOST_DEVICE inline void put(HalfConstant<Half::shown> /*half*/, const Out<double>& tile, Index k,
+                                     const Boundary& joined) {
+  tile.row(y_first_row)[k] = joined.y_first;
+  tile.row(y_last_row)[k] = joined.y_last;
+}
+ASTERISM_HOST_DEVICE inline void put(HalfConstant<Half::response> /*half*/, const Out<double>& tile, Index k,
+                                     const Boundary& joined) {
+  put(tile, k, joined.response);
+  if (tile.rows == wave_response_rows) tile.row(wave_response_rows - 1)[k] = 0.0;
+}
+ASTERISM_HOST_DEVICE inline void put(HalfConstant<Half::shown> /*half*/, const Out<double>& tile, Index k,
+                                     const Prefix& prefix) {
+  tile.row(alpha_row)[k] = prefix.alpha;
+}
+ASTERISM_HOST_DEVICE inline void put(HalfConstant<Half::response> /*half*/, const Out<double>& tile, Index k,
+                                     const Prefix& prefix) {
+  tile.row(beta_row)[k] = prefix.beta;
+  tile.row(gamma_row)[k] = prefix.gamma;
+}
 
-/// One column of a step of the forward elimination: of prefixes, or of joined segments where `after` has so
-/// many rows.
-ASTERISM_HOST_DEVICE inline void eliminate_decay(const In<double>& shown, const In<double>& response,
-                                                 const In<double>& prefix_before, const Out<double>& prefix_after,
-                                                 Index k) {
-  const Boundary b = boundary_at(shown, response, k);
-  if (prefix_after.rows >= joined_rows) {
-    const Boundary joined = join(joined_at(prefix_before, k), b);
-    prefix_after.row(y_first_row)[k] = joined.y_first;
-    prefix_after.row(y_last_row)[k] = joined.y_last;
-    put(prefix_after, k, joined.response, joined_response_row);
-    if (prefix_after.rows == wave_joined_rows) prefix_after.row(wave_joined_rows - 1)[k] = 0.0;
+/// One column of a step of the elimination: of prefixes, or of joined segments.
+template <Half half>
+ASTERISM_HOST_DEVICE inline void eliminate_decay(HalfConstant<half> which, Direction direction,
+                                                 const Told& segment, const Told& before,
+                                                 const Out<double>& after, Index k) {
+  const Boundary given = boundary_at(segment, k);
+  const Boundary b = direction == Direction::forward ? given : mirrored(given);
+  if (is_joined(before.response.rows))
+    put(which, after, k, join(joined_at(before, k), b));
+  else
+    put(which, after, k, eliminate(prefix_at(before, k), b));
+}
+template <Half half>
+ASTERISM_HOST_DEVICE inline void eliminate_wave(HalfConstant<half> /*which*/, Direction direction,
+                                                const Told& segment, const Told& before,
+                                                const Out<double>& after, Index k) {
+  const Emitter given = emitter_at(segment, k);
+  const Emitter e = direction == Direction::forward ? given : mirrored(given);
+  if (is_joined(before.response.rows)) {
+    const Emitter joined = join(joined_waves_at(before, k), e);
+    if constexpr (half == Half::shown) {
+      put(after, 0, k, joined.emitted_before);
+      put(after, 2, k, joined.emitted_after);
+    } else {
+      put(after, 0, k, joined.scattering, segment.response.row(wave_response_rows - 1)[k]);
+    }
   } else {
-    const Prefix next = eliminate(prefix_at(prefix_before, k), b);
-    prefix_after.row(alpha_row)[k] = next.alpha;
-    prefix_after.row(beta_row)[k] = next.beta;
-    prefix_after.row(gamma_row)[k] = next.gamma;
+    const Beyond next = eliminate(prefix_waves_at(before, k), e);
+    put(after, 0, k, half == Half::shown ? next.amplitude : next.reflection);
   }
 }
-ASTERISM_HOST_DEVICE inline void eliminate_wave(const In<double>& shown, const In<double>& response,
-                                                const In<double>& prefix_before, const Out<double>& prefix_after,
-                                                Index k) {
-  const Emitter e = emitter_at(shown, response, k);
-  if (prefix_after.rows >= joined_rows)
-    put(prefix_after, k, join(joined_waves_at(prefix_before, k), e), response.row(wave_response_rows - 1)[k]);
+template <Half half>
+ASTERISM_HOST_DEVICE inline void eliminate_column(HalfConstant<half> which, Direction direction,
+                                                  const Told& segment, const Told& before,
+                                                  const Out<double>& after, Index k) {
+  if (is_wave(segment, k))
+    eliminate_wave(which, direction, segment, before, after, k);
   else
-    put(prefix_after, k, eliminate(beyond_at(prefix_before, k), e));
-}
-ASTERISM_HOST_DEVICE inline void eliminate_column(const In<double>& shown, const In<double>& response,
-                                                  const In<double>& prefix_before,
-                                                  const Out<double>& prefix_after, Index k) {
-  if (has_impedance(response, wave_response_rows, k))
-    eliminate_wave(shown, response, prefix_before, prefix_after, k);
-  else
-    eliminate_decay(shown, response, prefix_before, prefix_after, k);
+    eliminate_decay(which, direction, segment, before, after, k);
 }
 
 /// One column of a step of the back substitution.
-ASTERISM_HOST_DEVICE inline void substitute_decay(const In<double>& shown, const In<double>& response,
-                                                  const In<double>& prefix_before,
-                                                  const In<double>& before_start, const In<double>& after,
-                                                  const Out<double>& first, const Out<double>& before, Index k) {
-  const double start = before_start.data[k];
-  Prefix prefix = prefix_before.rows >= joined_rows ? prefix_of(joined_at(prefix_before, k), start)
-                                                    : prefix_at(prefix_before, k);
-  if (prefix_before.data == nullptr) prefix.alpha = start;
-  const Boundary b = boundary_at(shown, response, k);
-  const Neighbours neighbours =
-      substitute(prefix, first_after(prefix, b.y_first, b.response.first), after.data[k]);
+ASTERISM_HOST_DEVICE inline void substitute_decay(Direction direction, const Told& segment,
+                                                  const Told& prefix, const In<double>& start,
+                                                  const In<double>& after, const Out<double>& first,
+                                                  const Out<double>& before, Index k) {
+  const Prefix p = prefix_from(prefix, start, k);
+  const Boundary given = boundary_at(segment, k);
+  const Boundary b = direction == Direction::forward ? given : mirrored(given);
+  const Neighbours neighbours = substitute(p, first_after(p, b.y_first, b.response.first), after.data[k]);
   first.data[k] = neighbours.first;
   before.data[k] = neighbours.before;
 }
-ASTERISM_HOST_DEVICE inline void substitute_wave(const In<double>& shown, const In<double>& response,
-                                                 const In<double>& prefix_before,
-                                                 const In<double>& before_start, const In<double>& after,
-                                                 const Out<double>& first, const Out<double>& before, Index k) {
-  const Beyond start = prefix_before.rows >= joined_rows
-                           ? eliminate(beyond_at(before_start, k), joined_waves_at(prefix_before, k))
-                           : beyond_at(prefix_before, k);
-  const Cut cut = substitute(start, emitter_at(shown, response, k), beyond_at(after, k));
+ASTERISM_HOST_DEVICE inline void substitute_wave(Direction direction, const Told& segment, const Told& prefix,
+                                                 const In<double>& start, const In<double>& after,
+                                                 const Out<double>& first, const Out<double>& before,
+                                                 Index k) {
+  const Emitter given = emitter_at(segment, k);
+  const Emitter e = direction == Direction::forward ? given : mirrored(given);
+  const Cut cut = substitute(prefix_waves_from(prefix, start, k), e, beyond_at(after, k));
   put(first, k, Beyond{cut.left, {}});
   put(before, k, Beyond{cut.right, {}});
 }
-ASTERISM_HOST_DEVICE inline void substitute_column(const In<double>& shown, const In<double>& response,
-                                                   const In<double>& prefix_before,
-                                                   const In<double>& before_start, const In<double>& after,
-                                                   const Out<double>& first, const Out<double>& before, Index k) {
-  if (has_impedance(response, wave_response_rows, k))
-    substitute_wave(shown, response, prefix_before, before_start, after, first, before, k);
+ASTERISM_HOST_DEVICE inline void substitute_column(Direction direction, const Told& segment,
+                                                   const Told& prefix, const In<double>& start,
+                                                   const In<double>& after, const Out<double>& first,
+                                                   const Out<double>& before, Index k) {
+  if (is_wave(segment, k))
+    substitute_wave(direction, segment, prefix, start, after, first, before, k);
   else
-    substitute_decay(shown, response, prefix_before, before_start, after, first, before, k);
+    substitute_decay(direction, segment, prefix, start, after, first, before, k);
 }
 
 /// One column of close.
-ASTERISM_HOST_DEVICE inline void close_column(const In<double>& joined, const Out<double>& before_start,
-                                              const Out<double>& after_end, Index k) {
-  if (has_impedance(joined, wave_joined_rows, k)) {
-    const Cut cut = close(joined_waves_at(joined, k));
+ASTERISM_HOST_DEVICE inline void close_column(const Told& left, const Told& right,
+                                              const Out<double>& before_start, const Out<double>& after_end,
+                                              Index k) {
+  if (is_wave(left, k) || is_wave(right, k)) {
+    const Cut cut = close(join(joined_waves_at(left, k), mirrored(joined_waves_at(right, k))));
     put(before_start, k, Beyond{cut.right, {}});
     put(after_end, k, Beyond{cut.left, {}});
     return;
   }
-  const Around around = close(joined_at(joined, k));
+  const Around around = close(join(joined_at(left, k), mirrored(joined_at(right, k))));
   before_start.data[k] = around.before;
   after_end.data[k] = around.after;
+}
+
+/// One column of meet.
+ASTERISM_HOST_DEVICE inline void meet_column(const In<double>& mu, const Told& left, const Told& right,
+                                             const In<double>& before_start, const In<double>& after_end,
+                                             const Out<double>& first, const Out<double>& last, Index k) {
+  if (has_impedance(mu, wave_mu_rows, k)) {
+    const Cut cut = meet(prefix_waves_from(left, before_start, k), prefix_waves_from(right, after_end, k));
+    put(first, k, Beyond{cut.left, {}});
+    put(last, k, Beyond{cut.right, {}});
+    return;
+  }
+  const Meeting meeting = meet(prefix_from(left, before_start, k), prefix_from(right, after_end, k));
+  first.data[k] = meeting.first;
+  last.data[k] = meeting.last;
 }
 
 // In all that follows `axis` has the segment's rows as AxisRows (rows x axis_columns) and mu is 1 x n. Where some modes

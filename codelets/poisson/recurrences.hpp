@@ -31,11 +31,14 @@
 /// So the systems can be solved in any partition into segments: reduce every segment to its Boundary, solve
 /// the interface system among the boundaries (eliminate, substitute; close where the axis is periodic), then
 /// solve every segment with its neighbours known. The same formulas serve slabs of a grid and blocks of rows
-/// inside one CUDA kernel.
+/// inside one CUDA kernel. An elimination may also begin at both ends at once, and meet in between: seen from the
+/// last segment all is the same, with before and after changing places (mirrored).
 ///
 /// All recurrences run in float64 whatever the type of the grid: in float32 the smooth modes of a long line,
 /// whose rows are 1, -2 - (a few 1e-9), 1, would be wrong by a factor.
 #pragma once
+
+#include <cmath>
 
 #include "../../runtime/ports.hpp"
 #include "../grid/axis.hpp"
@@ -118,6 +121,13 @@ struct Boundary {
   }
 };
 
+/// The same seen from the other end of the axis, where what was before comes after.
+ASTERISM_HOST_DEVICE inline Shares mirrored(const Shares& s) { return {s.after, s.before, s.lost}; }
+ASTERISM_HOST_DEVICE inline Response mirrored(const Response& r) { return {mirrored(r.last), mirrored(r.first)}; }
+ASTERISM_HOST_DEVICE inline Boundary mirrored(const Boundary& b) {
+  return {b.y_last, b.y_first, mirrored(b.response)};
+}
+
 /// The Boundary of two adjacent segments taken as one, a before b. Between them meet the unknowns
 ///
 ///     b's first:  x = y_first + first.before z + first.after after,
@@ -183,6 +193,22 @@ struct Neighbours {
 ASTERISM_HOST_DEVICE inline Neighbours substitute(const Prefix& before, const First& c, double after) {
   const double first = c.y + c.share * after;
   return {before.alpha + before.beta * first, first};
+}
+
+/// The unknowns on both sides of where two eliminations meet.
+struct Meeting {
+  double first;  ///< of the segment after it
+  double last;   ///< of the segment before it
+};
+
+/// From the prefix that comes from the first segment and, mirrored, the one that comes from the last:
+/// last = left.alpha + left.beta first, first = right.alpha + right.beta last. Who is on either side works this out on
+/// his own and has to get the same bits, or the unknowns do not fit each other by the error of both, which may be large
+/// where little is lost to mu: so each operation is rounded on its own, wherever this runs.
+ASTERISM_HOST_DEVICE inline Meeting meet(const Prefix& left, const Prefix& right) {
+  const double rest = std::fma(left.beta, right.gamma, left.gamma);  // 1 - left.beta right.beta
+  const double first = std::fma(right.beta, left.alpha, right.alpha) / rest;
+  return {first, std::fma(left.beta, first, left.alpha)};
 }
 
 /// On a periodic axis the value before the first row is not known, but the last unknown, whereas the

@@ -164,43 +164,88 @@ inline const Codelet<NoArgs, RespondPorts<AsPorts>> respond{
 /// One step of poisson::eliminate or, on a periodic axis, of poisson::join, in every mode.
 template <template <class> class As>
 struct EliminatePorts {
-  As<In<double>> shown, response;  ///< of a segment
-  As<In<double>> before;           ///< the prefix before it, InterfaceRows::prefix (or joined) x n
-  As<Out<double>> after;           ///< and after it
+  As<In<double>> shown, response;                ///< of a segment
+  As<In<double>> before_shown, before_response;  ///< of the prefix before it, or of the segments joined before it
+  As<Out<double>> after;                         ///< what the prefix after it shows
 };
-inline const Codelet<NoArgs, EliminatePorts<AsPorts>> eliminate{
-    "eliminate_f64", [](EliminatePorts<AsPorts> p) { cpu::eliminate(p.shown, p.response, p.before, p.after); },
-    ASTERISM_CUDA_KERNEL([](Stream stream, EliminatePorts<AsPorts> p) {
-      cuda::eliminate(stream, p.shown, p.response, p.before, p.after);
+inline const Codelet<Direction, EliminatePorts<AsPorts>> eliminate{
+    "eliminate_f64",
+    [](const Direction& direction, EliminatePorts<AsPorts> p) {
+      cpu::eliminate(direction, {p.shown, p.response}, {p.before_shown, p.before_response}, p.after);
+    },
+    ASTERISM_CUDA_KERNEL([](Stream stream, const Direction& direction, EliminatePorts<AsPorts> p) {
+      cuda::eliminate(stream, direction, {p.shown, p.response}, {p.before_shown, p.before_response}, p.after);
+    })};
+
+/// Of the same step what depends on the matrix alone.
+template <template <class> class As>
+struct EliminateResponsePorts {
+  As<In<double>> response, before;  ///< of a segment, and of the prefix before it
+  As<Out<double>> after;            ///< of the prefix after it
+};
+inline const Codelet<Direction, EliminateResponsePorts<AsPorts>> eliminate_response{
+    "eliminate_response_f64",
+    [](const Direction& direction, EliminateResponsePorts<AsPorts> p) {
+      cpu::eliminate_response(direction, {{}, p.response}, {{}, p.before}, p.after);
+    },
+    ASTERISM_CUDA_KERNEL([](Stream stream, const Direction& direction, EliminateResponsePorts<AsPorts> p) {
+      cuda::eliminate_response(stream, direction, {{}, p.response}, {{}, p.before}, p.after);
     })};
 
 template <template <class> class As>
 struct ClosePorts {
-  As<In<double>> joined;                    ///< the prefix after the last segment of a periodic axis
-  As<Out<double>> before_start, after_end;  ///< the values before its first row and after its last
+  As<In<double>> left_shown, left_response;    ///< of the segments of a periodic axis joined from the first one on
+  As<In<double>> right_shown, right_response;  ///< and from the last one on
+  As<Out<double>> before_start, after_end;     ///< the values before its first row and after its last
 };
 inline const Codelet<NoArgs, ClosePorts<AsPorts>> close{
-    "close_f64", [](ClosePorts<AsPorts> p) { cpu::close(p.joined, p.before_start, p.after_end); },
+    "close_f64",
+    [](ClosePorts<AsPorts> p) {
+      cpu::close({p.left_shown, p.left_response}, {p.right_shown, p.right_response}, p.before_start, p.after_end);
+    },
     ASTERISM_CUDA_KERNEL([](Stream stream, ClosePorts<AsPorts> p) {
-      cuda::close(stream, p.joined, p.before_start, p.after_end);
+      cuda::close(stream, {p.left_shown, p.left_response}, {p.right_shown, p.right_response}, p.before_start,
+                  p.after_end);
+    })};
+
+/// poisson::meet in every mode.
+template <template <class> class As>
+struct MeetPorts {
+  As<In<double>> mu;
+  As<In<double>> left_shown, left_response;    ///< of the prefix that comes from the first segment
+  As<In<double>> right_shown, right_response;  ///< of the one that comes from the last
+  As<In<double>> before_start, after_end;      ///< the values at the ends of the axis
+  As<Out<double>> first, last;                 ///< the unknowns on both sides of where the two meet
+};
+inline const Codelet<NoArgs, MeetPorts<AsPorts>> meet{
+    "meet_f64",
+    [](MeetPorts<AsPorts> p) {
+      cpu::meet(p.mu, {p.left_shown, p.left_response}, {p.right_shown, p.right_response}, p.before_start, p.after_end,
+                p.first, p.last);
+    },
+    ASTERISM_CUDA_KERNEL([](Stream stream, MeetPorts<AsPorts> p) {
+      cuda::meet(stream, p.mu, {p.left_shown, p.left_response}, {p.right_shown, p.right_response}, p.before_start,
+                 p.after_end, p.first, p.last);
     })};
 
 /// One step of poisson::substitute in every mode.
 template <template <class> class As>
 struct SubstitutePorts {
-  As<In<double>> shown, response;  ///< of a segment
-  As<In<double>> prefix;           ///< before it
-  As<In<double>> before_start;     ///< the value before the first row of the axis
-  As<In<double>> after;            ///< the value after the segment
-  As<Out<double>> first, before;   ///< its first unknown and the value before it
+  As<In<double>> shown, response;                ///< of a segment
+  As<In<double>> before_shown, before_response;  ///< of the prefix before it
+  As<In<double>> start;                          ///< the value before the first row of the axis
+  As<In<double>> after;                          ///< the value after the segment
+  As<Out<double>> first, before;                 ///< its first unknown and the value before it
 };
-inline const Codelet<NoArgs, SubstitutePorts<AsPorts>> substitute{
+inline const Codelet<Direction, SubstitutePorts<AsPorts>> substitute{
     "substitute_f64",
-    [](SubstitutePorts<AsPorts> p) {
-      cpu::substitute(p.shown, p.response, p.prefix, p.before_start, p.after, p.first, p.before);
+    [](const Direction& direction, SubstitutePorts<AsPorts> p) {
+      cpu::substitute(direction, {p.shown, p.response}, {p.before_shown, p.before_response}, p.start, p.after, p.first,
+                      p.before);
     },
-    ASTERISM_CUDA_KERNEL([](Stream stream, SubstitutePorts<AsPorts> p) {
-      cuda::substitute(stream, p.shown, p.response, p.prefix, p.before_start, p.after, p.first, p.before);
+    ASTERISM_CUDA_KERNEL([](Stream stream, const Direction& direction, SubstitutePorts<AsPorts> p) {
+      cuda::substitute(stream, direction, {p.shown, p.response}, {p.before_shown, p.before_response}, p.start, p.after,
+                       p.first, p.before);
     })};
 
 }  // namespace asterism::poisson::codelets

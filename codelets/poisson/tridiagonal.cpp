@@ -36,6 +36,26 @@ struct StripResponses {
   }
 };
 
+/// Calls `body` with the direction as a constant: every step of a stream waits for its loops, which so vectorise.
+template <class Body>
+void with_constant(Direction direction, Body body) {
+  if (direction == Direction::forward)
+    body(std::integral_constant<Direction, Direction::forward>());
+  else
+    body(std::integral_constant<Direction, Direction::backward>());
+}
+
+template <Half half>
+void eliminate_half(Direction direction, const Told& segment, const Told& before, const Out<double>& after) {
+  constexpr HalfConstant<half> which;
+  with_constant(direction, [&](auto constant) {
+    if (segment.response.rows == wave_response_rows)
+      for (Index k = 0; k < after.cols; ++k) eliminate_column(which, constant, segment, before, after, k);
+    else
+      for (Index k = 0; k < after.cols; ++k) eliminate_decay(which, constant, segment, before, after, k);
+  });
+}
+
 }  // namespace
 
 void respond(In<double> axis, In<double> mu, Out<double> response) {
@@ -52,7 +72,8 @@ void respond(In<double> axis, In<double> mu, Out<double> response) {
       }
     }
     for (Index w = 0; w < columns; ++w) put(response, k + w, responses.get(w));
-    if (response.rows == wave_response_rows) std::fill_n(response.row(wave_response_rows - 1) + k, columns, 0.0);
+    if (response.rows == wave_response_rows)
+      std::fill_n(response.row(wave_response_rows - 1) + k, columns, 0.0);
   });
   respond_waves(axis, mu, response);
 }
@@ -96,25 +117,32 @@ void reduce(In<T> lines, In<double> axis, In<double> mu, double scale, InOut<dou
   reduce_waves(lines, axis, mu, scale, state, segment);
 }
 
-void eliminate(In<double> shown, In<double> response, In<double> prefix_before, Out<double> prefix_after) {
-  if (response.rows == wave_response_rows)
-    for (Index k = 0; k < response.cols; ++k) eliminate_column(shown, response, prefix_before, prefix_after, k);
-  else  // every step of a stream waits for this one: a loop that vectorises
-    for (Index k = 0; k < response.cols; ++k) eliminate_decay(shown, response, prefix_before, prefix_after, k);
+void eliminate(Direction direction, Told segment, Told before, Out<double> shown) {
+  eliminate_half<Half::shown>(direction, segment, before, shown);
+}
+void eliminate_response(Direction direction, Told segment, Told before, Out<double> response) {
+  eliminate_half<Half::response>(direction, {{}, segment.response}, {{}, before.response}, response);
 }
 
-void close(In<double> joined, Out<double> before_start, Out<double> after_end) {
-  for (Index k = 0; k < joined.cols; ++k) close_column(joined, before_start, after_end, k);
+void close(Told left, Told right, Out<double> before_start, Out<double> after_end) {
+  for (Index k = 0; k < before_start.cols; ++k) close_column(left, right, before_start, after_end, k);
 }
 
-void substitute(In<double> shown, In<double> response, In<double> prefix_before, In<double> before_start,
-                In<double> after, Out<double> first, Out<double> before) {
-  if (response.rows == wave_response_rows)
-    for (Index k = 0; k < response.cols; ++k)
-      substitute_column(shown, response, prefix_before, before_start, after, first, before, k);
-  else
-    for (Index k = 0; k < response.cols; ++k)
-      substitute_decay(shown, response, prefix_before, before_start, after, first, before, k);
+void meet(In<double> mu, Told left, Told right, In<double> before_start, In<double> after_end,
+          Out<double> first, Out<double> last) {
+  for (Index k = 0; k < mu.cols; ++k) meet_column(mu, left, right, before_start, after_end, first, last, k);
+}
+
+void substitute(Direction direction, Told segment, Told prefix, In<double> start, In<double> after,
+                Out<double> first, Out<double> before) {
+  with_constant(direction, [&](auto constant) {
+    if (segment.response.rows == wave_response_rows)
+      for (Index k = 0; k < first.cols; ++k)
+        substitute_column(constant, segment, prefix, start, after, first, before, k);
+    else
+      for (Index k = 0; k < first.cols; ++k)
+        substitute_decay(constant, segment, prefix, start, after, first, before, k);
+  });
 }
 
 template <class T>

@@ -286,24 +286,31 @@ __global__ void __launch_bounds__(threads)
   put(response, k, r);
 }
 
+template <Half half>
 __global__ void __launch_bounds__(threads)
-    eliminate_kernel(In<double> shown, In<double> response, In<double> prefix_before,
-                     Out<double> prefix_after) {
+    eliminate_kernel(Direction direction, Told segment, Told before, Out<double> after) {
   const Index k = own_column();
-  if (k < response.cols) eliminate_column(shown, response, prefix_before, prefix_after, k);
-}
-
-__global__ void __launch_bounds__(threads) 
-    close_kernel(In<double> joined, Out<double> before_start, Out<double> after_end) {
-  const Index k = own_column();
-  if (k < joined.cols) close_column(joined, before_start, after_end, k);
+  if (k < after.cols) eliminate_column(HalfConstant<half>(), direction, segment, before, after, k);
 }
 
 __global__ void __launch_bounds__(threads)
-    substitute_kernel(In<double> shown, In<double> response, In<double> prefix_before, In<double> before_start,
-                      In<double> after, Out<double> first, Out<double> before) {
+    close_kernel(Told left, Told right, Out<double> before_start, Out<double> after_end) {
   const Index k = own_column();
-  if (k < response.cols) substitute_column(shown, response, prefix_before, before_start, after, first, before, k);
+  if (k < before_start.cols) close_column(left, right, before_start, after_end, k);
+}
+
+__global__ void __launch_bounds__(threads)
+    meet_kernel(In<double> mu, Told left, Told right, In<double> before_start, In<double> after_end,
+                Out<double> first, Out<double> last) {
+  const Index k = own_column();
+  if (k < mu.cols) meet_column(mu, left, right, before_start, after_end, first, last, k);
+}
+
+__global__ void __launch_bounds__(threads)
+    substitute_kernel(Direction direction, Told segment, Told prefix, In<double> start, In<double> after,
+                      Out<double> first, Out<double> before) {
+  const Index k = own_column();
+  if (k < first.cols) substitute_column(direction, segment, prefix, start, after, first, before, k);
 }
 
 }  // namespace
@@ -332,22 +339,34 @@ void join_blocks(Stream stream, In<double> mu, const Blocks& blocks, Out<double>
   join_wave_blocks(stream, mu, blocks, shown);
 }
 
-void eliminate(Stream stream, In<double> shown, In<double> response, In<double> prefix_before,
-               Out<double> prefix_after) {
-  eliminate_kernel<<<grid(response.cols, 1), threads, 0, native(stream)>>>(shown, response, prefix_before,
-                                                                           prefix_after);
+void eliminate(Stream stream, Direction direction, Told segment, Told before, Out<double> shown) {
+  eliminate_kernel<Half::shown>
+      <<<grid(shown.cols, 1), threads, 0, native(stream)>>>(direction, segment, before, shown);
   check_launch("eliminate");
 }
 
-void close(Stream stream, In<double> joined, Out<double> before_start, Out<double> after_end) {
-  close_kernel<<<grid(joined.cols, 1), threads, 0, native(stream)>>>(joined, before_start, after_end);
+void eliminate_response(Stream stream, Direction direction, Told segment, Told before, Out<double> response) {
+  eliminate_kernel<Half::response><<<grid(response.cols, 1), threads, 0, native(stream)>>>(
+      direction, {{}, segment.response}, {{}, before.response}, response);
+  check_launch("eliminate_response");
+}
+
+void close(Stream stream, Told left, Told right, Out<double> before_start, Out<double> after_end) {
+  close_kernel<<<grid(before_start.cols, 1), threads, 0, native(stream)>>>(left, right, before_start, after_end);
   check_launch("close");
 }
 
-void substitute(Stream stream, In<double> shown, In<double> response, In<double> prefix_before,
-                In<double> before_start, In<double> after, Out<double> first, Out<double> before) {
-  substitute_kernel<<<grid(response.cols, 1), threads, 0, native(stream)>>>(shown, response, prefix_before,
-                                                                            before_start, after, first, before);
+void meet(Stream stream, In<double> mu, Told left, Told right, In<double> before_start, In<double> after_end,
+          Out<double> first, Out<double> last) {
+  meet_kernel<<<grid(mu.cols, 1), threads, 0, native(stream)>>>(mu, left, right, before_start, after_end, first,
+                                                                last);
+  check_launch("meet");
+}
+
+void substitute(Stream stream, Direction direction, Told segment, Told prefix, In<double> start, In<double> after,
+                Out<double> first, Out<double> before) {
+  substitute_kernel<<<grid(first.cols, 1), threads, 0, native(stream)>>>(direction, segment, prefix, start, after,
+                                                                         first, before);
   check_launch("substitute");
 }
 

@@ -20,20 +20,28 @@ void respond(In<double> axis, In<double> mu, Out<double> response);
 template <class T>
 void reduce(In<T> lines, In<double> axis, In<double> mu, double scale, InOut<double> state, Segment segment);
 
-/// One step of the forward elimination for every column. `shown` may have more rows (a state). The prefixes
-/// have prefix_rows (beyond_rows), or joined_rows (wave_joined_rows) on a periodic axis; before the first segment
-/// `prefix_before` is zeros or has no data, but for waves it is what lies before the axis.
-void eliminate(In<double> shown, In<double> response, In<double> prefix_before, Out<double> prefix_after);
+/// One step of the elimination for every column: what is shown by all segments from the first one (from the last, if it
+/// goes backward) to this one, as a prefix or, on a periodic axis, as joined segments. Before the first, `before` is zeros,
+/// but for waves how what lies before the axis reflects.
+void eliminate(Direction direction, Told segment, Told before, Out<double> shown);
+/// How they respond. Nothing that is shown is looked at.
+void eliminate_response(Direction direction, Told segment, Told before, Out<double> response);
 
 /// The values before the first row and after the last of every column of a periodic axis (1 x n each; beyond_rows x n
-/// with waves), from all segments joined.
-void close(In<double> joined, Out<double> before_start, Out<double> after_end);
+/// with waves), from the segments that were joined from the first one on and, backward, from the last one on.
+void close(Told left, Told right, Out<double> before_start, Out<double> after_end);
 
-/// One step of the back substitution for every column. All but the tiles above are 1 x n (beyond_rows x n): `before_start` as `close`
-/// gives it, zeros on an axis that is not periodic; `after` the `first` of the next segment, after the last one zeros, or
-/// after_end on a periodic axis.
-void substitute(In<double> shown, In<double> response, In<double> prefix_before, In<double> before_start,
-                In<double> after, Out<double> first, Out<double> before);
+/// The unknowns on both sides of where a forward and a backward elimination meet: the first one after it, the last one
+/// before it (1 x n; beyond_rows x n with waves). @param before_start, after_end as `close` gives them, zeros on an axis
+/// that is not periodic
+void meet(In<double> mu, Told left, Told right, In<double> before_start, In<double> after_end, Out<double> first,
+          Out<double> last);
+
+/// One step of the back substitution for every column, in an elimination that goes forward: what lies before the segment,
+/// and its own first unknown, from what lies `after` it, all 1 x n (beyond_rows x n). @param prefix before the segment
+/// @param start before_start; after_end, if it goes backward
+void substitute(Direction direction, Told segment, Told prefix, In<double> start, In<double> after, Out<double> first,
+                Out<double> before);
 
 /// Solves (S1) with f = scale * lines in place, for every column, between the known values `before` and
 /// `after` (1 x n).
@@ -78,11 +86,13 @@ void reduce_blocks(Stream stream, In<T> lines, Index first_row, In<double> axis,
 void join_blocks(Stream stream, In<double> mu, const Blocks& blocks, Out<double> shown);
 
 /// As on the CPU.
-void eliminate(Stream stream, In<double> shown, In<double> response, In<double> prefix_before,
-               Out<double> prefix_after);
-void close(Stream stream, In<double> joined, Out<double> before_start, Out<double> after_end);
-void substitute(Stream stream, In<double> shown, In<double> response, In<double> prefix_before,
-                In<double> before_start, In<double> after, Out<double> first, Out<double> before);
+void eliminate(Stream stream, Direction direction, Told segment, Told before, Out<double> shown);
+void eliminate_response(Stream stream, Direction direction, Told segment, Told before, Out<double> response);
+void close(Stream stream, Told left, Told right, Out<double> before_start, Out<double> after_end);
+void meet(Stream stream, In<double> mu, Told left, Told right, In<double> before_start, In<double> after_end,
+          Out<double> first, Out<double> last);
+void substitute(Stream stream, Direction direction, Told segment, Told prefix, In<double> start, In<double> after,
+                Out<double> first, Out<double> before);
 
 /// As cpu::solve: reads the lines twice and writes them once; the blocks' boundaries add 5 to 9 bytes per
 /// element (the more, the fewer columns there are to many rows). `work`: blocks_scratch(rows, n) elements.

@@ -117,7 +117,7 @@ void solve_waves(InOut<T> lines, In<double> axis, In<double> mu, double scale, I
       }
     }
     for (Index w = 0; w < columns; ++w)
-      left.set(w, meet({amplitude.get(w), reflection.get(w)}, beyond_at(after, k + w)).left);
+      left.set(w, poisson::meet({amplitude.get(w), reflection.get(w)}, beyond_at(after, k + w)).left);
     for (Index i = lines.rows - 1; i >= 0; --i) {
       T* const v = lines.row(i) + k;
       for (Index w = 0; w < columns; ++w) {

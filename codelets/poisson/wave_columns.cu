@@ -95,8 +95,8 @@ __global__ void __launch_bounds__(threads)
   for (Index b = count - 1; b >= 0; --b) {
     const auto kept = block_at<In<double>>(blocks, k, b);
     const Scattering s = scattering_at(kept, wave_shown_rows, 0);
-    const Cut cut = meet({wave_at(kept, amplitude_row, 0), wave_at(kept, reflection_row, 0)},
-                         {wave_at(kept, 0, 0) + s.through * left, s.before});
+    const Cut cut = poisson::meet({wave_at(kept, amplitude_row, 0), wave_at(kept, reflection_row, 0)},
+                                  {wave_at(kept, 0, 0) + s.through * left, s.before});
     const auto block = block_at<Out<double>>(blocks, k, b);
     put(block, 0, 0, cut.right);
     put(block, 2, 0, left);

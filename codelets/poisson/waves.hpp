@@ -142,6 +142,12 @@ struct Emitter {
   }
 };
 
+/// The same seen from the other end of the axis.
+ASTERISM_HOST_DEVICE inline Scattering mirrored(const Scattering& s) { return {s.after, s.through, s.before}; }
+ASTERISM_HOST_DEVICE inline Emitter mirrored(const Emitter& e) {
+  return {e.emitted_after, e.emitted_before, mirrored(e.scattering)};
+}
+
 /// Two adjacent segments taken as one, a before b.
 ASTERISM_HOST_DEVICE inline Emitter join(const Emitter& a, const Emitter& b) {
   const Scattering &p = a.scattering, &q = b.scattering;
@@ -205,9 +211,10 @@ ASTERISM_HOST_DEVICE inline Cut close(const Emitter& whole) {
 
 enum WaveMuRow : Index { mu_row, impedance_row, wave_mu_rows };
 
-/// Rows of amplitudes, two for each: of a Beyond; of what a segment emits; of its scattering, with the impedance behind;
-/// of joined segments, that behind what they emit; of what cpu::reduce goes on from: what is emitted, through and after.
-constexpr Index beyond_rows = 4, wave_shown_rows = 4, wave_response_rows = 7,
+/// Rows of amplitudes, two for each: of an amplitude; of a Beyond; of what a segment emits; of its scattering, with the
+/// impedance behind; of joined segments, that behind what they emit; of what cpu::reduce goes on from: what is emitted,
+/// through and after.
+constexpr Index amplitude_rows = 2, beyond_rows = 4, wave_shown_rows = 4, wave_response_rows = 7,
                 wave_joined_rows = wave_shown_rows + wave_response_rows, wave_state_rows = 8;
 
 ASTERISM_HOST_DEVICE inline Wave wave_at(const In<double>& tile, Index row, Index k) {
@@ -218,8 +225,7 @@ ASTERISM_HOST_DEVICE inline void put(const Out<double>& tile, Index row, Index k
   tile.row(row + 1)[k] = wave.im;
 }
 
-/// Whether column k of mu, of a response or of joined segments is one of waves: whether its last row is not 0, in a tile
-/// of so many rows.
+/// Whether column k of mu or of a response is one of waves: whether its last row is not 0, in a tile of so many rows.
 ASTERISM_HOST_DEVICE inline bool has_impedance(const In<double>& tile, Index rows, Index k) {
   return tile.data != nullptr && tile.rows == rows && tile.row(rows - 1)[k] != 0.0;
 }
@@ -243,19 +249,14 @@ ASTERISM_HOST_DEVICE inline void put(const Out<double>& tile, Index first_row, I
   tile.row(first_row + 6)[k] = impedance;
 }
 
-ASTERISM_HOST_DEVICE inline Emitter emitter_at(const In<double>& shown, const In<double>& response, Index k) {
-  return {wave_at(shown, 0, k), wave_at(shown, 2, k), scattering_at(response, 0, k)};
-}
-
 ASTERISM_HOST_DEVICE inline void put(const Out<double>& tile, Index k, const Emitter& joined, double impedance) {
   put(tile, 0, k, joined.emitted_before);
   put(tile, 2, k, joined.emitted_after);
   put(tile, wave_shown_rows, k, joined.scattering, impedance);
 }
 
-/// Joined segments; none where there is no tile, or no impedance.
+/// Joined segments in one tile.
 ASTERISM_HOST_DEVICE inline Emitter joined_waves_at(const In<double>& tile, Index k) {
-  if (!has_impedance(tile, wave_joined_rows, k)) return {};
   return {wave_at(tile, 0, k), wave_at(tile, 2, k), scattering_at(tile, wave_shown_rows, k)};
 }
 

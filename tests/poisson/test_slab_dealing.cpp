@@ -235,7 +235,7 @@ TEST_CASE("workers are measured with slabs, and all ranks know the same speeds")
     poisson::SlabArgs args{grid.a.y, grid.a.x, 1, 1, grid.interface()};
     args.scale = 1 / round_trip(args);
     Layout layout = poisson::choose_layout<double>(
-        runtime.machine(), runtime.machine().count(WorkerKind::cpu), grid, {.mode = mode}, args);
+        runtime.machine(), {.cores = runtime.machine().count(WorkerKind::cpu)}, grid, {.mode = mode}, args);
     args.planes_at_once = layout.planes_at_once;
     std::vector<Candidate> workers = poisson::slab_workers(all_workers(runtime));
     poisson::measure_slabs<double>(runtime, grid, layout, args, workers);
@@ -254,10 +254,11 @@ TEST_CASE("GPUs take part where the grid is worth it, each with as many slabs as
         {.name = "GPU", .kind = MemoryKind::gpu, .capacity = std::size_t{70} << 30, .used = 0});
     machine.workers.push_back({.name = "CUDA", .kind = WorkerKind::cuda, .node = gpu});
   }
+  poisson::RankedMachine all;
   const auto slabs = [&](std::vector<Index> shape, bool fetch_result, Index batch = 1) {
     const poisson::Grid grid = poisson::discretise({.shape = std::move(shape), .batch = batch});
     const poisson::SlabArgs args{grid.a.y, grid.a.x, 1, 1, grid.interface()};
-    return poisson::choose_layout<double>(machine, 0, grid, {.fetch_result = fetch_result}, args).slabs;
+    return poisson::choose_layout<double>(machine, all, grid, {.fetch_result = fetch_result}, args).slabs;
   };
   CHECK(slabs({63, 63}, false) == 1);
   CHECK(slabs({2047, 2047}, false) == 1);  // 32 MiB
@@ -267,6 +268,11 @@ TEST_CASE("GPUs take part where the grid is worth it, each with as many slabs as
   CHECK(slabs({8191, 8191}, false) == 4);
   CHECK(slabs({1023, 1023}, false, 20) == 1);  // ten problems each
   CHECK(slabs({1023, 1023}, false, 21) == 2);
+  machine.ranks = 2;
+  CHECK(slabs({8191, 8191}, false) == 8);
+  all.equal = false;  // they may have slabs by their speeds
+  CHECK(slabs({8191, 8191}, false) == 16);
+  machine.ranks = 1, all.equal = true;
   for (Memory& memory : machine.memories)
     if (memory.kind == MemoryKind::gpu) memory.capacity = std::size_t{34} << 20;
   CHECK(slabs({2047, 2047}, false) % 2 == 0);  // one of them alone has no room for it

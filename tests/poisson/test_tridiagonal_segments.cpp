@@ -75,8 +75,9 @@ TEST_CASE_TEMPLATE("any cut into segments gives the solution of the whole", T, f
     for (const Line& line : all_lines(s)) {
       const Matrix<double> mu = mixed_modes(line);
       const Matrix<T> f = Matrix<T>(s, columns).fill_random(7);
-      for (const std::vector<Index>& cuts : some_partitions(s)) {
-        CAPTURE(cuts.size());
+      for (const Cuts& cuts : some_partitions(s)) {
+        CAPTURE(cuts.rows.size());
+        CAPTURE(cuts.forward);
         Matrix<T> v = f;
         solve_in_segments(v, line, systems_without_waves(line, mu), 2.5, cuts);
         check_solution(v, line, f, mu, 2.5, zeros(1, columns), zeros(1, columns), 16 * epsilon);
@@ -93,8 +94,9 @@ TEST_CASE("what is constant between Neumann ends, or around a period, is right t
       CAPTURE(s);
       constexpr double modes[] = {1e-30, 1e-12, 4e-9, 1e-3, 4.0, 1e6};
       const Matrix<double> mu = Matrix<double>(1, 6).fill([&](Index, Index k) { return modes[k]; });
-      for (const std::vector<Index>& cuts : some_partitions(s)) {
-        CAPTURE(cuts.size());
+      for (const Cuts& cuts : some_partitions(s)) {
+        CAPTURE(cuts.rows.size());
+        CAPTURE(cuts.forward);
         Matrix<double> v = Matrix<double>(s, 6).fill([](Index, Index) { return 3; });
         solve_in_segments(v, line, systems_without_waves(line, mu), 0.5, cuts);
         for (Index k = 0; k < 6; ++k) {
@@ -113,8 +115,9 @@ TEST_CASE("indefinite systems are solved as long as no pivot vanishes") {
   for (const Index s : {1, 2, 3, 5, 33})
     for (const Line& line : all_lines(s)) {
       const Matrix<double> f = random(s, 5, 17);
-      for (const std::vector<Index>& cuts : some_partitions(s)) {
-        CAPTURE(cuts.size());
+      for (const Cuts& cuts : some_partitions(s)) {
+        CAPTURE(cuts.rows.size());
+        CAPTURE(cuts.forward);
         Matrix<double> v = f;
         solve_in_segments(v, line, systems_without_waves(line, mu), 2.5, cuts);
         check_solution(v, line, f, mu, 2.5, zeros(1, 5), zeros(1, 5), 1e-11);
@@ -134,7 +137,8 @@ TEST_CASE("the smoothest modes of 49,151 rows of float32 in slabs are solved to 
   Matrix<float> v = f;
   std::vector<Index> cuts;
   for (Index i = 0; i < s; i += slab) cuts.push_back(i);
-  solve_in_segments(v, line, systems_without_waves(line, mu), 1e-3, cuts);
+  const Index segments = static_cast<Index>(cuts.size());
+  solve_in_segments(v, line, systems_without_waves(line, mu), 1e-3, {cuts, (segments + 1) / 2});
   for (Index k = 0; k < 3; ++k) {
     // The algorithm of Thomas.
     Column exact = System{line, mu(0, k)}.right_hand_side(f, k, 1e-3, 0, 0),
@@ -161,20 +165,27 @@ TEST_CASE("the smoothest modes of 49,151 rows of float32 in slabs are solved to 
 
 namespace {
 
-/// Whether there are segments before this one.
-enum class Before { none, some };
-
-void gpu_interface(Stream stream, const Before& known, In<double> shown, In<double> response,
-                   In<double> prefix_before, In<double> before_start, In<double> after,
-                   Out<double> prefix_after, Out<double> first, Out<double> before) {
-  if (known == Before::none) prefix_before = nothing;
-  cuda::eliminate(stream, shown, response, prefix_before, prefix_after);
-  cuda::substitute(stream, shown, response, prefix_before, before_start, after, first, before);
+void gpu_interface(Stream stream, const Direction& direction, In<double> shown, In<double> response,
+                   In<double> prefix_shown, In<double> prefix_response, In<double> start, In<double> after,
+                   Out<double> shown_after, Out<double> response_after, Out<double> first,
+                   Out<double> before) {
+  const Told segment{shown, response}, prefix{prefix_shown, prefix_response};
+  cuda::eliminate(stream, direction, segment, prefix, shown_after);
+  cuda::eliminate_response(stream, direction, segment, prefix, response_after);
+  cuda::substitute(stream, direction, segment, prefix, start, after, first, before);
 }
 
-void gpu_close(Stream stream, const int&, In<double> joined, Out<double> before_start,
+void gpu_meet(Stream stream, const int&, In<double> mu, In<double> left_shown, In<double> left_response,
+              In<double> right_shown, In<double> right_response, In<double> before_start,
+              In<double> after_end, Out<double> first, Out<double> last) {
+  cuda::meet(stream, mu, {left_shown, left_response}, {right_shown, right_response}, before_start, after_end,
+             first, last);
+}
+
+void gpu_close(Stream stream, const int&, In<double> left_shown, In<double> left_response,
+               In<double> right_shown, In<double> right_response, Out<double> before_start,
                Out<double> after_end) {
-  cuda::close(stream, joined, before_start, after_end);
+  cuda::close(stream, {left_shown, left_response}, {right_shown, right_response}, before_start, after_end);
 }
 
 /// As of a segment between others: a mode that is damped, one that hardly is, one that does not get through.
@@ -185,20 +196,22 @@ Matrix<double> some_responses(Index n) {
   return Matrix<double>(response_rows, n).fill([&](Index i, Index k) { return of_mode[k % 3][i]; });
 }
 
-/// Prefixes of `rows` rows before such a segment.
-Matrix<double> some_prefixes(Index rows, Index n) {
-  Matrix<double> prefixes = random(rows, n, 15);
+/// Prefixes, or joined segments, before such a segment; in every fifth column from `none` on there are none.
+ToldMatrices some_prefixes(bool joined, Index n, unsigned seed, Index none) {
+  ToldMatrices told{random(rows_without_waves.carried_shown(joined), n, seed),
+                    zeros(rows_without_waves.carried_response(joined), n)};
   const Matrix<double> responses = some_responses(n);
   for (Index k = 0; k < n; ++k) {
-    if (rows == prefix_rows) {
-      prefixes(beta_row, k) = 0.625;
-      prefixes(gamma_row, k) = 0.375;
+    if (k % 5 == none) {
+      for (Index i = 0; i < told.shown.rows(); ++i) told.shown(i, k) = 0;
+    } else if (joined) {
+      for (Index i = 0; i < response_rows; ++i) told.response(i, k) = responses(i, (k + 1) % n);
     } else {
-      for (Index i = 0; i < response_rows; ++i)
-        prefixes(joined_response_row + i, k) = responses(i, (k + 1) % n);
+      told.response(beta_row, k) = 0.625;
+      told.response(gamma_row, k) = 0.375;
     }
   }
-  return prefixes;
+  return told;
 }
 
 void check_near(const Matrix<double>& a, const Matrix<double>& b, double bound = 1e-14) {
@@ -211,47 +224,66 @@ void check_near(const Matrix<double>& a, const Matrix<double>& b, double bound =
 }  // namespace
 
 TEST_CASE("gpu: the interface system of slabs") {
-  static const Codelet<Before, In<double>, In<double>, In<double>, In<double>, In<double>, Out<double>,
-                       Out<double>, Out<double>>
+  static const Codelet<Direction, In<double>, In<double>, In<double>, In<double>, In<double>, In<double>,
+                       Out<double>, Out<double>, Out<double>, Out<double>>
       interface {
     "test_interface", nullptr, gpu_interface
   };
-  static const Codelet<int, In<double>, Out<double>, Out<double>> close{"test_close", nullptr, gpu_close};
+  static const Codelet<int, In<double>, In<double>, In<double>, In<double>, In<double>, In<double>,
+                       In<double>, Out<double>, Out<double>>
+      meet{"test_meet", nullptr, gpu_meet};
+  static const Codelet<int, In<double>, In<double>, In<double>, In<double>, Out<double>, Out<double>> close{
+      "test_close", nullptr, gpu_close};
   Runtime runtime;
   for (const Index n : gpu_widths)
-    for (const Index carried : {Index{prefix_rows}, Index{joined_rows}})
-      for (const Before known : {Before::none, Before::some}) {
-        CAPTURE(n);
-        CAPTURE(carried);
-        const Matrix<double> shown = random(shown_rows, n, 14), response = some_responses(n),
-                             prefix_before = some_prefixes(carried, n), before_start = random(1, n, 16),
-                             after = random(1, n, 17);
-        Matrix<double> prefix_after(carried, n), first(1, n), before(1, n);
-        const In<double> prefix = known == Before::some ? prefix_before.in() : nothing;
-        cpu::eliminate(shown.in(), response.in(), prefix, prefix_after.out());
-        cpu::substitute(shown.in(), response.in(), prefix, before_start.in(), after.in(), first.out(),
-                        before.out());
+    for (const bool joined : {false, true}) {
+      CAPTURE(n);
+      CAPTURE(joined);
+      const ToldMatrices segment{random(shown_rows, n, 14), some_responses(n)},
+          left = some_prefixes(joined, n, 15, 4), right = some_prefixes(joined, n, 18, 3);
+      const Matrix<double> mu = random(1, n, 19), start = random(1, n, 16), end = random(1, n, 17);
+      const auto value = [&] { return Tile<double>(runtime, 1, n); };
+      const Tile<double> shown = upload(runtime, segment.shown), response = upload(runtime, segment.response),
+                         left_shown = upload(runtime, left.shown),
+                         left_response = upload(runtime, left.response),
+                         right_shown = upload(runtime, right.shown),
+                         right_response = upload(runtime, right.response), mu_tile = upload(runtime, mu),
+                         start_tile = upload(runtime, start), end_tile = upload(runtime, end);
+      const Tile<double> first_tile = value(), last_tile = value();
 
-        const Tile<double> shown_tile = upload(runtime, shown), response_tile = upload(runtime, response),
-                           prefix_tile = upload(runtime, prefix_before),
-                           start_tile = upload(runtime, before_start), after_tile = upload(runtime, after);
-        const Tile<double> prefix_after_tile(runtime, carried, n), first_tile(runtime, 1, n),
-            before_tile(runtime, 1, n);
-        interface(known, shown_tile, response_tile, prefix_tile, start_tile, after_tile, prefix_after_tile,
-                  first_tile, before_tile);
+      for (const Direction direction : {Direction::forward, Direction::backward}) {
+        CAPTURE(direction == Direction::forward);
+        ToldMatrices after{{left.shown.rows(), n}, {left.response.rows(), n}};
+        Matrix<double> first(1, n), before(1, n);
+        cpu::eliminate(direction, segment.in(), left.in(), after.shown.out());
+        cpu::eliminate_response(direction, segment.in(), left.in(), after.response.out());
+        cpu::substitute(direction, segment.in(), left.in(), start.in(), end.in(), first.out(), before.out());
+        const Tile<double> shown_after(runtime, left.shown.rows(), n),
+            response_after(runtime, left.response.rows(), n);
+        interface(direction, shown, response, left_shown, left_response, start_tile, end_tile, shown_after,
+                  response_after, first_tile, last_tile);
         runtime.wait();
-        check_near(download(prefix_after_tile), prefix_after);
+        check_near(download(shown_after), after.shown);
+        check_near(download(response_after), after.response);
         check_near(download(first_tile), first);
-        check_near(download(before_tile), before);
-        if (carried != joined_rows) continue;
-        Matrix<double> closed_before(1, n), closed_after(1, n);
-        cpu::close(prefix_before.in(), closed_before.out(), closed_after.out());
-        const Tile<double> before_start_tile(runtime, 1, n), after_end_tile(runtime, 1, n);
-        close(0, prefix_tile, before_start_tile, after_end_tile);
-        runtime.wait();
-        check_near(download(before_start_tile), closed_before);
-        check_near(download(after_end_tile), closed_after);
+        check_near(download(last_tile), before);
       }
+
+      Matrix<double> first(1, n), last(1, n);
+      cpu::meet(mu.in(), left.in(), right.in(), start.in(), end.in(), first.out(), last.out());
+      meet(0, mu_tile, left_shown, left_response, right_shown, right_response, start_tile, end_tile,
+           first_tile, last_tile);
+      runtime.wait();
+      // Between prefixes the same bits on all machines.
+      check_near(download(first_tile), first, joined ? 1e-14 : 0);
+      check_near(download(last_tile), last, joined ? 1e-14 : 0);
+      if (!joined) continue;
+      cpu::close(left.in(), right.in(), first.out(), last.out());
+      close(0, left_shown, left_response, right_shown, right_response, first_tile, last_tile);
+      runtime.wait();
+      check_near(download(first_tile), first);
+      check_near(download(last_tile), last);
+    }
 }
 
 #endif

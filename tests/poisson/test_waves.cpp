@@ -38,20 +38,29 @@ Matrix<double> waves(Index n) {
 
 /// @param detuned what the impedance is larger by than (H4)
 Systems systems_of(const Line& line, const Matrix<double>& modes, double detuned = 1) {
-  const Index n = modes.cols(), carried = line.periodic ? wave_joined_rows : beyond_rows;
+  const InterfaceRows& rows = rows_with_waves;
+  const Index n = modes.cols(), response = rows.carried_response(line.periodic);
   const auto impedance = [&](Index k) {
     return detuned * poisson::impedance(modes(0, k), grid::largest_link(line.rows));
   };
-  Systems systems{rows_with_waves, Matrix<double>(wave_mu_rows, n), Matrix<double>(carried, n),
-                  Matrix<double>(beyond_rows, n)};
+  Systems systems{rows,
+                  zeros(rows.mu, n),
+                  zeros(rows.beside, n),
+                  zeros(rows.beside, n),
+                  zeros(rows.carried_shown(line.periodic), n),
+                  zeros(response, n),
+                  zeros(response, n)};
   systems.mu.fill([&](Index row, Index k) { return row == mu_row ? modes(0, k) : impedance(k); });
-  for (Matrix<double>* ends : {&systems.before_axis, &systems.after_axis}) ends->fill([](Index, Index) { return 0; });
   if (line.periodic) return systems;
   for (Index k = 0; k < n; ++k) {
     if (impedance(k) == 0) continue;
-    const double lower = line.rows.front().before, upper = line.rows.back().after;
-    put(systems.before_axis.out(), k, lower == 0 ? beyond_nothing() : beyond_value(0, impedance(k) / lower));
-    put(systems.after_axis.out(), k, upper == 0 ? beyond_nothing() : beyond_value(0, 0));
+    const double lower_link = line.rows.front().before, upper_link = line.rows.back().after;
+    const Beyond lower = lower_link == 0 ? beyond_nothing() : beyond_value(0, impedance(k) / lower_link),
+                 upper = upper_link == 0 ? beyond_nothing() : beyond_value(0, 0);
+    put(systems.before_axis.out(), k, lower);
+    put(systems.after_axis.out(), k, upper);
+    put(systems.lower_response.out(), 0, k, lower.reflection);
+    put(systems.upper_response.out(), 0, k, upper.reflection);
   }
   return systems;
 }
@@ -141,10 +150,11 @@ TEST_CASE_TEMPLATE("waves are solved in segments of any heights as in one", T, f
       const Index n = s > largest_dense ? 33 : 15;
       const Matrix<double> modes = regular(line, waves(n));
       const Matrix<T> f = Matrix<T>(s, n).fill_random(3);
-      for (const std::vector<Index>& cuts : some_partitions(s))
+      for (const Cuts& cuts : some_partitions(s))
         for (const double detuned : {1.0, 4.0, 0.25}) {
           if (detuned != 1 && (s > 40 || left_out_when_sanitized(s > 5))) continue;
-          CAPTURE(cuts.size());
+          CAPTURE(cuts.rows.size());
+          CAPTURE(cuts.forward);
           Matrix<T> v = f;
           solve_in_segments(v, line, systems_of(line, modes, detuned), 1.7, cuts);
           check_waves(v, line, f, modes, 1.7, std::max(detuned, 1 / detuned) * rounding);

@@ -221,49 +221,79 @@ inline Matrix<double> random(Index rows, Index n, unsigned seed) {
 /// The systems of some modes on a line: what Solver keeps of them in tiles.
 struct Systems {
   const InterfaceRows& rows;
-  Matrix<double> mu, before_axis, after_axis;
+  Matrix<double> mu, before_axis, after_axis, shown_by_none, lower_response, upper_response;
 };
 
 inline Systems systems_without_waves(const Line& line, const Matrix<double>& mu) {
-  const Index prefix = line.periodic ? Index{joined_rows} : Index{prefix_rows};
-  const auto zeros = [&](Index rows) { return Matrix<double>(rows, mu.cols()).fill([](Index, Index) { return 0; }); };
-  return {rows_without_waves, mu, zeros(prefix), zeros(1)};
+  const InterfaceRows& rows = rows_without_waves;
+  const Index n = mu.cols(), response = rows.carried_response(line.periodic);
+  return {rows,         mu, zeros(1, n), zeros(1, n), zeros(rows.carried_shown(line.periodic), n), zeros(response, n),
+          zeros(response, n)};
 }
 
-/// Solves whole lines from segments that begin at the rows `cuts` (the first is 0).
+/// What segments tell, and prefixes.
+struct ToldMatrices {
+  Matrix<double> shown, response;
+  [[nodiscard]] Told in() const { return {shown.in(), response.in()}; }
+};
+
+/// Where segments begin (the first at row 0), and how many of them are eliminated from the first one on, the others from
+/// the last one on.
+struct Cuts {
+  std::vector<Index> rows;
+  Index forward;
+};
+
+/// Solves whole lines from segments.
 template <class T>
-void solve_in_segments(Matrix<T>& lines, const Line& line, const Systems& systems, double scale,
-                       const std::vector<Index>& cuts) {
-  const Index n = lines.cols();
-  const std::size_t segments = cuts.size();
-  const auto rows = [&](std::size_t c) { return (c + 1 < segments ? cuts[c + 1] : lines.rows()) - cuts[c]; };
+void solve_in_segments(Matrix<T>& lines, const Line& line, const Systems& systems, double scale, const Cuts& cuts) {
+  const Index n = lines.cols(), segments = static_cast<Index>(cuts.rows.size()), forward = cuts.forward;
+  const auto first_row = [&](Index c) { return c < segments ? cuts.rows[at(c)] : lines.rows(); };
+  const auto rows = [&](Index c) { return first_row(c + 1) - first_row(c); };
   const Matrix<double> axis = line.tile(), &mu = systems.mu;
   const InterfaceRows& tiles = systems.rows;
-  const Index carried = line.periodic ? tiles.joined : tiles.prefix;
-  std::vector<Matrix<double>> states(segments, Matrix<double>(tiles.state, n)),
-      responses(segments, Matrix<double>(tiles.response, n)), prefixes(segments, Matrix<double>(carried, n));
-  const auto before = [&](std::size_t c) { return c > 0 ? prefixes[c - 1].in() : systems.before_axis.in(); };
-  for (std::size_t c = 0; c < segments; ++c) {
-    cpu::respond(axis.in(cuts[c], rows(c)), mu.in(), responses[c].out());
-    cpu::reduce<T>(lines.in(cuts[c], rows(c)), axis.in(cuts[c], rows(c)), mu.in(), scale, states[c].inout(),
-                   Segment::start);
-    cpu::eliminate(states[c].in(), responses[c].in(), before(c), prefixes[c].out());
+  std::vector<ToldMatrices> told, prefixes;
+  for (Index c = 0; c < segments; ++c) {
+    told.push_back({{tiles.state, n}, {tiles.response, n}});
+    prefixes.push_back({{tiles.carried_shown(line.periodic), n}, {tiles.carried_response(line.periodic), n}});
+    cpu::respond(axis.in(first_row(c), rows(c)), mu.in(), told.back().response.out());
+    cpu::reduce<T>(lines.in(first_row(c), rows(c)), axis.in(first_row(c), rows(c)), mu.in(), scale,
+                   told.back().shown.inout(), Segment::start);
   }
-  Matrix<double> before_start = systems.after_axis, after_end = systems.after_axis;
-  if (line.periodic) cpu::close(prefixes.back().in(), before_start.out(), after_end.out());
-  Matrix<double> next(tiles.beside, n), first(tiles.beside, n), previous(tiles.beside, n);
-  for (std::size_t c = segments; c-- > 0;) {
-    const In<double> after = c + 1 < segments ? next.in() : after_end.in();
-    cpu::substitute(states[c].in(0, tiles.shown), responses[c].in(), before(c), before_start.in(), after,
-                    first.out(), previous.out());
-    cpu::solve<T>(lines.inout(cuts[c], rows(c)), axis.in(cuts[c], rows(c)), mu.in(), scale, previous.in(),
-                  after);
-    std::swap(next, first);
-  }
+  const ToldMatrices lower{systems.shown_by_none, systems.lower_response},
+      upper{systems.shown_by_none, systems.upper_response};
+  const auto from_first = [&](Index c) { return c > 0 ? prefixes[at(c - 1)].in() : lower.in(); };
+  const auto from_last = [&](Index c) { return c + 1 < segments ? prefixes[at(c + 1)].in() : upper.in(); };
+  const auto eliminate = [&](Direction direction, Index c, const Told& before) {
+    ToldMatrices& after = prefixes[at(c)];
+    cpu::eliminate(direction, told[at(c)].in(), before, after.shown.out());
+    cpu::eliminate_response(direction, told[at(c)].in(), before, after.response.out());
+  };
+  for (Index c = 0; c < forward; ++c) eliminate(Direction::forward, c, from_first(c));
+  for (Index c = segments - 1; c >= forward; --c) eliminate(Direction::backward, c, from_last(c));
+
+  const Told left = from_first(forward), right = from_last(forward - 1);
+  Matrix<double> start = systems.before_axis, end = systems.after_axis;
+  if (line.periodic) cpu::close(left, right, start.out(), end.out());
+  // The unknowns on both sides of every cut, and of the ends.
+  std::vector<Matrix<double>> before(at(segments), Matrix<double>(tiles.beside, n)), after = before;
+  before.front() = start;
+  after.back() = end;
+  if (0 < forward && forward < segments)
+    cpu::meet(mu.in(), left, right, start.in(), end.in(), after[at(forward - 1)].out(), before[at(forward)].out());
+  for (Index c = forward - 1; c > 0; --c)
+    cpu::substitute(Direction::forward, told[at(c)].in(), from_first(c), start.in(), after[at(c)].in(),
+                    after[at(c - 1)].out(), before[at(c)].out());
+  for (Index c = forward; c + 1 < segments; ++c)
+    cpu::substitute(Direction::backward, told[at(c)].in(), from_last(c), end.in(), before[at(c)].in(),
+                    before[at(c + 1)].out(), after[at(c)].out());
+  for (Index c = 0; c < segments; ++c)
+    cpu::solve<T>(lines.inout(first_row(c), rows(c)), axis.in(first_row(c), rows(c)), mu.in(), scale, before[at(c)].in(),
+                  after[at(c)].in());
 }
 
-/// The whole; single rows; one row and the rest; at random.
-inline std::vector<std::vector<Index>> some_partitions(Index s) {
+/// The whole; single rows; one row and the rest; at random; the last also in chains that do not meet in the middle.
+inline std::vector<Cuts> some_partitions(Index s) {
   static std::mt19937 engine(6);
   std::vector<std::vector<Index>> partitions(4, {0});
   for (Index i = 1; i < s; ++i) {
@@ -271,7 +301,12 @@ inline std::vector<std::vector<Index>> some_partitions(Index s) {
     if (i == 1) partitions[2].push_back(i);
     if (engine() % 4 == 0) partitions[3].push_back(i);
   }
-  return partitions;
+  std::vector<Cuts> cuts;
+  for (const std::vector<Index>& rows : partitions) cuts.push_back({rows, (static_cast<Index>(rows.size()) + 1) / 2});
+  const std::vector<Index>& at_random = partitions.back();
+  cuts.push_back({at_random, 0});
+  cuts.push_back({at_random, static_cast<Index>(at_random.size())});
+  return cuts;
 }
 
 inline const In<double> nothing{nullptr, 0, 0, 0};

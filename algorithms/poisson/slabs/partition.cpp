@@ -20,8 +20,8 @@ Hints SlabPartition::hints(Slab s) const {
 
 std::vector<Slab> SlabPartition::turns(Index problem) const {
   std::map<std::pair<int, int>, std::vector<Slab>> slabs;  // of each lane
-  for (Index place = 0; place < slabs_per_problem_; ++place) {
-    const Slab s = slab(problem, place);
+  for (Index i = 0; i < slabs_per_problem_; ++i) {
+    const Slab s = slab(problem, i % 2 == 0 ? i / 2 : slabs_per_problem_ - 1 - i / 2);
     const Part& part = slabs_[s.number];
     slabs[{part.rank, part.worker}].push_back(s);
   }

@@ -57,8 +57,8 @@ class SlabPartition {
 
   /// Where the tasks of a slab run.
   [[nodiscard]] Hints hints(Slab s) const;
-  /// The slabs of a problem in the order of their turns: each lane's one by one, all lanes in step, so that all links
-  /// are busy at any time.
+  /// The slabs of a problem in the order of their turns: from both ends of the axis to the middle, as the elimination goes;
+  /// each lane's one by one, all lanes in step, so that all links are busy at any time.
   [[nodiscard]] std::vector<Slab> turns(Index problem) const;
 
   /// A tile of rows x cols for every slab.
