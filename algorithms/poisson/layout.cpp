@@ -21,6 +21,7 @@ struct Resources {
   Index problems;       ///< of the batch
   Index planes, plane;  ///< planes of the grid (those of one problem at most), size of one
   Index grid;           ///< size of all that the rank holds
+  double gpu_seconds;   ///< of a solve of that on one GPU, where it stays
   Index capacity;       ///< of the memory that they work in (of each, where there are several)
   bool spills;          ///< whether a disk takes what does not fit in main memory
   bool one_rank;        ///< works on all slabs
@@ -44,6 +45,7 @@ Resources resources_for(const Machine& machine, const RankedMachine& all, const 
           std::min(mine, grid.planes),
           plane,
           mine * plane,
+          seconds_on_gpu(grid, mine * grid.columns(), sizeof(T)),
           static_cast<Index>(machine.capacity(on_gpus ? MemoryKind::gpu : MemoryKind::main)),
           machine.capacity(MemoryKind::disk) > 0,
           machine.ranks == 1,
@@ -76,11 +78,14 @@ Where choose_interface(const Resources& r, Mode mode, bool has_cpus, Index colum
   return mode == Mode::streaming && has_cpus && columns < many_columns ? Where::cpu : r.where;
 }
 
-/// GPUs of this rank that are worth their while. What they tell each other takes some 200 us, as long as one of them takes
-/// for 64 MiB that it has, or for what comes to it and goes again through its link in that time.
+/// GPUs of this rank that are worth their while. What they tell each other takes some 200 us: each is to have 300 us of the
+/// work, or what comes to it and goes again through its link in that time.
 Index worthwhile_gpus(const Resources& r, Mode mode, bool fetch_result) {
+  constexpr double seconds_each = 300e-6;
+  constexpr Index bytes_each = 8 * mebibyte;
   if (mode == Mode::streaming) return r.workers;
-  Index gpus = std::clamp<Index>(r.grid / ((fetch_result ? 8 : 32) * mebibyte), 1, r.workers);
+  const Index busy = fetch_result ? r.grid / bytes_each : static_cast<Index>(r.gpu_seconds / seconds_each);
+  Index gpus = std::clamp<Index>(busy, 1, r.workers);
   while (gpus < r.workers && !stays_in(r.grid, gpus * r.capacity)) ++gpus;
   return gpus;
 }

@@ -1,7 +1,11 @@
 #include "costs.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+
+#include "../../../codelets/poisson/slabs.hpp"
+#include "../../../codelets/transforms/fold.hpp"
 
 namespace asterism::poisson {
 namespace {
@@ -17,6 +21,13 @@ constexpr double step = 8e-6;      ///< from one task of that chain to the next
 constexpr double submission = 2.5e-6;  ///< of a task
 constexpr double look = 0.4e-6;        ///< of either, for each core that looks for tasks
 }  // namespace cost
+
+/// Seconds, as measured on an H200 (grids from 3071 x 3071 to 8191 x 8191 and from 255 x 255 x 255 on).
+namespace gpu_cost {
+constexpr double tridiagonal = 22e-12;  ///< of a cell in float64, there and back
+constexpr double short_fft = 10e-12;    ///< of a cell along an axis, likewise, where the FFT's length is a power of two
+constexpr double other_fft = 35e-12;    ///< and where it is not
+}  // namespace gpu_cost
 
 /// A little more than a core's own caches hold.
 constexpr double cached_bytes = 4 << 20;
@@ -73,6 +84,16 @@ Index slabs_on_cores(const CoreWork& work) {
   consider(cached);
   consider(parts(cached, work.workers) * work.workers);
   return best;
+}
+
+double seconds_on_gpu(const Grid& grid, Index unknowns, Index element_bytes) {
+  double cell = gpu_cost::tridiagonal;
+  for (const grid::Axis& axis : {grid.a.y, grid.a.x}) {
+    if (!is_transformed(axis)) continue;
+    const Index length = transforms::fft_length(grid::transform_to_modes(axis), axis.n);
+    cell += std::has_single_bit(static_cast<std::size_t>(length)) ? gpu_cost::short_fft : gpu_cost::other_fft;
+  }
+  return cell * static_cast<double>(unknowns) * static_cast<double>(element_bytes) / sizeof(double);
 }
 
 }  // namespace asterism::poisson

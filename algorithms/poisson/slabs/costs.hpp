@@ -1,13 +1,13 @@
 /// \file
-/// What a solve takes on cores when it is cut into so many slabs: a model, to choose by.
+/// What a solve takes on cores when it is cut into so many slabs, and on a GPU: models, to choose by.
 ///
-/// One slab is one task: it shows nothing to others. Several keep several cores busy; but each plane is then read once more
+/// On cores one slab is one task: it shows nothing to others. Several keep several cores busy; but each plane is then read once more
 /// (pass 1), and the interface systems are a chain of two short tasks a slab, which takes the longer the more cores there
 /// are to wait for its steps. Only the ratios of the costs matter, and these are much the same on cores of all speeds: they
 /// are constants, so that equal grids on equal numbers of cores are cut equally, and u has the same bits in every run.
 #pragma once
 
-#include "../../../runtime/ports.hpp"
+#include "../problem/problem.hpp"
 
 namespace asterism::poisson {
 
@@ -23,5 +23,8 @@ double seconds_on_cores(const CoreWork& work, Index slabs);
 
 /// As few slabs a problem as possible among those numbers with which it takes the least, of 32 MiB each at most.
 Index slabs_on_cores(const CoreWork& work);
+
+/// Seconds of a solve of so many unknowns that stay in a GPU's memory, as one slab.
+double seconds_on_gpu(const Grid& grid, Index unknowns, Index element_bytes);
 
 }  // namespace asterism::poisson
