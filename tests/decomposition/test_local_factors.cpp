@@ -214,13 +214,21 @@ TEST_CASE("memory: what is predicted is what factors take; too much is refused b
     }
     CHECK(facts.fill > 4 * a.total_rows);
   }
-  try {
-    LocalFactors<double>(runtime, a, subdomains, owners(runtime, 4), {.most_bytes = 1000});
-    FAIL("not refused");
-  } catch (const Error& error) {
-    CHECK(error.blame() == Blame::machine);
-    message_has(error.what(), {"will take", "there may be 1000 bytes", "more subdomains"});
-  }
+  const auto refuse = [&](const std::vector<int>& owners) {
+    try {
+      LocalFactors<double>(runtime, a, subdomains, owners, {.most_bytes = 1000});
+      FAIL("not refused");
+    } catch (const Error& error) {
+      CHECK(error.blame() == Blame::machine);
+      message_has(error.what(), {"will take", "there may be 1000 bytes", "more subdomains"});
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  refuse(owners(runtime, 4));
+  // Others have room where one has all.
+  const bool on_one_of_several = refuse({0, 0, 0, 0}).find("--balance equal") != std::string::npos;
+  CHECK(on_one_of_several == (runtime.ranks() > 1));
 }
 
 TEST_CASE("blocks without factors are told: which, which row, which pivot") {

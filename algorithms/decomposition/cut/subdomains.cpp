@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "../../../runtime/error.hpp"
+#include "../../common/partition.hpp"
 #include "../../common/team.hpp"
 #include "adjacency.hpp"
 #include "metis.hpp"
@@ -158,15 +159,12 @@ std::vector<std::int32_t> all_places(std::size_t length) {
 }
 
 std::vector<int> owners_of(Index count, int ranks, const std::vector<double>& shares) {
-  std::vector<double> until =
-      shares.empty() ? std::vector<double>(static_cast<std::size_t>(ranks), 1) : shares;
-  std::partial_sum(until.begin(), until.end(), until.begin());
+  const std::vector<double> equal(static_cast<std::size_t>(ranks), 1);
+  const std::vector<Index> bounds =
+      bounds_by_weight(count, shares.empty() ? equal : shares, {.rounding = Rounding::down});
   std::vector<int> owners;
-  for (int rank = 0; rank < ranks; ++rank) {
-    constexpr double rounding = 1e-9;  // a whole number of subdomains stays one
-    const double part = until[static_cast<std::size_t>(rank)] / until.back();
-    owners.resize(static_cast<std::size_t>(static_cast<double>(count) * part + rounding), rank);
-  }
+  for (int rank = 0; rank < ranks; ++rank)
+    owners.resize(static_cast<std::size_t>(bounds[static_cast<std::size_t>(rank) + 1]), rank);
   return owners;
 }
 

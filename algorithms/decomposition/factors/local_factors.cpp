@@ -122,14 +122,14 @@ void LocalFactors<V>::require_memory() const {
     const Index mine = facts_.predicted[static_cast<std::size_t>(runtime_->rank())];
     const auto there = settings_.most_bytes > 0 ? static_cast<double>(settings_.most_bytes)
                                                 : 0.9 * static_cast<double>(physical_memory());
-    if (static_cast<double>(mine) > there)
-      throw Error(
-          fmt::format(
-              "the factors of the subdomains will take {}, and there may be {}: use more subdomains, less "
-              "overlap{} or more ranks",
-              human_bytes(static_cast<double>(mine)), human_bytes(there),
-              sizeof(V) == 8 ? ", factors in f32" : ""),
-          Blame::machine);
+    if (static_cast<double>(mine) <= there) return;
+    const bool others_have_less = std::ranges::min(facts_.predicted) < mine / 2;
+    throw Error(fmt::format("the factors of the subdomains will take {}, and there may be {}: use more subdomains, less "
+                            "overlap{}{} or more ranks",
+                            human_bytes(static_cast<double>(mine)), human_bytes(there),
+                            sizeof(V) == 8 ? ", factors in f32" : "",
+                            others_have_less ? ", as many subdomains on each rank (--balance equal)" : ""),
+                Blame::machine);
   });
 }
 

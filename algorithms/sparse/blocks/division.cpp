@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
-#include <numeric>
 
 #include "../../../runtime/collectives.hpp"
 #include "../../../runtime/error.hpp"
@@ -54,13 +53,9 @@ std::vector<Candidate> chosen_workers(const std::vector<Candidate>& all, Workers
 }
 
 std::pair<Index, Index> rows_of_rank(Index n, int rank, const std::vector<double>& shares) {
-  const Index grain = grain_rows(n), grains = units_of(n, grain);
-  const double all = std::accumulate(shares.begin(), shares.end(), 0.0);
-  const auto bound = [&](int r) {
-    const double before = std::accumulate(shares.begin(), shares.begin() + r, 0.0);
-    constexpr double rounding = 1e-9;  // a whole number of grains stays one
-    return std::min(n, static_cast<Index>(static_cast<double>(grains) * before / all + rounding) * grain);
-  };
+  const Index grain = grain_rows(n);
+  const std::vector<Index> bounds = bounds_by_weight(units_of(n, grain), shares, {.rounding = Rounding::down});
+  const auto bound = [&](int r) { return std::min(n, bounds[static_cast<std::size_t>(r)] * grain); };
   return {bound(rank), bound(rank + 1)};
 }
 
