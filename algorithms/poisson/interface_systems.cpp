@@ -82,9 +82,8 @@ void InterfaceSystems::make_meetings(Index problems) {
     its.push_back(make(a));
     if (periodic_ || has_waves) continue;
     const Slab b = last(chains_[1]);
-    const bool apart = slabs_->owner(a.number) != slabs_->owner(b.number) ||
-                       slabs_->hints(a).worker != slabs_->hints(b).worker;
-    if (apart) its.push_back(make(b));
+    const bool on_two_gpus = layout_.interface == Where::cuda && slabs_->hints(a).worker != slabs_->hints(b).worker;
+    if (slabs_->owner(a.number) != slabs_->owner(b.number) || on_two_gpus) its.push_back(make(b));
   }
 }
 

@@ -101,8 +101,7 @@ class InterfaceSystems {
   bool forgets_, crosses_gpus_;
 
   Tiles<double> shown_, prefix_shown_, prefix_response_;  // per slab; the latter two of the prefixes after it
-  Tiles<double> first_,
-      before_;  // per slab: its first unknown and the value before it, as its chain sees them
+  Tiles<double> first_, before_;  // per slab, as its chain sees it: its first unknown and the value before it
   std::map<std::tuple<int, Index>, Tile<double>> responses_;  // by rank and kind of slab
   std::vector<std::vector<Meeting>> meetings_;  // per problem: one for each chain, or one for both
 
