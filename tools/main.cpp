@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 
 #include "../runtime/run/ending.hpp"
+#include "cli/binding.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "files/output_file.hpp"
@@ -55,6 +56,7 @@ int main(int argc, char** argv) {
   using namespace asterism;
   try {
     try {
+      tools::leave_default_binding();
       tools::remove_temporaries_when_interrupted();
       return tools::run(argc, argv);
     } catch (...) {

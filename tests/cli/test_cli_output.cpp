@@ -1,6 +1,7 @@
 // What the program prints: reports for programs and for people, warnings, the machine, benchmarks, help.
 
 #include <doctest/doctest.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -154,6 +155,28 @@ TEST_CASE("info shows the machine") {
   CHECK(j["scheduler"] == "prio");  // of cores alone
   has(text.out, {"(in use: prio, there are no GPUs)"});
   has(run(one_process({"info", "--cpus", "1", "--scheduler", "lws"})).out, {"(in use: lws, asked for)"});
+}
+
+TEST_CASE("what mpirun binds a rank to by itself is left, what somebody has asked for is not") {
+  const char* const mpiexec = std::getenv("ASTERISM_MPIEXEC");
+  const auto cores_of = [&](const Words& mpi_options, const Words& wrapper = {}) -> int {
+    const Words mpirun{"env", "-u", "STARPU_NCPU", "-u", "STARPU_WORKERS_NOBIND", "-u",
+                       "OMPI_MCA_hwloc_base_binding_policy", mpiexec != nullptr ? mpiexec : "mpirun"};
+    const Result info = run(mpirun + mpi_options + wrapper + one_process({"info", "--json"}));
+    CHECK_MESSAGE(info.status == 0, info.err);
+    return json::parse(info.out)["cores"]["usable"];
+  };
+  const int all = report_of(on_all_cores({"info", "--json"}))["cores"]["usable"];
+  CHECK(cores_of({"-n", "1"}) == all);
+  CHECK(cores_of({"-n", "1", "--map-by", "node"}) == all);
+  CHECK(cores_of({"-n", "1", "--bind-to", "none"}) == all);
+  CHECK(cores_of({"-n", "1", "--bind-to", "core"}) == 1);
+  CHECK(cores_of({"-n", "1", "--map-by", "slot:PE=1"}) == 1);
+  if (cpu_set_t mine; sched_getaffinity(0, sizeof mine, &mine) == 0 && all > 1) {
+    int last = CPU_SETSIZE - 1;
+    while (CPU_ISSET(static_cast<unsigned>(last), &mine) == 0) --last;
+    CHECK(cores_of({"-n", "1"}, {"taskset", "-c", std::to_string(last)}) == 1);
+  }
 }
 
 TEST_CASE("processes that a launcher has started, and of which MPI does not know, solve nothing") {
