@@ -309,8 +309,6 @@ inline std::vector<Cuts> some_partitions(Index s) {
   return cuts;
 }
 
-inline const In<double> nothing{nullptr, 0, 0, 0};
-
 inline void check_near(const Shares& a, const Shares& b, double relative) {
   for (double Shares::*share : {&Shares::before, &Shares::after, &Shares::lost}) {
     const double bound = relative * std::abs(b.*share) + 1e-300;
