@@ -30,7 +30,11 @@ InterfaceSystems::InterfaceSystems(Runtime& runtime, const Grid& grid, const Lay
   before_ = tiles(rows_.beside);
   if (!exist()) return;
   make_responses(axis);
-  make_meetings(grid.batch);
+  for (problem_ = 0; problem_ < grid.batch; ++problem_) {
+    for (const Chain& chain : chains_)
+      for (Index i = 0; i < chain.length && !forgets_; ++i) eliminate_response(chain, i);
+    meetings_.push_back(meetings(grid.has_waves()));
+  }
 }
 
 Tile<double> InterfaceSystems::tile(Index rows, Slab s) const {
@@ -60,31 +64,23 @@ void InterfaceSystems::make_responses(const Tiles<double>& axis) {
     found->second = Tile<double>(*runtime_, rows_.response, columns_, slabs_->owner(number));
     codelets::respond({.axis = axis[number], .mu = modes(s).mu, .response = found->second}, slabs_->hints(s));
   }
-  if (forgets_) return;
-  for (Index problem = 0; problem * layout_.slabs < slabs_->count(); ++problem) {
-    problem_ = problem;
-    for (const Chain& chain : chains_)
-      for (Index i = 0; i < chain.length; ++i) eliminate_response(chain, i);
-  }
 }
 
 /// Each side works out for itself where the chains meet, as that costs no message from one side to the other. But only
 /// meet(Prefix, Prefix) gives both the same on machines of different kinds.
-void InterfaceSystems::make_meetings(Index problems) {
-  const bool has_waves = rows_.mu == rows_with_waves.mu;
+std::vector<InterfaceSystems::Meeting> InterfaceSystems::meetings(bool has_waves) const {
   const auto make = [&](Slab middle) {
     const auto value = [&] { return tile(rows_.beside, middle); };
     return periodic_ ? Meeting{value(), value(), value(), value()} : Meeting{value(), value(), {}, {}};
   };
-  for (problem_ = 0; problem_ < problems; ++problem_) {
-    std::vector<Meeting>& its = meetings_.emplace_back();
-    const Slab a = last(chains_[0]);
-    its.push_back(make(a));
-    if (periodic_ || has_waves) continue;
-    const Slab b = last(chains_[1]);
-    const bool on_two_gpus = layout_.interface == Where::cuda && slabs_->hints(a).worker != slabs_->hints(b).worker;
-    if (slabs_->owner(a.number) != slabs_->owner(b.number) || on_two_gpus) its.push_back(make(b));
-  }
+  std::vector<Meeting> its;
+  const Slab a = last(chains_[0]);
+  its.push_back(make(a));
+  if (periodic_ || has_waves) return its;
+  const Slab b = last(chains_[1]);
+  const bool on_two_gpus = layout_.interface == Where::cuda && slabs_->hints(a).worker != slabs_->hints(b).worker;
+  if (slabs_->owner(a.number) != slabs_->owner(b.number) || on_two_gpus) its.push_back(make(b));
+  return its;
 }
 
 Hints InterfaceSystems::hints(Slab s) const {

@@ -82,7 +82,8 @@ class InterfaceSystems {
   [[nodiscard]] Tile<double> tile(Index rows, Slab s) const;
   [[nodiscard]] Tiles<double> tiles(Index rows) const;
   void make_responses(const Tiles<double>& axis);
-  void make_meetings(Index problems);
+  /// Those of a problem.
+  [[nodiscard]] std::vector<Meeting> meetings(bool has_waves) const;
 
   void eliminate_response(const Chain& chain, Index i);
   void meet(const Meeting& meeting, Slab user);

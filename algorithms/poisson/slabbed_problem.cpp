@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <utility>
 
 #include "../../runtime/collectives.hpp"
@@ -39,18 +40,15 @@ Agreement agreement_of_ranks(const Runtime& runtime, const Layout& mine) {
   return agreement;
 }
 
-RankedMachine machine_of_ranks(const Runtime& runtime, const Machine& machine) {
-  struct Mine {
-    int cores, gpus;
-    std::size_t gpu_memory;
-  };
-  const std::vector<Mine> ranks = gather(
-      runtime, Mine{machine.count(WorkerKind::cpu), machine.count(WorkerKind::cuda), machine.capacity(MemoryKind::gpu)});
+RankedMachine machine_of_ranks(const Runtime& runtime) {
   RankedMachine all;
-  for (const Mine& its : ranks) {
-    all.cores += its.cores;
-    all.equal = all.equal && its.gpus == ranks.front().gpus && its.gpu_memory == ranks.front().gpu_memory;
-  }
+  std::vector<std::vector<double>> gpus(static_cast<std::size_t>(runtime.ranks()));  // of each rank: their memory
+  for (const Candidate& worker : all_workers(runtime))
+    if (worker.where == Where::cuda)
+      gpus[static_cast<std::size_t>(worker.rank)].push_back(worker.memory);
+    else
+      ++all.cores;
+  all.equal = std::ranges::adjacent_find(gpus, std::ranges::not_equal_to()) == gpus.end();
   return all;
 }
 
@@ -59,7 +57,7 @@ RankedMachine machine_of_ranks(const Runtime& runtime, const Machine& machine) {
 template <class Choice>
 Layout agreed_layout(const Runtime& runtime, const Machine& machine, const Grid& grid, Settings settings,
                      const Choice& choose) {
-  const RankedMachine all = machine_of_ranks(runtime, machine);
+  const RankedMachine all = machine_of_ranks(runtime);
   Layout layout;
   agree(runtime, [&] {
     layout = choose(machine, all, grid, settings);

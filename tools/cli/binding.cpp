@@ -1,14 +1,12 @@
 #include "binding.hpp"
 
 #include <hwloc.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
 #include <memory>
-#include <optional>
 #include <string>
 
 namespace asterism::tools {
@@ -33,36 +31,26 @@ bool has_been_asked() {
   return false;
 }
 
+using Topology = std::unique_ptr<hwloc_topology, void (*)(hwloc_topology_t)>;
 using Bitmap = std::unique_ptr<hwloc_bitmap_s, void (*)(hwloc_bitmap_t)>;
 
-/// The processing units that a process of this user may run on. Nothing: they are more than a cpu_set_t holds, or it is
-/// nobody's to know.
-std::optional<cpu_set_t> allowed(pid_t process) {
-  cpu_set_t units;
-  if (sched_getaffinity(process, sizeof units, &units) != 0) return {};
-  return units;
+Topology topology() {
+  hwloc_topology_t machine = nullptr;
+  hwloc_topology_init(&machine);
+  hwloc_topology_load(machine);
+  return {machine, hwloc_topology_destroy};
 }
 
-Bitmap bitmap(const cpu_set_t& units) {
-  Bitmap bits(hwloc_bitmap_alloc(), hwloc_bitmap_free);
-  for (unsigned unit = 0; unit < CPU_SETSIZE; ++unit)
-    if (CPU_ISSET(unit, &units)) hwloc_bitmap_set(bits.get(), unit);
-  return bits;
-}
+Bitmap bitmap() { return {hwloc_bitmap_alloc(), hwloc_bitmap_free}; }
 
 /// Whether `mine` is what mpirun binds to by itself, of what it may use: of few ranks each to a core, one after the other, of
 /// more to parts of the machine.
-bool is_default(hwloc_const_bitmap_t mine, hwloc_const_bitmap_t launchers, int local_rank) {
-  hwloc_topology_t topology = nullptr;
-  hwloc_topology_init(&topology);
-  hwloc_topology_load(topology);
-  const std::unique_ptr<hwloc_topology, void (*)(hwloc_topology_t)> end(topology, hwloc_topology_destroy);
-  const Bitmap part(hwloc_bitmap_alloc(), hwloc_bitmap_free);
+bool is_default(hwloc_topology_t machine, hwloc_const_bitmap_t mine, hwloc_const_bitmap_t launchers, int local_rank) {
+  const Bitmap part = bitmap();
   for (const hwloc_obj_type_t type :
        {HWLOC_OBJ_CORE, HWLOC_OBJ_L3CACHE, HWLOC_OBJ_NUMANODE, HWLOC_OBJ_PACKAGE}) {
     int number = 0;
-    for (hwloc_obj_t object = nullptr;
-         (object = hwloc_get_next_obj_by_type(topology, type, object)) != nullptr;) {
+    for (hwloc_obj_t object = nullptr; (object = hwloc_get_next_obj_by_type(machine, type, object)) != nullptr;) {
       hwloc_bitmap_and(part.get(), object->cpuset, launchers);
       if (hwloc_bitmap_iszero(part.get()) != 0) continue;
       const bool is_its_turn = type != HWLOC_OBJ_CORE || number == local_rank;
@@ -78,13 +66,16 @@ bool is_default(hwloc_const_bitmap_t mine, hwloc_const_bitmap_t launchers, int l
 void leave_default_binding() {
   const char* const local_rank = std::getenv("OMPI_COMM_WORLD_LOCAL_RANK");
   if (local_rank == nullptr || has_been_asked()) return;
-  const std::optional<cpu_set_t> mine = allowed(0), launchers = allowed(getppid());
-  if (!mine || !launchers) return;
-  const Bitmap its = bitmap(*mine), all = bitmap(*launchers);
-  if (hwloc_bitmap_isincluded(its.get(), all.get()) == 0 || hwloc_bitmap_isequal(its.get(), all.get()) != 0)
+  const Topology machine = topology();
+  const Bitmap mine = bitmap(), launchers = bitmap();
+  if (hwloc_get_cpubind(machine.get(), mine.get(), HWLOC_CPUBIND_THREAD) != 0 ||
+      hwloc_get_proc_cpubind(machine.get(), getppid(), launchers.get(), HWLOC_CPUBIND_THREAD) != 0)
     return;
-  if (is_default(its.get(), all.get(), std::atoi(local_rank)))
-    sched_setaffinity(0, sizeof *launchers, &*launchers);
+  if (hwloc_bitmap_isincluded(mine.get(), launchers.get()) == 0 ||
+      hwloc_bitmap_isequal(mine.get(), launchers.get()) != 0)
+    return;
+  if (is_default(machine.get(), mine.get(), launchers.get(), std::atoi(local_rank)))
+    hwloc_set_cpubind(machine.get(), launchers.get(), HWLOC_CPUBIND_THREAD);
 }
 
 }  // namespace asterism::tools

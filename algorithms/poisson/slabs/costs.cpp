@@ -24,9 +24,9 @@ constexpr double look = 0.4e-6;        ///< of either, for each core that looks 
 
 /// Seconds, as measured on an H200 (grids from 3071 x 3071 to 8191 x 8191 and from 255 x 255 x 255 on).
 namespace gpu_cost {
-constexpr double tridiagonal = 22e-12;  ///< of a cell in float64, there and back
-constexpr double short_fft = 10e-12;    ///< of a cell along an axis, likewise, where the FFT's length is a power of two
-constexpr double other_fft = 35e-12;    ///< and where it is not
+constexpr double tridiagonal = 22e-12;   ///< of a cell in float64, there and back
+constexpr double power_of_two = 10e-12;  ///< of a cell along an axis, likewise, where the FFT's length is one
+constexpr double other_length = 35e-12;  ///< and where it is not
 }  // namespace gpu_cost
 
 /// A little more than a core's own caches hold.
@@ -91,7 +91,7 @@ double seconds_on_gpu(const Grid& grid, Index unknowns, Index element_bytes) {
   for (const grid::Axis& axis : {grid.a.y, grid.a.x}) {
     if (!is_transformed(axis)) continue;
     const Index length = transforms::fft_length(grid::transform_to_modes(axis), axis.n);
-    cell += std::has_single_bit(static_cast<std::size_t>(length)) ? gpu_cost::short_fft : gpu_cost::other_fft;
+    cell += std::has_single_bit(static_cast<std::size_t>(length)) ? gpu_cost::power_of_two : gpu_cost::other_length;
   }
   return cell * static_cast<double>(unknowns) * static_cast<double>(element_bytes) / sizeof(double);
 }
