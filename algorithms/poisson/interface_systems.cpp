@@ -22,6 +22,7 @@ InterfaceSystems::InterfaceSystems(Runtime& runtime, const Grid& grid, const Lay
       // are given up one by one as pass 2 goes back.
       forgets_(layout.mode == Mode::streaming && layout.interface == Where::cuda && !layout.keeps_interface),
       crosses_gpus_(layout.interface == Where::cuda && layout.lanes * runtime.ranks() > 1),
+      outermost_(grid.has_waves() && !periodic_ ? 0 : 1),
       chains_{{{Direction::forward, (layout.slabs + 1) / 2}, {Direction::backward, layout.slabs / 2}}} {
   shown_ = tiles(rows_.shown);
   prefix_shown_ = tiles(rows_.carried_shown(periodic_));
@@ -123,7 +124,7 @@ const Tile<double>& InterfaceSystems::start(const Chain& chain, Slab user) const
 }
 
 const Tile<double>& InterfaceSystems::outward(const Chain& chain, Slab s) const {
-  return number_in(chain, s) == 0 ? start(chain, s) : before_[s.number];
+  return number_in(chain, s) < outermost_ ? start(chain, s) : before_[s.number];
 }
 
 const Tile<double>& InterfaceSystems::inward(const Chain& chain, Slab s) const {
@@ -218,16 +219,17 @@ void InterfaceSystems::close() {
   for (Index i = chains_[0].length; i > 0; --i)
     for (Chain& chain : chains_)
       if (chain.next == i) substitute_next(chain);
-  constexpr Index behind_none = 2;  // slabs of a chain: its single step is the first that is ready
-  for (const Chain& chain : chains_)
-    for (Index i = 1; chain.length > behind_none && i < chain.length; ++i)
+  for (const Chain& chain : chains_) {
+    const Index steps = chain.length - outermost_;
+    for (Index i = outermost_; steps > 1 && i < chain.length; ++i)  // a single step is the first that is ready
       before_[nth(chain, i).number].wait();
+  }
 }
 
 void InterfaceSystems::substitute_next(Chain& chain) {
   const Index i = --chain.next;
   const Slab e = nth(chain, i);
-  if (i > 0) {
+  if (i >= outermost_) {
     const Tile<double>&shown = prefix_shown(chain, i, e), &response_before = prefix_response(chain, i, e);
     codelets::substitute(chain.direction,
                          {.shown = shown_[e.number],
@@ -239,8 +241,12 @@ void InterfaceSystems::substitute_next(Chain& chain) {
                           .first = first_[e.number],
                           .before = before_[e.number]},
                          hints(e));
-    forget(shown);
-    forget(response_before);
+    if (i > 0) {
+      forget(shown);
+      forget(response_before);
+    } else {
+      forget(first_[e.number]);
+    }
   }
   forget(shown_[e.number]);
 }
@@ -255,7 +261,7 @@ void InterfaceSystems::forget_around(Slab s) {
   if (!exist()) return;
   const Chain& chain = chains_[chain_of(s)];
   const Index i = number_in(chain, s);
-  if (i > 0) forget(before_[s.number]);
+  if (i >= outermost_) forget(before_[s.number]);
   if (i + 1 < chain.length) forget(first_[nth(chain, i + 1).number]);
 }
 

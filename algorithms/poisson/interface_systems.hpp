@@ -100,6 +100,9 @@ class InterfaceSystems {
   bool periodic_;
   Spacing spacing_;
   bool forgets_, crosses_gpus_;
+  /// Number in its chain of the outermost slab that is substituted for. The value at an end of the axis is known; of waves,
+  /// which return from there, what enters the slab is not.
+  Index outermost_;
 
   Tiles<double> shown_, prefix_shown_, prefix_response_;  // per slab; the latter two of the prefixes after it
   Tiles<double> first_, before_;  // per slab, as its chain sees it: its first unknown and the value before it

@@ -34,7 +34,9 @@
 /// that grow with the root of it. What z takes from the error of long waves is little to the condition of their systems.
 ///
 /// Two ways of rounding (H3) of one segment do not agree: who joins blocks to what a segment emits has to join the same
-/// blocks to its response, or the segment's ends do not fit its inside.
+/// blocks to its response, or the segment's ends do not fit its inside. And an inside is solved from what enters the
+/// segment, also where that comes back from an end of the axis: solved from an end that reflects, it is rounded otherwise
+/// than the segment's emission, and the difference at the next cut grows as the segment nears a resonance of its own.
 #pragma once
 
 #include <algorithm>

@@ -163,6 +163,23 @@ TEST_CASE_TEMPLATE("waves are solved in segments of any heights as in one", T, f
     }
 }
 
+TEST_CASE("segments near a resonance of their own fit each other") {
+  constexpr Index s = 29, cut = 15;
+  for (const Line& line : all_lines(s)) {
+    // Half waves in the segments and quarter waves, between ends that are held or not, and all between.
+    const Matrix<double> modes = regular(line, Matrix<double>(1, 400).fill([](Index, Index k) {
+      return half_wave_in(2 * s) * std::pow(1.02, static_cast<double>(k));
+    }));
+    const Matrix<double> f = random(s, modes.cols(), 7);
+    for (const Index forward : {0, 1, 2}) {
+      CAPTURE(forward);
+      Matrix<double> v = f;
+      solve_in_segments(v, line, systems_of(line, modes), 1.7, {{0, cut}, forward});
+      check_waves(v, line, f, modes, 1.7, 8 * epsilon);
+    }
+  }
+}
+
 TEST_CASE("what a segment scatters neither gains nor loses") {
   for (const Line& line : all_lines(200)) {
     CAPTURE(line.name);

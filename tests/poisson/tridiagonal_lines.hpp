@@ -279,14 +279,20 @@ void solve_in_segments(Matrix<T>& lines, const Line& line, const Systems& system
   std::vector<Matrix<double>> before(at(segments), Matrix<double>(tiles.beside, n)), after = before;
   before.front() = start;
   after.back() = end;
-  if (0 < forward && forward < segments)
-    cpu::meet(mu.in(), left, right, start.in(), end.in(), after[at(forward - 1)].out(), before[at(forward)].out());
-  for (Index c = forward - 1; c > 0; --c)
+  Matrix<double> ignored(tiles.beside, n);
+  const auto outer = [&](std::vector<Matrix<double>>& beside, Index c) -> Matrix<double>& {
+    return 0 <= c && c < segments ? beside[at(c)] : ignored;
+  };
+  if (forward < segments)
+    cpu::meet(mu.in(), left, right, start.in(), end.in(), outer(after, forward - 1).out(), before[at(forward)].out());
+  // What enters the outermost segments is known, but for waves.
+  const Index outermost = tiles.mu == rows_with_waves.mu && !line.periodic ? 0 : 1;
+  for (Index c = forward - 1; c >= outermost; --c)
     cpu::substitute(Direction::forward, told[at(c)].in(), from_first(c), start.in(), after[at(c)].in(),
-                    after[at(c - 1)].out(), before[at(c)].out());
-  for (Index c = forward; c + 1 < segments; ++c)
+                    outer(after, c - 1).out(), before[at(c)].out());
+  for (Index c = forward; c < segments - outermost; ++c)
     cpu::substitute(Direction::backward, told[at(c)].in(), from_last(c), end.in(), before[at(c)].in(),
-                    before[at(c + 1)].out(), after[at(c)].out());
+                    outer(before, c + 1).out(), after[at(c)].out());
   for (Index c = 0; c < segments; ++c)
     cpu::solve<T>(lines.inout(first_row(c), rows(c)), axis.in(first_row(c), rows(c)), mu.in(), scale, before[at(c)].in(),
                   after[at(c)].in());
