@@ -152,8 +152,7 @@ void Dcg<T>::begin(Index) {
   iteration_ = 0;
   for (Index k = 0; k < this->count(); ++k) {
     const auto send = [&](const Tile<T>& v, const Transfer<T>& there) {
-      if (!there.gives(k)) return;
-      sparse::codelets::send<T>({0}, {.v = v, .departures = there.from(k)}, this->blocks().hints(k));
+      sparse::send(v, 0, there.from(k), this->blocks().hints(k));
     };
     send(this->tiles(k).x, x_there_);
     send(this->tiles(k).r, r_there_);
@@ -207,8 +206,7 @@ void Dcg<T>::iterate_once() {
 template <class T>
 void Dcg<T>::bring_x() {
   for (Index p = 0; p < subdomain_count(); ++p)
-    sparse::codelets::send<T>({0}, {.v = of_subdomains_[p].x, .departures = back_.from(p)},
-                              {.where = Where::cpu});
+    sparse::send(of_subdomains_[p].x, 0, back_.from(p), {.where = Where::cpu});
   for (Index k = 0; k < this->count(); ++k)
     codelets::assemble<T>({0, this->blocks()[k].size, true}, {.arrivals = back_.to(k), .z = this->tiles(k).x},
                           {.where = Where::cpu});

@@ -224,8 +224,7 @@ void Schwarz<T, V>::make_room(Index vectors) {
 template <class T, class V>
 void Schwarz<T, V>::send(const VectorOf& r, const Transfer<T>& there) const {
   for (Index k = 0; k < system_->count(); ++k)
-    if (there.gives(k))
-      sparse::codelets::send<T>({0}, {.v = r(k), .departures = there.from(k)}, system_->blocks().hints(k));
+    sparse::send(r(k), 0, there.from(k), system_->blocks().hints(k));
 }
 
 template <class T, class V>
@@ -299,8 +298,7 @@ template <class T, class V>
 void Schwarz<T, V>::submit_residual(const Column& column, const VectorOf& r, const VectorOf& z) {
   const sparse::BlockMatrix<T>& a = system_->matrix();
   for (Index k = 0; k < system_->count() && system_->count() > 1; ++k)
-    sparse::codelets::send<T>({a.shape(k).own}, {.v = z(k), .departures = column.exchange.from(k)},
-                              system_->blocks().hints(k));
+    sparse::send(z(k), a.shape(k).own, column.exchange.from(k), system_->blocks().hints(k));
   for (Index k = 0; k < system_->count(); ++k)
     sparse::codelets::residual<T>({a.shape(k), system_->unit()},
                                   {.matrix = a.ports(k),

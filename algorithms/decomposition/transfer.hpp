@@ -45,7 +45,6 @@ class Transfer {
   /// The same for other vectors, which are under way at the same time.
   [[nodiscard]] Transfer another(Runtime& runtime) const;
 
-  [[nodiscard]] bool gives(Index piece) const { return !from_[static_cast<std::size_t>(piece)].empty(); }
   /// What a task that makes a piece, or uses those of others, is given.
   [[nodiscard]] sparse::Departures<AsTiles, T> from(Index piece) const;
   /// In the order of the pieces that they come from.

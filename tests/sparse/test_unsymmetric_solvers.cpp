@@ -255,6 +255,39 @@ TEST_CASE("a cyclic shift: no progress before the last iteration; a basis that i
   CHECK(short_basis.report.iterations == 2);
 }
 
+TEST_CASE("a matrix that falls apart: blocks that need nothing of each other, or one of another") {
+  Runtime runtime;
+  constexpr Index rows = 128, part = 32;  // as many as a grain
+  std::vector<std::map<Index, double>> matrix(rows);
+  for (Index i = 0; i < rows; ++i) {
+    matrix[static_cast<std::size_t>(i)][i] = 4;
+    if (i % part > 0) matrix[static_cast<std::size_t>(i)][i - 1] = -1;
+    if (i % part < part - 1) matrix[static_cast<std::size_t>(i)][i + 1] = -2;
+  }
+  const Csr<double> apart = matrix_of(matrix);
+  matrix[rows - 1][0] = 1;
+  const Csr<double> coupled = matrix_of(matrix);
+  with_each_solver([&](auto solve) {
+    for (const Csr<double>* a : {&apart, &coupled})
+      for (const char* preconditioner : preconditioners()) {
+        CAPTURE(a == &coupled);
+        CAPTURE(preconditioner);
+        const auto solution = solve(runtime, *a, row_sums(*a), with(preconditioner, 4));
+        CHECK(solution.report.reason == Reason::solved);
+        CHECK(largest_difference(solution.x, std::vector<double>(rows, 1)) < 1e-6);
+      }
+  });
+}
+
+TEST_CASE("a first guess that is far off is no divergence") {
+  Runtime runtime;
+  const Csr<double> a = rows_of_this_rank(runtime, model("convection2d:9x8"));
+  Gmres<double> solver(runtime, a, with("diagonal"));
+  const std::vector<double> b(static_cast<std::size_t>(solver.row_count()), 1e-20);
+  std::vector<double> x(b.size(), 1);
+  CHECK(solver.solve(b.data(), x.data()).reason == Reason::solved);
+}
+
 TEST_CASE("a singular matrix is not solved with, and leaves numbers") {
   Runtime runtime;
   with_each_solver([&](auto solve) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "../../../codelets/sparse/krylov/residual.hpp"
 #include "../../../runtime/collectives.hpp"
 #include "../../common/each_once.hpp"
 #include "../../common/set.hpp"
@@ -107,6 +108,14 @@ Index Exchange<T>::bytes() const {
   for (const Pair& pair : pairs_) elements += pair.elements;
   return elements * static_cast<Index>(sizeof(T));
 }
+
+template <class T>
+void send(const Tile<T>& v, Index own, const Departures<AsTiles, T>& departures, const Hints& hints) {
+  if (departures.packs.size() > 0) codelets::send<T>({own}, {.v = v, .departures = departures}, hints);
+}
+
+template void send(const Tile<float>&, Index, const Departures<AsTiles, float>&, const Hints&);
+template void send(const Tile<double>&, Index, const Departures<AsTiles, double>&, const Hints&);
 
 template class Exchange<float>;
 template class Exchange<double>;

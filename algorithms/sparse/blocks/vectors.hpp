@@ -70,4 +70,9 @@ class Exchange {
   std::vector<Pair> pairs_;
 };
 
+/// Submits what gives others what they need of a vector, whose elements are counted from `own` on; nothing where nobody
+/// needs any, as where a matrix falls apart.
+template <class T>
+void send(const Tile<T>& v, Index own, const Departures<AsTiles, T>& departures, const Hints& hints);
+
 }  // namespace asterism::sparse

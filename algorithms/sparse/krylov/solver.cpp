@@ -360,8 +360,7 @@ template <class T, class V>
 void KrylovSolver<T, V>::send_preconditioned() {
   if (!preconditioner_.has_z() || count() == 1) return;
   for (Index k = 0; k < count(); ++k)
-    codelets::send<T>({system().matrix().shape(k).own},
-                      {.v = preconditioner_.z(k), .departures = exchange().from(k)}, blocks_.hints(k));
+    send(preconditioner_.z(k), system().matrix().shape(k).own, exchange().from(k), blocks_.hints(k));
 }
 
 /// Of what submit_residual() has found, relative to b.
