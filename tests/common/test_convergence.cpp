@@ -29,6 +29,8 @@ TEST_CASE("Convergence: sequences of norms") {
   CHECK(judged({2, 1, 0.5, 0.0099}) == "3 solved");
   CHECK(judged({2, 390, 100, 30, 10}) == "goes on");  // may grow at first
   CHECK(judged({2, 390, 401}) == "2 divergence");     // 200 * 2
+  CHECK(judged({500, 390, 401}) == "goes on");        // from a bad first guess
+  CHECK(judged({500, 100'001}) == "1 divergence");    // 200 * 500
   // 0.9^140 < 1e-6 <= 0.9^120
   CHECK(judged({2, 2, 2, 2, 2, 2, 2}) == "goes on");
   CHECK(judged({0.2, 2, 2, 2, 2, 2, 2, 2}) == "7 stagnation");

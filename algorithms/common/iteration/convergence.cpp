@@ -20,7 +20,7 @@ std::optional<Reason> Convergence::judge(const Norms& norms, Index iterations) {
   if (rule_.tolerance > 0 && scaled_ <= rule_.tolerance) return Reason::solved;
 
   if (norms.broken) return norms.broken;
-  if (is_first) limit_ = rule_.growth * scale;
+  if (is_first) limit_ = rule_.growth * std::max(scale, norms.residual);
   if (norms.residual > limit_) return Reason::divergence;
 
   least_residual_ = is_first ? norms.residual : std::min(least_residual_, norms.residual);

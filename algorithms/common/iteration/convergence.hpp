@@ -21,7 +21,8 @@ struct Norms {
 struct StoppingRule {
   double tolerance = 0;      ///< of the scaled residual; 0: never reached
   double operator_norm = 0;  ///< ||A||_inf; 0: residuals are told relative to ||b|| alone
-  /// How many times the ||A||_inf ||v_0|| + ||b|| of the beginning ||r|| may become. 1 / sqrt(eps) is for methods
+  /// How many times the ||A||_inf ||v_0|| + ||b|| of the beginning ||r|| may become, or its first value where that is more,
+  /// as it may be where no norm of A is known. 1 / sqrt(eps) is for methods
   /// that reduce the error in the norm of A: ||r|| is then at most sqrt(cond(A)) times its first value, and a matrix
   /// of cond(A) > 1 / eps is singular in double precision.
   double growth = 0x1p26;
@@ -42,7 +43,7 @@ class Convergence {
   /// - solved: ||r|| <= tolerance (||A||_inf ||v|| + ||b||), [Czapinski 2014] (4.13).
   /// - what the method itself says (Norms::broken).
   /// - not_finite: a norm is not.
-  /// - divergence: ||r|| exceeds `growth` (||A||_inf ||v_0|| + ||b||). The scaled residual itself is no measure: it
+  /// - divergence: ||r|| exceeds `growth` times what it may begin with. The scaled residual itself is no measure: it
   ///   never exceeds 1, however large v becomes.
   /// - stagnation, with a tolerance: the scaled residual has not fallen by a twentieth, neither at once nor little by
   ///   little, since too long ago. With a spectral radius that is when it ought to have fallen to a millionth.
