@@ -384,7 +384,11 @@ IterationSettings KrylovSolver<T, V>::looks() const {
   const double bytes = (facts_.bytes_per_row + 12 * sizeof(T)) * static_cast<double>(system().rows());
   const double bandwidth = blocks_[0].where == Where::cuda ? 3e12 : 1e10,
                messages = runtime_->ranks() > 1 ? 1e-4 : 0;
-  const double seconds = std::max(bytes / bandwidth, messages);
+  constexpr double of_a_task = 5e-6, tasks_of_a_step = 3;  // of each block
+  const double tasks = is_one_block() ? 0
+                                      : static_cast<double>(count()) *
+                                            (tasks_of_a_step + static_cast<double>(preconditioner_.tasks()));
+  const double seconds = std::max({bytes / bandwidth, messages, of_a_task * tasks});
   return {.check_every = std::min(iterations_in(1e-2, seconds), most_between_looks()),
           .rarest_check = std::min(iterations_in(1e-1, seconds), most_between_looks())};
 }

@@ -187,6 +187,12 @@ void AppliedPreconditioner<T, V>::apply(const typename LinearSystem<T>::VectorOf
     users_(r, [this](Index k) -> const Tile<T>& { return tiles_[k].z; });
 }
 
+template <class T, class V>
+Index AppliedPreconditioner<T, V>::tasks() const {
+  if (kind_ == PreconditionerKind::polynomial) return static_cast<Index>(set_up_->polynomial.size());
+  return static_cast<Index>(forward_.size() + backward_.size());
+}
+
 /// (Q2); z and next change their roles with every step, and so do the tiles between blocks: a block is sent what is
 /// new while another still has to read what was.
 template <class T, class V>

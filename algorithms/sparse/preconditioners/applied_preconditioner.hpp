@@ -38,6 +38,8 @@ class AppliedPreconditioner {
   /// D^-1 on a block; nullptr: there is none.
   [[nodiscard]] const Tile<V>* inverse_diagonal(Index block) const;
 
+  /// Tasks of its own that apply() submits for each block.
+  [[nodiscard]] Index tasks() const;
   /// Submits z = M^-1 r. @param r a block's own elements @return where z is: vectors with what blocks have entries in
   void apply(const typename LinearSystem<T>::VectorOf& r);
   [[nodiscard]] const Tile<T>& z(Index block) const { return tiles_[static_cast<std::size_t>(block)].z; }
