@@ -27,6 +27,7 @@ namespace {
 struct Family {
   std::string name;
   Trial (*draw)(Draw&);
+  Index every = 1;  ///< of the numbers: its cases take so much longer than others
   Index cases = 0, failed = 0;
   std::map<std::string, double> worst = {};  ///< of the cases that passed
 
@@ -50,6 +51,7 @@ void tell_case(int signal) {
 
 struct Settings {
   double seconds = 60;
+  Index cases = 0;  ///< of each family that has all of them; 0: as many as time is for
   std::uint64_t seed = 1;
   std::string family;  ///< empty: all in turn
   Index only = -1;     ///< the one case to run
@@ -68,7 +70,8 @@ Findings run(Runtime& runtime, const Trial& drawn) {
 /// @return whether all cases passed
 bool run_cases(Runtime& runtime, const Settings& settings) {
   std::vector<Family> families{
-      {"poisson", draw_poisson}, {"helmholtz", draw_helmholtz}, {"relax", draw_relax}};
+      {"poisson", draw_poisson}, {"helmholtz", draw_helmholtz},    {"relax", draw_relax},
+      {"linear", draw_linear, 8}, {"qap", draw_assignment, 8}};
   if (!settings.family.empty())
     std::erase_if(families, [&](const Family& f) { return f.name != settings.family; });
   const bool tells = runtime.rank() == 0;
@@ -76,16 +79,18 @@ bool run_cases(Runtime& runtime, const Settings& settings) {
   const auto seconds = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
-  const auto goes_on = [&] {  // by the clock of rank 0
+  const auto goes_on = [&](Index number) {
+    if (settings.only >= 0) return number == settings.only;
+    if (settings.cases > 0) return number < settings.cases;
     double time = tells ? seconds() : 0;
-    sum_over_ranks(runtime, &time, 1);
+    sum_over_ranks(runtime, &time, 1);  // by the clock of rank 0
     return time < settings.seconds;
   };
 
   Index told = 0;
-  for (Index number = std::max(settings.only, Index{0});
-       settings.only < 0 ? goes_on() : number == settings.only; ++number)
+  for (Index number = std::max(settings.only, Index{0}); goes_on(number); ++number)
     for (Family& family : families) {
+      if (families.size() > 1 && number % family.every != 0) continue;
       const std::string command =
           fmt::format("tools/test-random --seed {} --family {} --case {}{}", settings.seed, family.name,
                       number, runtime.ranks() > 1 ? fmt::format(" --ranks {}", runtime.ranks()) : "");
@@ -127,9 +132,11 @@ int main(int argc, char** argv) {
   test::Settings settings;
   CLI::App program{"Solves random problems and compares with slow oracles.", "random_problems"};
   program.add_option("--seconds", settings.seconds, "how long")->capture_default_str();
+  program.add_option("--cases", settings.cases, "how many of each family, instead; of linear and qap an eighth of them")
+      ->check(CLI::PositiveNumber);
   program.add_option("--seed", settings.seed, "what the problems are drawn from")->capture_default_str();
   program.add_option("--family", settings.family, "only these problems")
-      ->check(CLI::IsMember({"poisson", "helmholtz", "relax"}));
+      ->check(CLI::IsMember({"poisson", "helmholtz", "relax", "linear", "qap"}));
   program.add_option("--case", settings.only, "only the problem of this number")
       ->check(CLI::NonNegativeNumber);
   try {

@@ -67,5 +67,7 @@ struct Trial {
 Trial draw_poisson(Draw& draw);    ///< lambda <= 0
 Trial draw_helmholtz(Draw& draw);  ///< lambda > 0
 Trial draw_relax(Draw& draw);
+Trial draw_linear(Draw& draw);
+Trial draw_assignment(Draw& draw);
 
 }  // namespace asterism::test
