@@ -34,32 +34,56 @@ double shortest_seconds(Body body) {
   return best;
 }
 
-double measure_host_copy(int threads, std::size_t bytes, char* from, char* to) {
-  const std::size_t share = bytes / static_cast<std::size_t>(threads);
-  const double seconds = shortest_seconds([&] {
-    std::vector<std::jthread> team;
-    for (int t = 0; t < threads; ++t) {
-      const std::size_t offset = static_cast<std::size_t>(t) * share;
-      team.emplace_back([=] { std::memcpy(to + offset, from + offset, share); });
-    }
-  });
-  return 2 * static_cast<double>(bytes) / seconds;
-}
+/// Two buffers of main memory in halves, of which every core has its share: it has written it before it is measured, as
+/// memory that nobody has written is read from a single page of zeros, and lies next to nobody.
+class HostCopies {
+ public:
+  HostCopies(int cores, std::size_t bytes, void* from, void* to)
+      : cores_(cores),
+        half_(bytes / 2 / sizeof(double)),
+        share_(half_ / static_cast<std::size_t>(cores)),
+        from_(static_cast<double*>(from)),
+        to_(static_cast<double*>(to)) {
+    by_each([this](std::size_t first) {
+      for (double* half : {from_, from_ + half_, to_, to_ + half_}) std::fill_n(half + first, share_, 1.0);
+    });
+  }
 
-/// STREAM's triad, a = b + s c, on float64: three arrays of `bytes` each, cut among the threads.
-double measure_host_triad(int threads, std::size_t bytes, double* a, const double* b, const double* c) {
-  const std::size_t share = bytes / sizeof(double) / static_cast<std::size_t>(threads);
-  const double seconds = shortest_seconds([&] {
+  /// @return bytes that are read and written, a second
+  [[nodiscard]] double copy() const {
+    return measure(4, [this](std::size_t first) {
+      for (const std::size_t half : {first, half_ + first})
+        std::memcpy(to_ + half, from_ + half, share_ * sizeof(double));
+    });
+  }
+  /// STREAM's triad, a = b + s c, on float64.
+  [[nodiscard]] double triad() const {
+    return measure(3, [this](std::size_t first) {
+      double* const a = to_ + first;
+      const double *const b = from_ + first, *const c = from_ + half_ + first;
+      for (std::size_t i = 0; i < share_; ++i) a[i] = b[i] + 3.0 * c[i];
+    });
+  }
+
+ private:
+  /// Calls body(its first element in each half) on every core.
+  template <class Body>
+  void by_each(const Body& body) const {
     std::vector<std::jthread> team;
-    for (int t = 0; t < threads; ++t) {
-      const std::size_t offset = static_cast<std::size_t>(t) * share;
-      team.emplace_back([a = a + offset, b = b + offset, c = c + offset, share] {
-        for (std::size_t i = 0; i < share; ++i) a[i] = b[i] + 3.0 * c[i];
-      });
-    }
-  });
-  return 3 * static_cast<double>(share * static_cast<std::size_t>(threads) * sizeof(double)) / seconds;
-}
+    for (int t = 0; t < cores_; ++t)
+      team.emplace_back([&body, first = static_cast<std::size_t>(t) * share_] { body(first); });
+  }
+  /// @param halves that are read or written
+  template <class Body>
+  [[nodiscard]] double measure(int halves, const Body& body) const {
+    const double bytes = static_cast<double>(share_ * sizeof(double)) * cores_;
+    return halves * bytes / shortest_seconds([&] { by_each(body); });
+  }
+
+  int cores_;
+  std::size_t half_, share_;  // elements
+  double *from_, *to_;
+};
 
 #ifdef ASTERISM_WITH_CUDA
 using cuda::check;
@@ -187,10 +211,9 @@ Bandwidth measure_bandwidth(Runtime& runtime, std::size_t bytes) {
   for (int i = 0; i < std::max(2, machine.count(WorkerKind::cuda)); ++i) host.emplace_back(runtime, bytes);
   Bandwidth result;
   if (const int cpus = machine.count(WorkerKind::cpu); cpus > 0) {
-    result.host_copy = measure_host_copy(cpus, bytes, host[0].as<char>(), host[1].as<char>());
-    const std::size_t half = bytes / 2 / sizeof(double);  // three arrays in the two buffers
-    result.host_triad = measure_host_triad(cpus, half * sizeof(double), host[0].as<double>(),
-                                           host[0].as<double>() + half, host[1].as<double>());
+    const HostCopies copies(cpus, bytes, host[0].data(), host[1].data());
+    result.host_copy = copies.copy();
+    result.host_triad = copies.triad();
   }
 #ifdef ASTERISM_WITH_CUDA
   if (const std::vector<int> gpus = devices(); !gpus.empty()) {
