@@ -4,7 +4,6 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -16,6 +15,7 @@
 #include "algorithms/qap/search.hpp"
 #include "algorithms/qap/speeds.hpp"
 #include "codelets/qap/starts.hpp"
+#include "least_cost.hpp"
 #include "random_instances.hpp"
 #include "runtime/collectives.hpp"
 #include "tools/qap/instance_file.hpp"
@@ -36,17 +36,6 @@ SkipUnless with_data() {
 
 const std::initializer_list<Method> methods = {Method::automatic, Method::multistart, Method::robust,
                                                Method::tempering};
-
-/// The least cost of all permutations.
-Cost least_of_all(const Problem& problem) {
-  Permutation p(static_cast<std::size_t>(problem.n));
-  std::iota(p.begin(), p.end(), 0);
-  Cost least = std::numeric_limits<Cost>::max();
-  do {
-    least = std::min(least, cost_of(problem, p));
-  } while (std::next_permutation(p.begin(), p.end()));
-  return least;
-}
 
 /// GPUs and cores of these speeds.
 std::vector<Candidate> workers(std::initializer_list<double> gpus, std::initializer_list<double> cores) {

@@ -5,11 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
-#include <utility>
 
 #include "../sparse/linear_solves.hpp"
 #include "../sparse/matrix_market.hpp"
@@ -17,11 +15,11 @@
 #include "algorithms/sparse/unsymmetric/bicgstab.hpp"
 #include "algorithms/sparse/unsymmetric/gmres.hpp"
 #include "random_problems.hpp"
+#include "separable_oracle.hpp"
 
 namespace asterism::test {
 namespace {
 
-using Real = long double;
 using decomposition::Schwarz;
 using decomposition::SchwarzSettings;
 using sparse::Csr;
@@ -32,7 +30,7 @@ constexpr const char* method_names[] = {"cg", "bicgstab", "gmres", "dbds"};
 enum class Precision { f64, f32, mixed };
 constexpr const char* precision_names[] = {"f64", "f32", "f64 with M in f32"};
 
-/// LinearSystems with one matrix, and how they are to be solved.
+/// Systems with one matrix, and how they are to be solved.
 struct LinearSystems {
   Csr<double> a;  ///< the whole matrix, of numbers that the precision holds
   std::string matrix;
@@ -326,13 +324,8 @@ Csr<double> with_other_values(Csr<double> a) {
   return a;
 }
 
-/// This rank's rows.
-template <class T>
-Csr<T> mine_of(const Csr<double>& whole, std::pair<Index, Index> rows) {
-  return in_type<T>(sparse::rows_of(whole, Part{.first = rows.first, .size = rows.second - rows.first}));
-}
-
-/// What is known of the systems beside their solutions.
+/// Whether solutions have the same bits: a second time, right-hand side by right-hand side, as one block, and refreshed as
+/// if set up anew. True where that was not tried.
 struct Sameness {
   bool again = true, alone = true, divided = true, refreshed = true;
 };
@@ -340,7 +333,7 @@ struct Sameness {
 template <class T, class V, class Solver>
 Solutions solve_all(Runtime& runtime, const LinearSystems& s, Sameness& same) {
   const auto make = [&](const Csr<double>& a, Rows rows, const LinearSettings& settings) {
-    const Csr<T> mine = mine_of<T>(a, rows_of(rows, runtime, s.n()));
+    const Csr<T> mine = rows_of_this_rank<T>(runtime, a, rows);
     std::shared_ptr<sparse::OuterPreconditioner<T>> outer;
     if (s.schwarz) outer = std::make_shared<Schwarz<T, V>>(runtime, mine, *s.schwarz);
     return std::make_unique<Solver>(runtime, mine, settings, outer);
@@ -363,7 +356,7 @@ Solutions solve_all(Runtime& runtime, const LinearSystems& s, Sameness& same) {
   }
   if (s.settings.values == sparse::Values::refreshed && !solver->facts().preconditioner.breakdown) {
     const Csr<double> a = with_other_values(s.a);
-    solver->refresh(mine_of<T>(a, rows_of(s.rows, runtime, s.n())));
+    solver->refresh(rows_of_this_rank<T>(runtime, a, s.rows));
     const auto anew = make(a, s.rows, s.settings);
     same.refreshed = solutions_of<T>(runtime, *solver, s.b, s.guess, s.columns) ==
                      solutions_of<T>(runtime, *anew, s.b, s.guess, s.columns);
@@ -387,12 +380,6 @@ Solutions solve_in(Runtime& runtime, const LinearSystems& s, Sameness& same) {
   return solve_all<T, V, decomposition::Dbds<T>>(runtime, s, same);
 }
 
-Real norm(const std::vector<Real>& v) {
-  Real sum = 0;
-  for (const Real x : v) sum += x * x;
-  return std::sqrt(sum);
-}
-
 /// What a solution is worth, relative to b.
 struct Worth {
   double residual;
@@ -400,7 +387,8 @@ struct Worth {
 };
 
 Worth worth_of(const LinearSystems& s, const std::vector<double>& b, const std::vector<double>& x) {
-  std::vector<Real> r(b.begin(), b.end()), terms, given = r;
+  Reals r(b.begin(), b.end()), terms;
+  const Real given = norm2(r);
   for (Index i = 0; i < s.n(); ++i) {
     Real sum = std::abs(r[static_cast<std::size_t>(i)]);
     const Index begin = s.a.row_begin[i], end = s.a.row_begin[i + 1];
@@ -411,7 +399,7 @@ Worth worth_of(const LinearSystems& s, const std::vector<double>& b, const std::
     }
     terms.push_back(sum * static_cast<Real>(end - begin + 2));
   }
-  return {static_cast<double>(norm(r) / norm(given)), static_cast<double>(norm(terms) / norm(given)) * s.eps()};
+  return {static_cast<double>(norm2(r) / given), static_cast<double>(norm2(terms) / given) * s.eps()};
 }
 
 void judge(const LinearSystems& s, const sparse::LinearReport& report, const std::vector<double>& b,

@@ -58,8 +58,8 @@ inline std::vector<double> scattered(Index n) {
 }
 
 template <class T = double>
-sparse::Csr<T> rows_of_this_rank(const Runtime& runtime, const sparse::Csr<double>& whole) {
-  const auto [first, end] = sparse::rows_of_rank(whole.total_rows, runtime.rank(), runtime.ranks());
+sparse::Csr<T> rows_of_this_rank(const Runtime& runtime, const sparse::Csr<double>& whole, Rows rows = Rows::shared) {
+  const auto [first, end] = rows_of(rows, runtime, whole.total_rows);
   return in_type<T>(sparse::rows_of(whole, Part{.first = first, .size = end - first}));
 }
 
@@ -67,11 +67,10 @@ sparse::Csr<T> rows_of_this_rank(const Runtime& runtime, const sparse::Csr<doubl
 template <template <class, class> class Solver, class T, class V = T>
 LinearSolution<T> solve_by(Runtime& runtime, const sparse::Csr<double>& a, const std::vector<double>& b,
                            const sparse::LinearSettings& settings, Rows rows = Rows::shared) {
-  const Index n = a.total_rows;
-  const auto [first, end] = rows_of(rows, runtime, n);
-  const sparse::Csr<T> mine = in_type<T>(sparse::rows_of(a, Part{.first = first, .size = end - first}));
+  const sparse::Csr<T> mine = rows_of_this_rank<T>(runtime, a, rows);
   Solver<T, V> solver(runtime, mine, settings);
-  const std::vector<T> my_b(b.begin() + first, b.begin() + end);
+  const auto first = b.begin() + mine.first_row;
+  const std::vector<T> my_b(first, first + mine.rows());
   std::vector<T> x(my_b.size(), T{});
   LinearSolution<T> solution{{}, solver.solve(my_b.data(), x.data()), solver.facts()};
   solution.x = gather_lists(runtime, x);

@@ -21,10 +21,10 @@ struct Norms {
 struct StoppingRule {
   double tolerance = 0;      ///< of the scaled residual; 0: never reached
   double operator_norm = 0;  ///< ||A||_inf; 0: residuals are told relative to ||b|| alone
-  /// How many times the ||A||_inf ||v_0|| + ||b|| of the beginning ||r|| may become, or its first value where that is more,
-  /// as it may be where no norm of A is known. 1 / sqrt(eps) is for methods
-  /// that reduce the error in the norm of A: ||r|| is then at most sqrt(cond(A)) times its first value, and a matrix
-  /// of cond(A) > 1 / eps is singular in double precision.
+  /// How many times the ||A||_inf ||v_0|| + ||b|| of the beginning ||r|| may become, or its first value where that is
+  /// more, as it may be where no norm of A is known. 1 / sqrt(eps) is for methods that reduce the error in the norm
+  /// of A: ||r|| is then at most sqrt(cond(A)) times its first value, and a matrix of cond(A) > 1 / eps is singular
+  /// in double precision.
   double growth = 0x1p26;
   /// Of the iteration, where it is known: by how much an iteration reduces the error in the end.
   std::optional<double> spectral_radius = {};

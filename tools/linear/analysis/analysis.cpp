@@ -144,9 +144,10 @@ Recommendation recommended(const MatrixAnalysis& a, bool on_gpu) {
                     "make dearer than it makes them fewer",
                     condition)};
   if (a.colours.front().colours == 2)
-    return {"auto", ill_conditioned(condition) +
-                        "; two colours are enough, so half of the rows are solved for in half of the iterations, "
-                        "unless all diagonal entries are equal"};
+    return {"auto",
+            ill_conditioned(condition) +
+                "; two colours are enough, so half of the rows are solved for in half of the iterations, "
+                "unless all diagonal entries are equal"};
   return on_gpu ? for_gpus(a, condition) : for_cores(a, condition);
 }
 
