@@ -48,6 +48,9 @@ class TileBase {
   /// Brings the tile to main memory as soon as its last task so far has ended, while later tasks run.
   void fetch() const;
 
+  /// The same, and drops all copies on GPUs: the next task there has it come again.
+  void send_home() const;
+
   /// Brings the tile to main memory and drops all copies on GPUs. Blocks until its tasks so far have ended.
   /// @throw as a HostView that reads it
   void return_home() const;

@@ -24,6 +24,8 @@
 
 #ifdef ASTERISM_WITH_CUDA
 #include <cuda_runtime_api.h>
+
+#include "mailboxes.hpp"
 #endif
 
 namespace asterism {
@@ -228,7 +230,27 @@ void take_gpus(Environment& environment) {
                         std::to_string(device.totalGlobalMem / 10 * 9 / sharers >> 20));
   }
 }
+
+std::optional<Mailboxes> mailboxes;
 #endif
+
+/// @return StarPU's status
+int send(starpu_data_handle_t tile, int to, int priority) {
+#ifdef ASTERISM_WITH_CUDA
+  if (mailboxes->carry(tile, to)) return mailboxes->send(tile, to, priority);
+#endif
+  return starpu_mpi_isend_detached_prio(tile, to, starpu_mpi_data_get_tag(tile), priority, connection.comm,
+                                        nullptr, nullptr);
+}
+
+/// @param reader what is about to read it on this rank, or nullptr @return StarPU's status
+int receive(starpu_data_handle_t tile, int from, int priority, [[maybe_unused]] const starpu_task* reader) {
+#ifdef ASTERISM_WITH_CUDA
+  if (mailboxes->carry(tile, from)) return mailboxes->receive(tile, from, priority, reader);
+#endif
+  return starpu_mpi_irecv_detached_prio(tile, from, starpu_mpi_data_get_tag(tile), priority, connection.comm,
+                                        nullptr, nullptr);
+}
 
 void broadcast_from(int root, std::string& text) {
   const int rank = connection.rank;
@@ -316,7 +338,16 @@ int start(starpu_conf& conf, Environment& environment) {
   return starpu_mpi_init_conf(nullptr, nullptr, 0, connection.comm, &conf);
 }
 
+void connect_gpus() {
+#ifdef ASTERISM_WITH_CUDA
+  mailboxes.emplace(connection.comm);
+#endif
+}
+
 void stop() {
+#ifdef ASTERISM_WITH_CUDA
+  mailboxes.reset();
+#endif
   if (connection.ranks > 1)
     starpu_mpi_shutdown_comm(connection.comm);
   else
@@ -378,6 +409,12 @@ void register_tile(_starpu_data_state* handle, std::int64_t tag, int owner) {
   starpu_mpi_data_register_comm(handle, tag, owner, connection.comm);
 }
 
+void forget_tile([[maybe_unused]] _starpu_data_state* handle) {
+#ifdef ASTERISM_WITH_CUDA
+  if (mailboxes) mailboxes->forget(handle);
+#endif
+}
+
 bool was_sent(_starpu_data_state* handle, int to) { return starpu_mpi_cached_send(handle, to) != 0; }
 
 void send_again(_starpu_data_state* handle) {
@@ -391,24 +428,23 @@ int submit(starpu_task* task, int executor, std::int64_t& received) {
   const int priority = task->priority;
   const bool ours = rank == executor;
   int status = 0;
-  const auto send = [&](starpu_data_handle_t handle, int to) {
-    status = starpu_mpi_isend_detached_prio(handle, to, starpu_mpi_data_get_tag(handle), priority,
-                                            connection.comm, nullptr, nullptr);
-  };
-  const auto receive = [&](starpu_data_handle_t handle, int from) {
-    status = starpu_mpi_irecv_detached_prio(handle, from, starpu_mpi_data_get_tag(handle), priority,
-                                            connection.comm, nullptr, nullptr);
-    received += static_cast<std::int64_t>(starpu_data_get_size(handle));
-  };
   std::vector<starpu_data_handle_t> written;
   for (unsigned i = 0; i < count && status == 0; ++i) {
     const starpu_data_handle_t handle = STARPU_TASK_GET_HANDLE(task, i);
     const int owner = starpu_mpi_data_get_rank(handle);
     if ((STARPU_TASK_GET_MODE(task, i) & STARPU_W) != 0) written.push_back(handle);
     if ((STARPU_TASK_GET_MODE(task, i) & STARPU_R) == 0 || owner == executor) continue;
-    if (ours && starpu_mpi_cached_receive_set(handle) == 0) receive(handle, owner);
-    if (owner == rank && starpu_mpi_cached_send_set(handle, executor) == 0) send(handle, executor);
+    if (ours && starpu_mpi_cached_receive_set(handle) == 0) {
+      status = receive(handle, owner, priority, task);
+      received += static_cast<std::int64_t>(starpu_data_get_size(handle));
+    }
+    if (owner == rank && starpu_mpi_cached_send_set(handle, executor) == 0)
+      status = send(handle, executor, priority);
   }
+#ifdef ASTERISM_WITH_CUDA
+  if (ours)
+    for (const starpu_data_handle_t handle : written) mailboxes->note_writer(handle, *task);
+#endif
   if (ours && status == 0) status = starpu_task_submit(task);  // and it may be no more
   for (const starpu_data_handle_t handle : written) {
     if (status != 0) break;
@@ -418,10 +454,11 @@ int submit(starpu_task* task, int executor, std::int64_t& received) {
     if (owner == executor || !ours) starpu_mpi_cached_receive_clear(handle);
     if (owner == executor) continue;
     if (ours) {
-      send(handle, owner);
+      status = send(handle, owner, priority);
       starpu_mpi_cached_receive_set(handle);
     } else if (owner == rank) {
-      receive(handle, executor);
+      status = receive(handle, executor, priority, nullptr);
+      received += static_cast<std::int64_t>(starpu_data_get_size(handle));
       starpu_mpi_cached_send_set(handle, executor);
     }
   }

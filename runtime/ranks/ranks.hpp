@@ -66,6 +66,9 @@ std::optional<GpuShare> our_gpus(int wanted);
 /// Starts StarPU on this rank's share of the cores and GPUs of its node, with several ranks with its MPI layer. @return
 /// StarPU's status.
 int start(starpu_conf& conf, Environment& environment);
+/// Lets GPUs of ranks on one node send to each other without MPI, where they can (mailboxes.hpp). Collective, once StarPU has
+/// started on all ranks.
+void connect_gpus();
 /// Ends StarPU, and its MPI layer.
 void stop();
 /// Whether StarPU can trace: where ranks work together it waits for all that were launched.
@@ -88,6 +91,8 @@ void gather(const void* mine, Index count, std::size_t element_bytes,
 void send_to_all(_starpu_data_state* handle);
 
 void register_tile(_starpu_data_state* handle, std::int64_t tag, int owner);
+/// Before it is taken back.
+void forget_tile(_starpu_data_state* handle);
 
 /// Whether another rank has this rank's tile as it was when the last task wrote it.
 bool was_sent(_starpu_data_state* handle, int to);

@@ -88,7 +88,10 @@ Runtime::Runtime(const Options& options) : state_(std::make_unique<State>()) {
     throw error_on_all_ranks(*failure);
   }
   current = &s;
-  if (s.ranks > 1) ranks::start_pulses();
+  if (s.ranks > 1) {
+    ranks::connect_gpus();
+    ranks::start_pulses();
+  }
   if (options.stall_seconds > 0 || s.ranks > 1) state_->watchdog = std::thread([&s] { s.watch(); });
 }
 

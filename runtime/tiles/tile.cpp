@@ -32,6 +32,18 @@ void wait_for(const TileState& tile, int node, starpu_data_access_mode mode) {
   tile.runtime->by_kernels.take();
 }
 
+/// When the tile's tasks so far have ended. @param mode RW: no other copy is kept
+void bring_to_main_memory(const TileState& tile, starpu_data_access_mode mode) {
+  if (tile.owner != tile.runtime->rank || !tile.written) return;
+  // Not a prefetch: that one does not wait for the tasks before it, and would bring what the tile holds now.
+  starpu_data_acquire_on_node_cb(
+      tile.handle, STARPU_MAIN_RAM, mode,
+      [](void* handle) {
+        starpu_data_release_on_node(static_cast<starpu_data_handle_t>(handle), STARPU_MAIN_RAM);
+      },
+      tile.handle);
+}
+
 /// The memory node of a rank's GPU. @throw Error: there is none with that number
 unsigned node_of_gpu(int gpu) {
   const int worker = number_in_starpu(WorkerKind::cuda, gpu);
@@ -138,6 +150,7 @@ void TileState::end() noexcept {
   }
   if (unwinds) count(-1);
   starpu_data_release_on_node(handle, STARPU_ACQUIRE_NO_NODE);
+  if (runtime->ranks > 1) ranks::forget_tile(handle);
   if (borrowed)
     starpu_data_unregister(handle);
   else
@@ -219,17 +232,9 @@ void TileBase::wont_use() const {
   if (tile.owner == tile.runtime->rank && tile.written) starpu_data_wont_use(tile.handle);
 }
 
-void TileBase::fetch() const {
-  const TileState& tile = usable(*this);
-  if (tile.owner != tile.runtime->rank || !tile.written) return;
-  // Not a prefetch: that one does not wait for the tasks before it, and would bring what the tile holds now.
-  starpu_data_acquire_on_node_cb(
-      tile.handle, STARPU_MAIN_RAM, STARPU_R,
-      [](void* handle) {
-        starpu_data_release_on_node(static_cast<starpu_data_handle_t>(handle), STARPU_MAIN_RAM);
-      },
-      tile.handle);
-}
+void TileBase::fetch() const { bring_to_main_memory(usable(*this), STARPU_R); }
+
+void TileBase::send_home() const { bring_to_main_memory(usable(*this), STARPU_RW); }
 
 void TileBase::return_home() const {
   release(acquire(*this, HostAccess::read_write));  // whoever may write has the only copy

@@ -16,6 +16,9 @@ inline bool shape_is(std::string_view name) {
   return shape != nullptr && std::string_view(shape).starts_with(name);
 }
 
+/// Whether there are several ranks and some of them have GPUs, which add up in another way than cores.
+inline bool ranks_have_gpus() { return shape_is("mpi_unlike3_gpu") || shape_is("mpi2_gpu"); }
+
 /// Where all cores are busy with more ranks than two, a solve takes seconds; and to most of it they do nothing that two
 /// ranks do not do.
 inline bool more_than_two_ranks() {

@@ -50,6 +50,28 @@ TEST_CASE("gpu: tiles travel to a CUDA kernel and back unharmed, and their bytes
   CHECK(std::all_of(y.begin(), y.end(), [](double value) { return value == 4; }));
 }
 
+TEST_CASE("gpu: a tile that is sent home comes anew, one that is fetched stays") {
+  Runtime runtime(one_gpu());
+  const Codelet codelet{"test_gpu_nothing", cpu_axpy, cuda_nothing};
+  constexpr Index n = 256;
+  constexpr std::int64_t bytes = n * n * 8;
+  std::vector<double> x(n * n, 3), y(n * n, 4);
+  const Tile<double> from(runtime, x.data(), n, n, n), to(runtime, y.data(), n, n, n);
+  for (int task = 0; task < 3; ++task) {
+    codelet(1, from, to, {.where = Where::cuda});
+    to.fetch();
+  }
+  runtime.wait();
+  CHECK(runtime.traffic().to_device == 2 * bytes);
+  for (int task = 0; task < 3; ++task) {
+    codelet(1, from, to, {.where = Where::cuda});
+    to.send_home();
+  }
+  to.wait();
+  CHECK(runtime.traffic().to_device == 4 * bytes);  // the first of them found it there
+  CHECK(std::all_of(y.begin(), y.end(), [](double value) { return value == 4; }));
+}
+
 TEST_CASE("gpu: on the GPU that the submitter names") {
   Runtime runtime;
   const int gpus = runtime.machine().count(WorkerKind::cuda);

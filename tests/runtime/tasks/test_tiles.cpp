@@ -105,6 +105,7 @@ TEST_CASE("tiles: empty ones and those that were moved from are refused wherever
     CHECK_THROWS_AS(static_cast<void>(none->owner()), Error);
     CHECK_THROWS_AS(none->wait(), Error);
     CHECK_THROWS_AS(none->fetch(), Error);
+    CHECK_THROWS_AS(none->send_home(), Error);
     CHECK_THROWS_AS(none->forget(), Error);
     CHECK_THROWS_AS(none->wont_use(), Error);
     CHECK_THROWS_AS(none->return_home(), Error);
@@ -158,6 +159,7 @@ TEST_CASE("tiles: waiting for what nobody wrote, or bringing it, does nothing") 
   const Tile<double> tile(runtime, 2, 3);
   tile.wait();
   tile.fetch();
+  tile.send_home();
   tile.wont_use();
   tile.forget();
   fill(1, tile);
