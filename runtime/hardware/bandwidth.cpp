@@ -144,11 +144,11 @@ void measure_gpu(Bandwidth& result, int device, std::size_t bytes, void* host_a,
 /// A GPU that a part of main memory is streamed through, the two directions independent of each other.
 class StreamedDevice {
  public:
-  StreamedDevice(int device, const PinnedBuffer& host)
+  StreamedDevice(int device, char* host, std::size_t bytes)
       : device_(device),
-        host_(host.as<char>()),
-        bytes_(host.bytes()),
-        piece_(std::min(host.bytes(), largest_piece)) {
+        host_(host),
+        pieces_(std::max<std::size_t>(1, bytes / largest_piece)),
+        piece_(bytes / pieces_) {
     check(cudaSetDevice(device), "cudaSetDevice");
     up_ = std::make_unique<DeviceCopies>(piece_);
     down_ = std::make_unique<DeviceCopies>(piece_);
@@ -160,46 +160,46 @@ class StreamedDevice {
   /// From the calling thread; returns when all is copied.
   void stream(bool both_ways) {
     check(cudaSetDevice(device_), "cudaSetDevice");
-    const std::size_t pieces = bytes_ / piece_;
-    for (std::size_t i = 0; i < pieces; ++i) {
+    for (std::size_t i = 0; i < pieces_; ++i) {
       up_->up(host_ + i * piece_);
-      if (both_ways) down_->down(host_ + (i + pieces / 2) % pieces * piece_);  // not what goes up now
+      if (both_ways) down_->down(host_ + (i + pieces_ / 2) % pieces_ * piece_);  // not what goes up now
     }
     up_->wait();
     down_->wait();
   }
 
-  [[nodiscard]] std::size_t streamed_bytes() const { return bytes_ / piece_ * piece_; }
+  [[nodiscard]] std::size_t streamed_bytes() const { return pieces_ * piece_; }
 
  private:
   static constexpr std::size_t largest_piece = std::size_t{64} << 20;
 
   int device_;
   char* host_;
-  std::size_t bytes_, piece_;
+  std::size_t pieces_, piece_;
   std::unique_ptr<DeviceCopies> up_, down_;
 };
 
+using Streamed = std::vector<std::unique_ptr<StreamedDevice>>;
+
+/// Through all GPUs at once. Returns when all is copied.
+void stream(const Streamed& devices, bool both_ways) {
+  std::vector<std::future<void>> team;
+  for (const auto& device : devices)
+    team.push_back(std::async(std::launch::async, [&device, both_ways] { device->stream(both_ways); }));
+  for (std::future<void>& member : team) member.get();
+}
+
 void measure_all_gpus(Bandwidth& result, const std::vector<int>& devices,
                       const std::vector<PinnedBuffer>& host) {
-  std::vector<std::unique_ptr<StreamedDevice>> streamed;
+  Streamed streamed;
   double total = 0;
   for (std::size_t g = 0; g < devices.size(); ++g) {
-    streamed.push_back(std::make_unique<StreamedDevice>(devices[g], host[g]));
+    streamed.push_back(std::make_unique<StreamedDevice>(devices[g], host[g].as<char>(), host[g].bytes()));
     total += static_cast<double>(streamed.back()->streamed_bytes());
   }
-  const auto measure = [&](bool both_ways) {
-    return total / shortest_seconds([&] {
-             std::vector<std::future<void>> team;
-             for (const auto& device : streamed)
-               team.push_back(
-                   std::async(std::launch::async, [&device, both_ways] { device->stream(both_ways); }));
-             for (std::future<void>& member : team) member.get();
-           });
-  };
   result.gpus = static_cast<int>(devices.size());
-  result.all_to_device = measure(false);
-  result.all_both_ways = measure(true);
+  result.all_to_device = total / shortest_seconds([&] { stream(streamed, false); });
+  result.all_both_ways = total / shortest_seconds([&] { stream(streamed, true); });
 }
 #endif
 
@@ -222,6 +222,20 @@ Bandwidth measure_bandwidth(Runtime& runtime, std::size_t bytes) {
   }
 #endif
   return result;
+}
+
+double measure_two_passes(Runtime& /*runtime*/, [[maybe_unused]] void* data, [[maybe_unused]] std::size_t bytes) {
+#ifdef ASTERISM_WITH_CUDA
+  const std::vector<int> gpus = devices();
+  if (gpus.empty() || bytes < gpus.size()) return 0;
+  const std::size_t part = bytes / gpus.size();
+  Streamed streamed;
+  for (std::size_t g = 0; g < gpus.size(); ++g)
+    streamed.push_back(std::make_unique<StreamedDevice>(gpus[g], static_cast<char*>(data) + g * part, part));
+  return shortest_seconds([&] { stream(streamed, false), stream(streamed, true); });
+#else
+  return 0;
+#endif
 }
 
 }  // namespace asterism

@@ -33,4 +33,11 @@ struct Bandwidth {
 /// @throw Error when memory for the copies is missing.
 Bandwidth measure_bandwidth(Runtime& runtime, std::size_t bytes = std::size_t{1} << 30);
 
+/// Seconds that raw copies, no tasks, take to bring page-locked main memory to all GPUs at once, and then to them and back
+/// at once, the best of several repetitions: an equal part through each GPU in pieces of 64 MiB, as what streams in two
+/// passes does it. How fast that goes depends on the memory, too: this is the ceiling of those who stream this one. Call it
+/// while no task runs. @return 0 where the runtime has no GPU
+/// @param data of which the content is lost
+double measure_two_passes(Runtime& runtime, void* data, std::size_t bytes);
+
 }  // namespace asterism

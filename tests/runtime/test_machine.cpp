@@ -163,6 +163,14 @@ TEST_CASE("gpu: bandwidths of all GPUs together") {
   }
   CHECK(measured.all_to_device > 0.6 * measured.to_device);
   CHECK(measured.all_both_ways > 0.6 * measured.both_ways);
+
+  // The same copies, one pass after the other, of memory that somebody has.
+  const PinnedBuffer memory(all, std::size_t{1} << 30);
+  const auto bytes = static_cast<double>(memory.bytes());
+  const double passes = measure_two_passes(all, memory.data(), memory.bytes());
+  const double expected = measured.gpus == 0 ? 0 : bytes / measured.all_to_device + bytes / measured.all_both_ways;
+  CHECK(passes <= 1.7 * expected);
+  CHECK(passes >= expected / 1.7);
 }
 #endif
 

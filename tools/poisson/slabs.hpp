@@ -62,6 +62,8 @@ class Slabs {
   }
 
   [[nodiscard]] Tiles<T>& tiles() { return tiles_; }
+  /// What is behind this rank's slabs; empty where the runtime has it.
+  [[nodiscard]] const PinnedBuffer& memory() const { return memory_; }
 
   /// Calls body(number, slab) for the slabs of this rank, in order.
   template <class Body>

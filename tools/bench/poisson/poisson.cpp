@@ -37,16 +37,18 @@ void add_traffic(Figures& figures, const Traffic& traffic, double grid_bytes) {
 
 /// What a solve that streams through GPUs could do at best.
 /// @param bytes of the grid, those of this rank
-void add_link_bounds(Figures& figures, const Bandwidth& raw, double bytes, double solve) {
+void add_link_bounds(Figures& figures, const Bandwidth& raw, double bytes, const Fastest& fastest) {
+  const double solve = fastest.seconds;
   const double bound = 2 * bytes / raw.to_device;
   figures.add(
       "bound_seconds",
       raw.gpus > 1 ? "bound 2 N / link (to the first GPU alone)" : "bound 2 N / link (to the GPU alone)",
       bound, "s");
   figures.add("times_bound", "solve time over that bound", solve / bound, "");
-  const double pipeline = bytes / raw.all_to_device + bytes / raw.all_both_ways;
-  figures.add("pipeline_seconds", "raw CUDA pipeline: N up, then N up and down at once", pipeline, "s");
-  figures.add("pipeline_share", "that pipeline's time over the solve's", pipeline / solve, "");
+  if (fastest.pipeline == 0) return;
+  figures.add("pipeline_seconds", "raw CUDA pipeline, the same memory: N up, then N up and down at once",
+              fastest.pipeline, "s");
+  figures.add("pipeline_share", "that pipeline's time over the solve's", fastest.pipeline / solve, "");
 }
 
 /// Beside what link or memory allow.
@@ -65,7 +67,7 @@ void add_figures(Figures& figures, const PoissonBenchOptions& o, const poisson::
   add_traffic(figures, fastest.traffic, grid_bytes);
   const bool on_gpu = fastest.layout.where == Where::cuda;
   if (on_gpu && !o.resident)
-    add_link_bounds(figures, raw, grid_bytes / ranks, fastest.seconds);
+    add_link_bounds(figures, raw, grid_bytes / ranks, fastest);
   else
     figures.add("bytes_per_cell", "bytes per cell that plain copying moves in that time",
                 (on_gpu ? raw.device_copy : raw.host_copy) * fastest.seconds / cells, "");
