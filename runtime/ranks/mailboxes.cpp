@@ -12,13 +12,14 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <deque>
 #include <initializer_list>
 #include <optional>
 #include <random>
 
+#include "../contents.hpp"
 #include "../cuda.hpp"
 #include "../run/state.hpp"
 
@@ -132,57 +133,51 @@ class Mailbox {
 namespace {
 
 /// A tile in the memory of a task's worker.
-struct Rows {
-  explicit Rows(const void* buffer) {
-    const auto* const m = static_cast<const starpu_matrix_interface*>(buffer);
-    data = reinterpret_cast<char*>(m->ptr);
-    bytes = m->nx * m->elemsize;
-    distance = m->ld * m->elemsize;
-    count = m->ny;
-  }
-  char* data;
-  std::size_t bytes, distance, count;
-};
+Out<std::byte> tile_in(const void* buffer) {
+  const auto* const m = static_cast<const starpu_matrix_interface*>(buffer);
+  const auto bytes = [&](std::uint32_t elements) { return static_cast<Index>(elements * m->elemsize); };
+  return {reinterpret_cast<std::byte*>(m->ptr), m->ny, bytes(m->nx), bytes(m->ld)};
+}
 
 std::uint64_t& word_in(void* buffer) {
   return *reinterpret_cast<std::uint64_t*>(
       STARPU_VARIABLE_GET_PTR(static_cast<starpu_variable_interface*>(buffer)));
 }
 
-/// Puts a tile into a slot, on a core or by a GPU, and tells which one that is.
+/// A slot for what is in a tile, as those reach it that work there.
 template <Where where>
-void put(void* buffers[], Mailbox::Slot& slot_of_message) {
-  Mailbox& box = *slot_of_message.box;
-  const Rows rows(buffers[0]);
-  const std::size_t number = slot_of_message.number;
-  word_in(buffers[1]) = number;
-  if constexpr (where == Where::cuda) {
-    char* const slot = box.locked_memory(number, rows.bytes * rows.count);
-    cuda::check(cudaMemcpy2DAsync(slot, rows.bytes, rows.data, rows.distance, rows.bytes, rows.count,
-                                  cudaMemcpyDeviceToHost, starpu_cuda_get_local_stream()),
-                "copy to a mailbox");
-  } else {
-    char* const slot = box.memory(number);
-    for (std::size_t i = 0; i < rows.count; ++i)
-      std::memcpy(slot + i * rows.bytes, rows.data + i * rows.distance, rows.bytes);
-  }
+Out<std::byte> slot_for(const Out<std::byte>& tile, Mailbox& box, std::size_t number) {
+  char* const slot = where == Where::cuda
+                         ? box.locked_memory(number, static_cast<std::size_t>(tile.rows * tile.cols))
+                         : box.memory(number);
+  return {reinterpret_cast<std::byte*>(slot), tile.rows, tile.cols, tile.cols};
+}
+
+/// @param kind of the GPU's copy
+template <Where where>
+void copy(const Out<std::byte>& from, const Out<std::byte>& to, cudaMemcpyKind kind) {
+  if constexpr (where == Where::cuda)
+    cuda::check(cudaMemcpy2DAsync(to.data, static_cast<std::size_t>(to.ld), from.data,
+                                  static_cast<std::size_t>(from.ld), static_cast<std::size_t>(to.cols),
+                                  static_cast<std::size_t>(to.rows), kind, starpu_cuda_get_local_stream()),
+                "copy through a mailbox");
+  else
+    detail::copy_rows<std::byte>({from.data, from.rows, from.cols, from.ld}, to);
+}
+
+/// Puts a tile into a slot, and tells which one that is.
+template <Where where>
+void put(void* buffers[], Mailbox::Slot& slot) {
+  const Out<std::byte> tile = tile_in(buffers[0]);
+  word_in(buffers[1]) = slot.number;
+  copy<where>(tile, slot_for<where>(tile, *slot.box, slot.number), cudaMemcpyDeviceToHost);
 }
 
 /// Takes it out of there.
 template <Where where>
 void take(void* buffers[], Mailbox& box) {
-  const Rows rows(buffers[0]);
-  const std::size_t number = word_in(buffers[1]);
-  if constexpr (where == Where::cuda) {
-    const char* const slot = box.locked_memory(number, rows.bytes * rows.count);
-    cuda::check(cudaMemcpy2DAsync(rows.data, rows.distance, slot, rows.bytes, rows.bytes, rows.count,
-                                  cudaMemcpyHostToDevice, starpu_cuda_get_local_stream()),
-                "copy from a mailbox");
-  } else {
-    const char* const slot = box.memory(number);
-    for (std::size_t i = 0; i < rows.count; ++i)
-      std::memcpy(rows.data + i * rows.distance, slot + i * rows.bytes, rows.bytes);
-  }
+  const Out<std::byte> tile = tile_in(buffers[0]);
+  copy<where>(slot_for<where>(tile, box, word_in(buffers[1])), tile, cudaMemcpyHostToDevice);
 }
 
 /// What StarPU runs as a task. Nothing may be thrown into it.
@@ -307,12 +302,10 @@ struct Mailboxes::Pair {
   Mailbox out, in;
 };
 
-Mailboxes::Mailboxes(MPI_Comm comm) : comm_(comm) {
+Mailboxes::Mailboxes(MPI_Comm comm, MPI_Comm node) : comm_(comm) {
   int ranks = 0, me = 0, here = 0;
   MPI_Comm_size(comm, &ranks);
   pairs_.resize(static_cast<std::size_t>(ranks));
-  MPI_Comm node = MPI_COMM_NULL;
-  MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
   MPI_Comm_rank(node, &me);
   MPI_Comm_size(node, &here);
   const auto box_of = [](int rank) { return static_cast<std::size_t>(rank) * box_bytes; };
@@ -348,13 +341,14 @@ Mailboxes::Mailboxes(MPI_Comm comm) : comm_(comm) {
   MPI_Alltoall(mapped.data(), 1, MPI_CHAR, mapped_by.data(), 1, MPI_CHAR, node);
   for (std::size_t k = 0; k < all.size(); ++k)
     if (mapped[k] == 0 || mapped_by[k] == 0) pairs_[static_cast<std::size_t>(all[k].rank)].reset();
-  MPI_Comm_free(&node);
+  if (std::ranges::none_of(pairs_, [](const std::unique_ptr<Pair>& pair) { return pair != nullptr; }))
+    pairs_.clear();
 }
 
 Mailboxes::~Mailboxes() = default;
 
 bool Mailboxes::carry(starpu_data_handle_t tile, int other) const {
-  if (pairs_[static_cast<std::size_t>(other)] == nullptr) return false;
+  if (pairs_.empty() || pairs_[static_cast<std::size_t>(other)] == nullptr) return false;
   const std::size_t bytes = starpu_data_get_size(tile);
   return bytes >= smallest && bytes <= largest;
 }
@@ -398,9 +392,7 @@ int Mailboxes::receive(starpu_data_handle_t tile, int from, int priority, const 
 }
 
 void Mailboxes::note_writer(starpu_data_handle_t tile, const starpu_task& writer) const {
-  const bool any =
-      std::ranges::any_of(pairs_, [](const std::unique_ptr<Pair>& pair) { return pair != nullptr; });
-  if (any) note_place(tile, place_of(writer));
+  if (!pairs_.empty()) note_place(tile, place_of(writer));
 }
 
 void Mailboxes::forget(starpu_data_handle_t tile) {

@@ -23,7 +23,8 @@ namespace asterism::ranks {
 class Mailboxes {
  public:
   /// Between those ranks of a node that have GPUs and can map each other's memory. Collective; StarPU runs.
-  explicit Mailboxes(MPI_Comm comm);
+  /// @param node the ranks of `comm` that are on this rank's node
+  Mailboxes(MPI_Comm comm, MPI_Comm node);
   Mailboxes(const Mailboxes&) = delete;
   Mailboxes& operator=(const Mailboxes&) = delete;
   /// When no message is on its way any more; StarPU still runs.
@@ -52,7 +53,8 @@ class Mailboxes {
 
   MPI_Comm comm_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Pair>> pairs_;  // by the other rank; nullptr: there is no mailbox
+  std::vector<std::unique_ptr<Pair>>
+      pairs_;  // by the other rank; nullptr: there is no mailbox; empty: there is none at all
   std::map<std::tuple<_starpu_data_state*, int, Direction>, std::unique_ptr<Words>>
       words_;  // by tile, and other rank
 };

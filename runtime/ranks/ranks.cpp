@@ -130,6 +130,7 @@ struct Place {
 /// What connect() has found.
 struct Connection {
   MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Comm node = MPI_COMM_NULL;  // those of it that are on this node, where several ranks were launched
   int rank = 0, ranks = 1;
   bool all = true;  // launched ranks are in it
   Place place;
@@ -138,14 +139,14 @@ Connection connection;
 int last_rank = -1;  // in the last communicator
 
 /// Divides the cores of this node among its ranks. Collective.
-/// @param node the ranks of the connection that are on this node
-void divide_cores(MPI_Comm node) {
+void divide_cores() {
   struct Told {
     CoreSet allowed;
     std::uint64_t device = 0, inode = 0;  // of the group that has the quota: the same in all its containers
   };
   const CoresFound& found = cores_found();
   const Place& place = connection.place;
+  MPI_Comm const node = connection.node;
   Told mine;
   for (const Core& core : found.allowed)
     if (core.number < CPU_SETSIZE) mine.allowed.set(static_cast<std::size_t>(core.number));
@@ -179,18 +180,16 @@ void divide_cores(MPI_Comm node) {
 /// Finds it, and divides the node's cores among its ranks. Collective.
 void find_place_on_node() {
   Connection& c = connection;
-  MPI_Comm node = MPI_COMM_NULL;
-  MPI_Comm_split_type(c.comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-  MPI_Comm_rank(node, &c.place.rank);
-  MPI_Comm_size(node, &c.place.ranks);
+  MPI_Comm_split_type(c.comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &c.node);
+  MPI_Comm_rank(c.node, &c.place.rank);
+  MPI_Comm_size(c.node, &c.place.ranks);
   const int neighbours =
       first_number({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_LOCAL_SIZE"}, 0);
   if (!c.all && neighbours > c.place.ranks)  // others are on the node, too
     c.place = {
         first_number({"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK"}, 0),
         neighbours};
-  divide_cores(node);
-  MPI_Comm_free(&node);
+  divide_cores();
 }
 
 /// What the program has chosen. @throw Error
@@ -243,8 +242,11 @@ int send(starpu_data_handle_t tile, int to, int priority) {
                                         nullptr, nullptr);
 }
 
-/// @param reader what is about to read it on this rank, or nullptr @return StarPU's status
-int receive(starpu_data_handle_t tile, int from, int priority, [[maybe_unused]] const starpu_task* reader) {
+/// @param reader what is about to read it on this rank, or nullptr @param received grows by its bytes
+/// @return StarPU's status
+int receive(starpu_data_handle_t tile, int from, int priority, [[maybe_unused]] const starpu_task* reader,
+            std::int64_t& received) {
+  received += static_cast<std::int64_t>(starpu_data_get_size(tile));
 #ifdef ASTERISM_WITH_CUDA
   if (mailboxes->carry(tile, from)) return mailboxes->receive(tile, from, priority, reader);
 #endif
@@ -302,7 +304,8 @@ std::optional<Failure> connect(const std::optional<int>& chosen, int& rank, int&
 }
 
 void disconnect() {
-  if (connection.comm != MPI_COMM_NULL) MPI_Comm_free(&connection.comm);
+  for (MPI_Comm* comm : {&connection.node, &connection.comm})
+    if (*comm != MPI_COMM_NULL) MPI_Comm_free(comm);
   connection = {};
 }
 
@@ -340,7 +343,7 @@ int start(starpu_conf& conf, Environment& environment) {
 
 void connect_gpus() {
 #ifdef ASTERISM_WITH_CUDA
-  mailboxes.emplace(connection.comm);
+  mailboxes.emplace(connection.comm, connection.node);
 #endif
 }
 
@@ -434,10 +437,8 @@ int submit(starpu_task* task, int executor, std::int64_t& received) {
     const int owner = starpu_mpi_data_get_rank(handle);
     if ((STARPU_TASK_GET_MODE(task, i) & STARPU_W) != 0) written.push_back(handle);
     if ((STARPU_TASK_GET_MODE(task, i) & STARPU_R) == 0 || owner == executor) continue;
-    if (ours && starpu_mpi_cached_receive_set(handle) == 0) {
-      status = receive(handle, owner, priority, task);
-      received += static_cast<std::int64_t>(starpu_data_get_size(handle));
-    }
+    if (ours && starpu_mpi_cached_receive_set(handle) == 0)
+      status = receive(handle, owner, priority, task, received);
     if (owner == rank && starpu_mpi_cached_send_set(handle, executor) == 0)
       status = send(handle, executor, priority);
   }
@@ -457,8 +458,7 @@ int submit(starpu_task* task, int executor, std::int64_t& received) {
       status = send(handle, owner, priority);
       starpu_mpi_cached_receive_set(handle);
     } else if (owner == rank) {
-      status = receive(handle, executor, priority, nullptr);
-      received += static_cast<std::int64_t>(starpu_data_get_size(handle));
+      status = receive(handle, executor, priority, nullptr, received);
       starpu_mpi_cached_send_set(handle, executor);
     }
   }

@@ -6,53 +6,26 @@
 #include <string>
 #include <vector>
 
-#include "runtime/codelet.hpp"
-#include "start_and_copy.hpp"
-
-#ifdef ASTERISM_WITH_CUDA
-#include <cuda_runtime.h>
-
-#include "runtime/cuda.hpp"
-#endif
+#include "runtime/contents.hpp"
 
 using namespace asterism;
-using namespace asterism::test;
 
 namespace {
 
 struct Numbers {
   Index seed;
-  [[nodiscard]] double at(Index i, Index j) const {
+  double operator()(Index i, Index j) const {
     return static_cast<double>((seed * 31 + i * 7 + j * 3) % 1009);
   }
 };
 
-void cpu_number(const Numbers& numbers, Out<double> x) {
-  for (Index i = 0; i < x.rows; ++i)
-    for (Index j = 0; j < x.cols; ++j) x.row(i)[j] = numbers.at(i, j);
-}
-const Codelet<Numbers, Out<double>> number{"test_ranks_number", cpu_number};
-
-#ifdef ASTERISM_WITH_CUDA
-void cuda_copy(Stream stream, const NoArgs&, In<double> from, Out<double> to) {
-  cuda::check(
-      cudaMemcpy2DAsync(to.data, static_cast<std::size_t>(to.ld) * 8, from.data,
-                        static_cast<std::size_t>(from.ld) * 8, static_cast<std::size_t>(to.cols) * 8,
-                        static_cast<std::size_t>(to.rows), cudaMemcpyDeviceToDevice, cuda::native(stream)),
-      "test_ranks_copy_there");
-}
-#endif
-void cpu_copy_both(const NoArgs&, In<double> from, Out<double> a, Out<double> b) {
-  cpu_copy({}, from, a);
-  cpu_copy({}, from, b);
-}
-const Codelet<NoArgs, In<double>, Out<double>> copy_there{"test_ranks_copy_there", cpu_copy,
-                                                          ASTERISM_CUDA_KERNEL(cuda_copy)};
 const Codelet<NoArgs, In<double>, Out<double>, Out<double>> copy_both{
-    "test_ranks_copy_both", cpu_copy_both,
-    ASTERISM_CUDA_KERNEL(+[](Stream s, const NoArgs&, In<double> from, Out<double> a, Out<double> b) {
-      cuda_copy(s, {}, from, a);
-      cuda_copy(s, {}, from, b);
+    "test_ranks_copy_both",
+    +[](const NoArgs&, In<double> from, Out<double> a, Out<double> b) {
+      for (const Out<double>& to : {a, b}) detail::copy_rows(from, to);
+    },
+    ASTERISM_CUDA_KERNEL(+[](Stream stream, const NoArgs&, In<double> from, Out<double> a, Out<double> b) {
+      for (const Out<double>& to : {a, b}) detail::copy_rows_on_gpu(stream, from, to);
     })};
 
 /// How many elements of what a rank has there are not those numbers.
@@ -60,7 +33,7 @@ Index wrong(const Tile<double>& tile, const Numbers& numbers) {
   const HostView<double> view(tile, HostView<double>::Access::read);
   Index count = 0;
   for (Index i = 0; i < tile.rows(); ++i)
-    for (Index j = 0; j < tile.cols(); ++j) count += view(i, j) == numbers.at(i, j) ? 0 : 1;
+    for (Index j = 0; j < tile.cols(); ++j) count += view(i, j) == numbers(i, j) ? 0 : 1;
   return count;
 }
 
@@ -97,16 +70,16 @@ TEST_CASE("ranks: tiles of all sizes go round and come back as they were, many a
     for (Index round = 0; round < 3; ++round)
       for (Index k = 0; k < tiles * ranks; ++k) {
         const auto i = static_cast<std::size_t>(k);
-        number({round * 100 + k}, numbered[i]);
-        copy_there({}, numbered[i], here[i], anywhere);
-        copy_there({}, k % 2 == 0 ? here[i] : numbered[i], there[i],
-                   anywhere);  // from a GPU, and from main memory
+        generate(numbered[i], Numbers{round * 100 + k});
+        copy(numbered[i], here[i], anywhere);
+        copy(k % 2 == 0 ? here[i] : numbered[i], there[i],
+             anywhere);  // from a GPU, and from main memory
         copy_both({}, there[i], back[i], twin[i], anywhere);
         // On the rank that has neither what it reads nor all that it writes.
         Hints elsewhere = anywhere;
         elsewhere.rank = there[(i + 1) % there.size()].owner();
         copy_both({}, there[i], there[(i + 1) % there.size()], twin[i], elsewhere);
-        copy_there({}, there[i], there[(i + 1) % there.size()], anywhere);
+        copy(there[i], there[(i + 1) % there.size()], anywhere);
       }
     for (Index k = rank * tiles; k < (rank + 1) * tiles; ++k) {
       CHECK(wrong(back[static_cast<std::size_t>(k)], {200 + k}) == 0);
@@ -131,14 +104,13 @@ TEST_CASE("ranks: hundreds of messages of the same tiles come in their order") {
   const Index ranks = runtime.ranks(), each = 7, count = each * ranks;
   constexpr int rounds = 150;
   std::vector<Tile<double>> tiles, old;
-  std::vector<std::vector<double>> serial;
+  std::vector<std::vector<double>> serial(static_cast<std::size_t>(count));
   for (Index k = 0; k < count; ++k) {
     const Index cols = 1000 + 1501 * (k % each);  // by MPI alone, too
     const int owner = static_cast<int>(k / each);
-    number({k}, tiles.emplace_back(runtime, 1, cols, owner));
+    generate(tiles.emplace_back(runtime, 1, cols, owner), Numbers{k});
     old.emplace_back(runtime, 1, cols, owner);
-    serial.emplace_back(static_cast<std::size_t>(cols));
-    cpu_number({k}, {serial.back().data(), 1, cols, cols});
+    for (Index j = 0; j < cols; ++j) serial[static_cast<std::size_t>(k)].push_back(Numbers{k}(0, j));
   }
   const auto next = [&](Index k) {
     return static_cast<std::size_t>((k + each) % count);
@@ -149,7 +121,7 @@ TEST_CASE("ranks: hundreds of messages of the same tiles come in their order") {
     for (Index k = 0; k < count; ++k) {
       const auto i = static_cast<std::size_t>(k);
       const Index cols = tiles[i].cols();
-      copy({}, tiles[i], old[i]);
+      copy(tiles[i], old[i]);
       cpu_halve({}, {before[next(k)].data(), 1, cols, cols}, {serial[i].data(), 1, cols, cols});
     }
     for (Index k = 0; k < count; ++k) halve({}, old[next(k)], tiles[static_cast<std::size_t>(k)]);
