@@ -18,9 +18,7 @@ InterfaceSystems::InterfaceSystems(Runtime& runtime, const Grid& grid, const Lay
       rows_(grid.interface()),
       periodic_(grid.slow.periodic()),
       spacing_(spacing),
-      // On GPUs with slabs that pass through there is no room to spare: interface tiles that have no room of their own
-      // are given up one by one as pass 2 goes back.
-      forgets_(layout.mode == Mode::streaming && layout.interface == Where::cuda && !layout.keeps_interface),
+      passes_(layout.interface_passes()),
       crosses_gpus_(layout.interface == Where::cuda && layout.lanes * runtime.ranks() > 1),
       outermost_(grid.has_waves() && !periodic_ ? 0 : 1),
       chains_{{{Direction::forward, (layout.slabs + 1) / 2}, {Direction::backward, layout.slabs / 2}}} {
@@ -33,7 +31,7 @@ InterfaceSystems::InterfaceSystems(Runtime& runtime, const Grid& grid, const Lay
   make_responses(axis);
   for (problem_ = 0; problem_ < grid.batch; ++problem_) {
     for (const Chain& chain : chains_)
-      for (Index i = 0; i < chain.length && !forgets_; ++i) eliminate_response(chain, i);
+      for (Index i = 0; i < chain.length && !passes_; ++i) eliminate_response(chain, i);
     meetings_.push_back(meetings(grid.has_waves()));
   }
 }
@@ -166,7 +164,7 @@ void InterfaceSystems::eliminate(Slab s) {
     for (Index& i = chain.next; i < chain.length; ++i) {
       const Slab e = nth(chain, i);
       if (!is_shown_[static_cast<std::size_t>(e.place)]) break;
-      if (forgets_) eliminate_response(chain, i);
+      if (passes_) eliminate_response(chain, i);
       codelets::eliminate(chain.direction,
                           {.shown = shown_[e.number],
                            .response = response(e),
@@ -174,7 +172,18 @@ void InterfaceSystems::eliminate(Slab s) {
                            .before_response = prefix_response(chain, i, e),
                            .after = prefix_shown_[e.number]},
                           hints(e));
+      if (passes_) send_home(chain, i);
     }
+}
+
+/// What pass 2 will read again when slab i of a chain has been eliminated. StarPU would wait with it until there is no room
+/// left, and the GPU with StarPU.
+void InterfaceSystems::send_home(const Chain& chain, Index i) const {
+  shown_[nth(chain, i).number].send_home();
+  if (i == 0) return;
+  const Slab before = nth(chain, i - 1);
+  prefix_shown_[before.number].send_home();
+  prefix_response_[before.number].send_home();
 }
 
 void InterfaceSystems::meet(const Meeting& meeting, Slab user) {
@@ -266,7 +275,7 @@ void InterfaceSystems::forget_around(Slab s) {
 }
 
 void InterfaceSystems::forget(const Tile<double>& tile) const {
-  if (forgets_) tile.forget();
+  if (passes_) tile.forget();
 }
 
 }  // namespace asterism::poisson

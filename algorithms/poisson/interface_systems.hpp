@@ -86,6 +86,7 @@ class InterfaceSystems {
   [[nodiscard]] std::vector<Meeting> meetings(bool has_waves) const;
 
   void eliminate_response(const Chain& chain, Index i);
+  void send_home(const Chain& chain, Index i) const;
   void meet(const Meeting& meeting, Slab user);
   void substitute_next(Chain& chain);
   /// Forgets what is given up one by one.
@@ -99,7 +100,10 @@ class InterfaceSystems {
   InterfaceRows rows_;
   bool periodic_;
   Spacing spacing_;
-  bool forgets_, crosses_gpus_;
+  /// On GPUs with slabs that pass through there is no room to spare: interface tiles that have no room of their own leave as
+  /// pass 1 goes on, and are given up one by one as pass 2 goes back.
+  bool passes_;
+  bool crosses_gpus_;
   /// Number in its chain of the outermost slab that is substituted for. The value at an end of the axis is known; of waves,
   /// which return from there, what enters the slab is not.
   Index outermost_;

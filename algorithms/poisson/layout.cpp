@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <optional>
 
@@ -172,6 +173,33 @@ void choose_working_memory(const Resources& r, SlabArgs args, Layout& layout) {
   }
 }
 
+/// Planes of a slab of a stream whose interface tiles come and go as the slabs do, but for those of two slabs.
+template <class T>
+Index planes_beside_interface(const Resources& r, const Grid& grid, const SlabArgs& args) {
+  constexpr auto per_double = static_cast<Index>(sizeof(double) / sizeof(T));
+  const InterfaceRows rows = grid.interface();
+  const bool periodic = grid.slow.periodic();
+  // What a slab is solved with comes to the GPU in pass 2, `told` planes of it: the higher slabs are, the less. The pipeline
+  // takes the longer to fill, to turn and to drain, three slabs. Their sum is least where both are equal.
+  const Index told = (rows.shown + rows.carried_shown(periodic) + rows.carried_response(periodic)) * per_double;
+  const Index beside = (rows.response + rows.mu + 2 * interface_rows(grid)) * per_double;
+  const auto fits = [&](Index planes) {
+    Layout layout;
+    layout.slab_planes = planes;
+    choose_working_memory<T>(r, args, layout);
+    return (2 * planes + beside) * r.plane + 8 * layout.scratch <= r.capacity / 16 * 15;
+  };
+  auto planes = static_cast<Index>(std::sqrt(static_cast<double>(told * r.planes) / 3));
+  while (planes > 1 && !fits(planes)) --planes;
+  return planes;
+}
+
+/// Into slabs of so many planes.
+void cut(const Resources& r, const Grid& grid, Index planes, Layout& layout) {
+  layout.slab_planes = std::min(planes, r.planes);
+  layout.slabs = (grid.planes + layout.slab_planes - 1) / layout.slab_planes;
+}
+
 /// @throw Error when not even two slabs (one, where there is but one) and their working memory fit.
 void require_room(const Resources& r, const Layout& layout) {
   const Index slabs = layout.mode == Mode::streaming && layout.slabs > 1 ? 2 : 1;
@@ -201,12 +229,10 @@ Layout choose_layout(const Machine& machine, const RankedMachine& all, const Gri
   layout.mode = settings.mode == Mode::automatic ? choose_mode(r) : settings.mode;
   layout.interface = choose_interface(r, layout.mode, machine.count(WorkerKind::cpu) > 0, grid.columns());
   const CoreWork on_cores = work_on_cores(r, grid, all.cores);
-  layout.slab_planes =
-      std::min(settings.slab_planes > 0
-                   ? settings.slab_planes
-                   : choose_slab_planes(r, layout.mode, settings.fetch_result, interface, on_cores),
-               r.planes);
-  layout.slabs = (grid.planes + layout.slab_planes - 1) / layout.slab_planes;
+  const bool is_free = settings.slab_planes == 0;
+  cut(r, grid,
+      is_free ? choose_slab_planes(r, layout.mode, settings.fetch_result, interface, on_cores) : settings.slab_planes,
+      layout);
   layout.lanes = r.where == Where::cuda ? r.workers : 1;
   layout.dealing =
       layout.mode == Mode::streaming && layout.interface == Where::cpu ? Dealing::turns : Dealing::blocks;
@@ -215,11 +241,15 @@ Layout choose_layout(const Machine& machine, const RankedMachine& all, const Gri
       grid.batch * layout.slabs * interface_rows(grid) * grid.columns() * Index{sizeof(double)};
   layout.keeps_interface = layout.mode == Mode::streaming && layout.interface == Where::cuda &&
                            shown / (layout.lanes * machine.ranks) < r.capacity / 3;
+  if (layout.interface_passes() && is_free) {
+    const Index planes = planes_beside_interface<T>(r, grid, args);
+    cut(r, grid, dealt_to_gpus(r, r.workers, planes, planes), layout);
+  }
   choose_working_memory<T>(r, args, layout);
   require_room(r, layout);
   // Three eighths of the memory for slabs that arrive or are worked on, as much for those that stay between the passes,
   // and the rest for what leaves and for what StarPU keeps to use again.
-  layout.slabs_in_flight = (r.where == Where::cuda ? 3 : 2) * r.workers;
+  layout.slabs_in_flight = (r.where == Where::cuda && !layout.interface_passes() ? 3 : 2) * r.workers;
   if (r.limited()) {
     const Index room = r.capacity / 8 * 3 - 8 * layout.scratch;
     layout.slabs_in_flight =

@@ -54,6 +54,11 @@ struct Layout {
   Dealing dealing = Dealing::blocks;
   Where interface = Where::cpu;  ///< where what the slabs show is worked on
   bool keeps_interface = false;  ///< whether its tiles have room of their own on the GPUs, beside the stream
+
+  /// Whether they come to the GPUs and go again as the slabs do.
+  [[nodiscard]] bool interface_passes() const {
+    return mode == Mode::streaming && interface == Where::cuda && !keeps_interface;
+  }
 };
 
 /// Whether a grid of so many bytes can stay in a memory, whose rest is for what works on it.

@@ -27,7 +27,8 @@ ModeTiles mode_tiles(Runtime& runtime, const Grid& grid, int rank, const std::ve
   const double largest_link = grid::largest_link(grid.rows);
   const auto impedance = [&](Index k) { return poisson::impedance(mode(k), largest_link); };
   set(runtime, tiles.mu, [&](Index row, Index k) { return row == mu_row ? mode(k) : impedance(k); });
-  // Zeros, but for waves, where it matters with what an end answers: a value of zero at the end of a link, or no flux.
+  // For waves it matters with what an end answers: a value of zero at the end of a link, or no flux. Otherwise the value is
+  // known, and a prefix without segments has no share of what follows (gamma = 1); joined segments that are none are zeros.
   const double lower_link = grid.rows.front().before, upper_link = grid.rows.back().after;
   const auto is_wave = [&](Index k) { return !periodic && mode(k) < 0; };
   const auto lower = [&](Index k) {
@@ -43,7 +44,9 @@ ModeTiles mode_tiles(Runtime& runtime, const Grid& grid, int rank, const std::ve
     const auto part = [&](Index row, Index k) { return row == 0 ? end(k).re : row == 1 ? end(k).im : 0.0; };
     set(runtime, beyond,
         [&](Index row, Index k) { return row < reflection_row ? 0.0 : part(row - reflection_row, k); });
-    set(runtime, alone, part);
+    set(runtime, alone, [&](Index row, Index k) {
+      return is_wave(k) ? part(row, k) : row == gamma_row && !periodic ? 1.0 : 0.0;
+    });
   };
   reflect(lower, tiles.before_axis, tiles.lower_response);
   reflect(upper, tiles.after_axis, tiles.upper_response);

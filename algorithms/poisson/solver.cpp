@@ -1,6 +1,6 @@
 #include "solver.hpp"
 
-#include <ranges>
+#include <iterator>
 
 #include "../common/set.hpp"
 #include "slabs/speeds.hpp"
@@ -76,11 +76,13 @@ Report Solver<T>::solve(Tiles<T>& f) {
       interface_.close();
     }
 
-    // Pass 2, from the middle back: every slab between its neighbours, which are known by then.
-    for (const Slab s : std::views::reverse(turns)) {
+    // Pass 2, from the middle back: every slab between its neighbours. These are known a turn ahead, so that nothing keeps
+    // the slab from coming.
+    interface_.substitute_down_to(turns.back());
+    for (auto s = turns.rbegin(); s != turns.rend(); ++s) {
       stream_.wait_for_room();
-      interface_.substitute_down_to(s);
-      solve_and_transform_back(s, f[s.number]);
+      if (const auto next = std::next(s); next != turns.rend()) interface_.substitute_down_to(*next);
+      solve_and_transform_back(*s, f[s->number]);
     }
   }
   return finish(begun, f);

@@ -10,8 +10,8 @@
 namespace asterism::poisson {
 
 /// What a segment tells of itself is in two tiles: what it shows (2 x n), which depends on the right-hand side, and how it
-/// responds (6 x n), which depends on the matrix alone and need be told but once. So it is with prefixes (1 x n and 2 x n),
-/// and with segments joined to one, which take the prefixes' place on a periodic axis and are as single segments are.
+/// responds (6 x n), which depends on the matrix alone and need be told but once. So it is with prefixes (1 x n each), and
+/// with segments joined to one, which take the prefixes' place on a periodic axis and are as single segments are.
 enum ShownRow : Index { y_first_row, y_last_row, shown_rows };
 enum ResponseRow : Index {
   first_before_row,
@@ -23,7 +23,7 @@ enum ResponseRow : Index {
   response_rows
 };
 enum PrefixShownRow : Index { alpha_row, prefix_shown_rows };
-enum PrefixResponseRow : Index { beta_row, gamma_row, prefix_response_rows };
+enum PrefixResponseRow : Index { gamma_row, prefix_response_rows };  // beta is 1 - gamma, gamma not 1 - beta
 
 /// Both of a joined segment in one tile, as CUDA kernels keep blocks.
 enum JoinedRow : Index {
@@ -102,10 +102,9 @@ ASTERISM_HOST_DEVICE inline Emitter joined_waves_at(const Told& told, Index k) {
   return is_wave(told, k) ? emitter_at(told, k) : Emitter{};
 }
 
-/// A prefix; that before the first segment where all is zeros: beta + gamma = 1.
 ASTERISM_HOST_DEVICE inline Prefix prefix_at(const Told& told, Index k) {
-  const double beta = told.response.row(beta_row)[k];
-  return {shown_at(told.shown, alpha_row, k), beta, beta == 0.0 ? 1.0 : told.response.row(gamma_row)[k]};
+  const double gamma = told.response.row(gamma_row)[k];
+  return {shown_at(told.shown, alpha_row, k), 1.0 - gamma, gamma};
 }
 ASTERISM_HOST_DEVICE inline Beyond prefix_waves_at(const Told& told, Index k) {
   return {wave_shown_at(told.shown, 0, k), wave_at(told.response, 0, k)};
@@ -146,7 +145,6 @@ ASTERISM_HOST_DEVICE inline void put(HalfConstant<Half::shown> /*half*/, const O
 }
 ASTERISM_HOST_DEVICE inline void put(HalfConstant<Half::response> /*half*/, const Out<double>& tile, Index k,
                                      const Prefix& prefix) {
-  tile.row(beta_row)[k] = prefix.beta;
   tile.row(gamma_row)[k] = prefix.gamma;
 }
 

@@ -170,12 +170,12 @@ TEST_CASE("what crosses between ranks is what the slabs show" * doctest::skip(!s
     return std::pair(sums[0], sums[1] - 1);
   };
   // Between two ranks: a plane to the middle and one back, or where that is, one each way; and in the first solve, where
-  // the middle is, how the prefixes respond (2 planes each way).
+  // the middle is, how the prefixes respond (a plane each way).
   constexpr double plane = 256 * 8;
   const Index middle = (solver.slab_count() + 1) / 2;
   const bool met = f[middle - 1].owner() != f[middle].owner();
   const auto [first, boundaries] = bytes_of_a_solve();
-  CHECK(first == (boundaries * 2 + (met ? 4 : 0)) * plane);
+  CHECK(first == (boundaries * 2 + (met ? 2 : 0)) * plane);
   for (int again = 0; again < 2; ++again) CHECK(bytes_of_a_solve().first == boundaries * 2 * plane);
 }
 

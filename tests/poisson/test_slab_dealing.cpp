@@ -281,6 +281,33 @@ TEST_CASE("GPUs take part where the grid is worth it, each with as many slabs as
   CHECK(slabs({2047, 2047}, false) % 2 == 0);  // one of them alone has no room for it
 }
 
+TEST_CASE("slabs that pass through a small GPU leave room for interface tiles that do so, too") {
+  Machine machine;
+  machine.memories = {
+      {.name = "main", .kind = MemoryKind::main, .capacity = std::size_t{100} << 30, .used = 0},
+      {.name = "GPU", .kind = MemoryKind::gpu, .capacity = 0, .used = 0}};
+  machine.workers = {{.name = "CPU", .kind = WorkerKind::cpu, .node = 0},
+                     {.name = "CUDA", .kind = WorkerKind::cuda, .node = 1}};
+  const poisson::Grid grid = poisson::discretise({.shape = {2047, 1023, 1023}});
+  const poisson::SlabArgs args{grid.a.y, grid.a.x, 1, 1, grid.interface()};
+  const auto layout = [&](Index mebibytes, Index slab_planes = 0) {
+    machine.memories.back().capacity = static_cast<std::size_t>(mebibytes) << 20;
+    return poisson::choose_layout<float>(machine, {.cores = 1}, grid, {.slab_planes = slab_planes}, args);
+  };
+  Index before = 0;
+  for (const Index mebibytes : {384, 512, 1024, 2048}) {
+    CAPTURE(mebibytes);
+    const Layout small = layout(mebibytes);
+    CHECK(small.interface_passes());
+    const Index slab = small.slab_planes * 1023 * 1023 * 4;
+    CHECK(2 * slab + 8 * small.scratch < mebibytes << 20);
+    CHECK(small.slab_planes >= before);
+    before = small.slab_planes;
+  }
+  CHECK_FALSE(layout(4096).interface_passes());
+  CHECK(layout(1024, 24).slab_planes == 24);
+}
+
 TEST_CASE("a large grid is divided by measured speed, and solved") {
   Runtime runtime;
   const poisson::Problem problem{.shape = {2100, 2000}};

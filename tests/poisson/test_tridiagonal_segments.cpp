@@ -204,10 +204,10 @@ ToldMatrices some_prefixes(bool joined, Index n, unsigned seed, Index none) {
   for (Index k = 0; k < n; ++k) {
     if (k % 5 == none) {
       for (Index i = 0; i < told.shown.rows(); ++i) told.shown(i, k) = 0;
+      if (!joined) told.response(gamma_row, k) = 1;
     } else if (joined) {
       for (Index i = 0; i < response_rows; ++i) told.response(i, k) = responses(i, (k + 1) % n);
     } else {
-      told.response(beta_row, k) = 0.625;
       told.response(gamma_row, k) = 0.375;
     }
   }

@@ -39,7 +39,8 @@ Matrix<double> waves(Index n) {
 /// @param detuned what the impedance is larger by than (H4)
 Systems systems_of(const Line& line, const Matrix<double>& modes, double detuned = 1) {
   const InterfaceRows& rows = rows_with_waves;
-  const Index n = modes.cols(), response = rows.carried_response(line.periodic);
+  const Index n = modes.cols();
+  const Matrix<double> response = response_of_none(rows, line, n);
   const auto impedance = [&](Index k) {
     return detuned * poisson::impedance(modes(0, k), grid::largest_link(line.rows));
   };
@@ -48,8 +49,8 @@ Systems systems_of(const Line& line, const Matrix<double>& modes, double detuned
                   zeros(rows.beside, n),
                   zeros(rows.beside, n),
                   zeros(rows.carried_shown(line.periodic), n),
-                  zeros(response, n),
-                  zeros(response, n)};
+                  response,
+                  response};
   systems.mu.fill([&](Index row, Index k) { return row == mu_row ? modes(0, k) : impedance(k); });
   if (line.periodic) return systems;
   for (Index k = 0; k < n; ++k) {

@@ -224,11 +224,18 @@ struct Systems {
   Matrix<double> mu, before_axis, after_axis, shown_by_none, lower_response, upper_response;
 };
 
+/// That of no joined segments, or of a prefix without segments: gamma = 1.
+inline Matrix<double> response_of_none(const InterfaceRows& rows, const Line& line, Index n) {
+  return Matrix<double>(rows.carried_response(line.periodic), n).fill([&](Index row, Index) {
+    return row == gamma_row && !line.periodic ? 1 : 0;
+  });
+}
+
 inline Systems systems_without_waves(const Line& line, const Matrix<double>& mu) {
   const InterfaceRows& rows = rows_without_waves;
-  const Index n = mu.cols(), response = rows.carried_response(line.periodic);
-  return {rows,         mu, zeros(1, n), zeros(1, n), zeros(rows.carried_shown(line.periodic), n), zeros(response, n),
-          zeros(response, n)};
+  const Index n = mu.cols();
+  const Matrix<double> response = response_of_none(rows, line, n);
+  return {rows, mu, zeros(1, n), zeros(1, n), zeros(rows.carried_shown(line.periodic), n), response, response};
 }
 
 /// What segments tell, and prefixes.
