@@ -91,22 +91,27 @@ Index worthwhile_gpus(const Resources& r, Mode mode, bool fetch_result) {
   return gpus;
 }
 
-/// About so many planes a slab, every one of the GPUs as many slabs as the others, and whole blocks of the tridiagonal CUDA
-/// kernels' rows, on which these are fastest, where that leaves it so.
-Index dealt_to_gpus(const Resources& r, Index gpus, Index wanted, Index most) {
+constexpr Index parts(Index of, Index size) { return (of + size - 1) / size; }
+
+/// Every one of the GPUs gets as many of a problem's slabs as the others where these are a multiple of this.
+Index even_number(const Resources& r, Index gpus) { return gpus / std::gcd(gpus, r.problems); }
+
+/// At most so many planes a slab, every one of the GPUs as many slabs as the others.
+Index evenly_dealt(const Resources& r, Index gpus, Index planes) {
+  const Index even = even_number(r, gpus);
+  return parts(r.planes, parts(parts(r.planes, planes), even) * even);
+}
+
+/// The same, about so many planes, and whole blocks of the tridiagonal CUDA kernels' rows, on which these are fastest, where
+/// that leaves it so.
+Index dealt_in_blocks(const Resources& r, Index gpus, Index wanted, Index most) {
   constexpr Index block = cuda::block_rows;
-  // Of each problem's slabs, or a multiple of it.
-  const Index even_number = gpus / std::gcd(gpus, r.problems);
-  const auto parts = [](Index of, Index size) { return (of + size - 1) / size; };
-  const auto dealt = [&](Index planes) {
-    return parts(r.planes, parts(parts(r.planes, planes), even_number) * even_number);
-  };
   const auto in_blocks = [&](Index planes, Index limit) -> std::optional<Index> {
-    const Index whole = cuda::blocks_of(dealt(planes)) * block;
-    if (whole <= limit && parts(r.planes, whole) % even_number == 0) return whole;
+    const Index whole = cuda::blocks_of(evenly_dealt(r, gpus, planes)) * block;
+    if (whole <= limit && parts(r.planes, whole) % even_number(r, gpus) == 0) return whole;
     return {};
   };
-  const Index even = dealt(wanted),
+  const Index even = evenly_dealt(r, gpus, wanted),
               lower = wanted > block && wanted < r.planes ? wanted / block * block : wanted;
   if (const auto higher = in_blocks(wanted, std::min(most, even + even / 8))) return *higher;
   return in_blocks(lower, lower).value_or(even);
@@ -150,7 +155,7 @@ Index choose_slab_planes(const Resources& r, Mode mode, bool fetch_result, Index
   const Index allowed = std::max({Index{1}, r.planes / 20, 64 * mebibyte / r.plane});
   const Index planes = std::max((wanted + r.plane - 1) / r.plane, interface_planes * r.planes / allowed);
   const Index most_planes = std::max<Index>(1, most / r.plane), limited = std::min(planes, most_planes);
-  return r.where == Where::cuda ? dealt_to_gpus(r, gpus, limited, most_planes) : limited;
+  return r.where == Where::cuda ? dealt_in_blocks(r, gpus, limited, most_planes) : limited;
 }
 
 /// Planes that are transformed together, and the working memory that a slab's task then needs.
@@ -187,7 +192,8 @@ Index planes_beside_interface(const Resources& r, const Grid& grid, const SlabAr
     Layout layout;
     layout.slab_planes = planes;
     choose_working_memory<T>(r, args, layout);
-    return (2 * planes + beside) * r.plane + 8 * layout.scratch <= r.capacity / 16 * 15;
+    // What leaves, and what StarPU keeps to use again, takes the rest; without it slabs go before they are solved.
+    return (2 * planes + beside) * r.plane + 8 * layout.scratch <= r.capacity / 4 * 3;
   };
   auto planes = static_cast<Index>(std::sqrt(static_cast<double>(told * r.planes) / 3));
   while (planes > 1 && !fits(planes)) --planes;
@@ -197,7 +203,7 @@ Index planes_beside_interface(const Resources& r, const Grid& grid, const SlabAr
 /// Into slabs of so many planes.
 void cut(const Resources& r, const Grid& grid, Index planes, Layout& layout) {
   layout.slab_planes = std::min(planes, r.planes);
-  layout.slabs = (grid.planes + layout.slab_planes - 1) / layout.slab_planes;
+  layout.slabs = parts(grid.planes, layout.slab_planes);
 }
 
 /// @throw Error when not even two slabs (one, where there is but one) and their working memory fit.
@@ -242,8 +248,7 @@ Layout choose_layout(const Machine& machine, const RankedMachine& all, const Gri
   layout.keeps_interface = layout.mode == Mode::streaming && layout.interface == Where::cuda &&
                            shown / (layout.lanes * machine.ranks) < r.capacity / 3;
   if (layout.interface_passes() && is_free) {
-    const Index planes = planes_beside_interface<T>(r, grid, args);
-    cut(r, grid, dealt_to_gpus(r, r.workers, planes, planes), layout);
+    cut(r, grid, evenly_dealt(r, r.workers, planes_beside_interface<T>(r, grid, args)), layout);
   }
   choose_working_memory<T>(r, args, layout);
   require_room(r, layout);
