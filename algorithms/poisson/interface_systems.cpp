@@ -31,7 +31,7 @@ InterfaceSystems::InterfaceSystems(Runtime& runtime, const Grid& grid, const Lay
   make_responses(axis);
   for (problem_ = 0; problem_ < grid.batch; ++problem_) {
     for (const Chain& chain : chains_)
-      for (Index i = 0; i < chain.length && !passes_; ++i) eliminate_response(chain, i);
+      for (Index i = 0; i < chain.length && !layout_.repeats_responses; ++i) eliminate_response(chain, i);
     meetings_.push_back(meetings(grid.has_waves()));
   }
 }
@@ -164,7 +164,7 @@ void InterfaceSystems::eliminate(Slab s) {
     for (Index& i = chain.next; i < chain.length; ++i) {
       const Slab e = nth(chain, i);
       if (!is_shown_[static_cast<std::size_t>(e.place)]) break;
-      if (passes_) eliminate_response(chain, i);
+      if (layout_.repeats_responses) eliminate_response(chain, i);
       codelets::eliminate(chain.direction,
                           {.shown = shown_[e.number],
                            .response = response(e),

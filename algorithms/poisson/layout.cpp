@@ -247,9 +247,9 @@ Layout choose_layout(const Machine& machine, const RankedMachine& all, const Gri
       grid.batch * layout.slabs * interface_rows(grid) * grid.columns() * Index{sizeof(double)};
   layout.keeps_interface = layout.mode == Mode::streaming && layout.interface == Where::cuda &&
                            shown / (layout.lanes * machine.ranks) < r.capacity / 3;
-  if (layout.interface_passes() && is_free) {
+  layout.repeats_responses = layout.interface_passes();
+  if (layout.interface_passes() && is_free)
     cut(r, grid, evenly_dealt(r, r.workers, planes_beside_interface<T>(r, grid, args)), layout);
-  }
   choose_working_memory<T>(r, args, layout);
   require_room(r, layout);
   // Three eighths of the memory for slabs that arrive or are worked on, as much for those that stay between the passes,

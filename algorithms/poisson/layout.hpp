@@ -41,7 +41,8 @@ struct Settings {
   std::vector<double> weights = {};
 };
 
-/// The same on every rank, but for where slabs and interface systems are worked on, and how many planes and slabs at once.
+/// The same on every rank, but for where slabs and interface systems are worked on, whether the latter's tiles are kept there,
+/// and how many planes and slabs at once.
 struct Layout {
   Mode mode = Mode::incore;
   Where where = Where::cpu;
@@ -54,6 +55,8 @@ struct Layout {
   Dealing dealing = Dealing::blocks;
   Where interface = Where::cpu;  ///< where what the slabs show is worked on
   bool keeps_interface = false;  ///< whether its tiles have room of their own on the GPUs, beside the stream
+  /// Whether how prefixes respond is found anew in every solve, as it is given up on the way back of the one before.
+  bool repeats_responses = false;
 
   /// Whether they come to the GPUs and go again as the slabs do.
   [[nodiscard]] bool interface_passes() const {

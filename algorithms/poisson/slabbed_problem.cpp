@@ -23,19 +23,22 @@ double seconds_since(Clock::time_point start) {
 }
 
 /// What the tasks of all ranks are cut by: their machines may differ, but their graphs must not. Rank 0's slabs and
-/// dealing; streaming where any rank has to; the working memory of the rank that needs the most.
+/// dealing; streaming, and responses that are repeated, where any rank has to; the working memory of the rank that needs
+/// the most.
 struct Agreement {
   Mode mode = Mode::incore;
   Index slab_planes = 0, scratch = 0;
   Dealing dealing = Dealing::blocks;
+  bool repeats_responses = false;
 };
 Agreement agreement_of_ranks(const Runtime& runtime, const Layout& mine) {
   const std::vector<Agreement> all =
-      gather(runtime, Agreement{mine.mode, mine.slab_planes, mine.scratch, mine.dealing});
+      gather(runtime, Agreement{mine.mode, mine.slab_planes, mine.scratch, mine.dealing, mine.repeats_responses});
   Agreement agreement = all.front();
   for (const Agreement& its : all) {
     if (its.mode == Mode::streaming) agreement.mode = Mode::streaming;
     agreement.scratch = std::max(agreement.scratch, its.scratch);
+    agreement.repeats_responses = agreement.repeats_responses || its.repeats_responses;
   }
   return agreement;
 }
@@ -67,7 +70,9 @@ Layout agreed_layout(const Runtime& runtime, const Machine& machine, const Grid&
   settings.mode = slabs.mode;
   settings.slab_planes = slabs.slab_planes;
   agree(runtime, [&] { layout = choose(machine, all, grid, settings); });
-  layout.scratch = agreement_of_ranks(runtime, layout).scratch;
+  const Agreement memories = agreement_of_ranks(runtime, layout);
+  layout.scratch = memories.scratch;
+  layout.repeats_responses = memories.repeats_responses;
   layout.dealing = slabs.dealing;
   return layout;
 }

@@ -179,6 +179,37 @@ TEST_CASE("what crosses between ranks is what the slabs show" * doctest::skip(!s
   for (int again = 0; again < 2; ++again) CHECK(bytes_of_a_solve().first == boundaries * 2 * plane);
 }
 
+/// Cut as each rank wants it, as far as the others let it.
+struct CutProblem : poisson::SlabbedProblem<double> {
+  CutProblem(Runtime& runtime, const Problem& problem, const poisson::Layout& wanted)
+      : SlabbedProblem(runtime, problem, {},
+                       [&](const Machine&, const poisson::RankedMachine&, const poisson::Grid& grid,
+                           const poisson::Settings& agreed) {
+                         poisson::Layout layout = wanted;
+                         if (agreed.mode != poisson::Mode::automatic) layout.mode = agreed.mode;
+                         if (agreed.slab_planes > 0) layout.slab_planes = agreed.slab_planes;
+                         layout.slabs = (grid.planes + layout.slab_planes - 1) / layout.slab_planes;
+                         return layout;
+                       }) {}
+};
+
+TEST_CASE("ranks that would cut a grid differently agree on all that their tasks depend on" *
+          doctest::skip(!shape_is("mpi"))) {
+  Runtime runtime;
+  const bool is_last = runtime.rank() + 1 == runtime.ranks();
+  const CutProblem cut(runtime, {.shape = {100, 8}},
+                       {.mode = is_last ? poisson::Mode::streaming : poisson::Mode::incore,
+                        .slab_planes = 10 + runtime.rank(),
+                        .scratch = 5 - runtime.rank(),
+                        .repeats_responses = is_last});
+  const poisson::Layout& agreed = cut.layout();
+  CHECK(agreed.mode == poisson::Mode::streaming);
+  CHECK(agreed.slab_planes == 10);
+  CHECK(agreed.slabs == 10);
+  CHECK(agreed.scratch == 5);
+  CHECK(agreed.repeats_responses);
+}
+
 TEST_CASE("what cannot be is said before anything runs") {
   Runtime runtime;
   const auto message = [&](const Problem& problem, const poisson::Settings& settings = {}) -> std::string {
