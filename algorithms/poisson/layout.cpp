@@ -15,6 +15,9 @@ namespace {
 
 constexpr Index mebibyte = Index{1} << 20;
 
+/// Of at most this size.
+constexpr Index parts(Index of, Index size) { return (of + size - 1) / size; }
+
 /// What the choice of a layout works with, per rank. Sizes in bytes.
 struct Resources {
   Where where;          ///< the workers that the slabs go to
@@ -38,7 +41,7 @@ Resources resources_for(const Machine& machine, const RankedMachine& all, const 
   // Slabs that keep a GPU busy would keep one core busy for seconds while all the others wait for it: with GPUs the
   // cores leave the slabs to them.
   const bool on_gpus = gpus > 0;
-  const Index mine = (grid.total_planes() + machine.ranks - 1) / machine.ranks;
+  const Index mine = parts(grid.total_planes(), machine.ranks);
   const Index plane = grid.columns() * static_cast<Index>(sizeof(T));
   return {on_gpus ? Where::cuda : Where::cpu,
           on_gpus ? gpus : cpus,
@@ -66,10 +69,14 @@ Index interface_rows(const Grid& grid) {
   return rows.shown + rows.carried_shown(periodic) + rows.carried_response(periodic) + 2 * rows.beside;
 }
 
+/// Planes of the grid that take as much room as one in float64.
+template <class T>
+constexpr Index planes_of_double = sizeof(double) / sizeof(T);
+
 /// What a slab shows to the others takes as much room as so many of its planes: that, and copies of two planes.
 template <class T>
 Index interface_planes(const Grid& grid) {
-  return interface_rows(grid) * static_cast<Index>(sizeof(double) / sizeof(T)) + 2;
+  return interface_rows(grid) * planes_of_double<T> + 2;
 }
 
 /// Where the slabs are, as what they show is there. But a step of few columns would wait there behind slabs that pass
@@ -90,8 +97,6 @@ Index worthwhile_gpus(const Resources& r, Mode mode, bool fetch_result) {
   while (gpus < r.workers && !stays_in(r.grid, gpus * r.capacity)) ++gpus;
   return gpus;
 }
-
-constexpr Index parts(Index of, Index size) { return (of + size - 1) / size; }
 
 /// Every one of the GPUs gets as many of a problem's slabs as the others where these are a multiple of this.
 Index even_number(const Resources& r, Index gpus) { return gpus / std::gcd(gpus, r.problems); }
@@ -148,12 +153,12 @@ Index choose_slab_planes(const Resources& r, Mode mode, bool fetch_result, Index
     most = r.capacity / 8;
   } else {
     const Index slabs = slabs_on_cores(on_cores);
-    wanted = (on_cores.planes + slabs - 1) / slabs * r.plane;
+    wanted = parts(on_cores.planes, slabs) * r.plane;
     if (r.spills) most = r.capacity / (8 * (r.workers + 1));
   }
   // What the slabs show takes no more than a twentieth of the grid, or 64 MiB.
   const Index allowed = std::max({Index{1}, r.planes / 20, 64 * mebibyte / r.plane});
-  const Index planes = std::max((wanted + r.plane - 1) / r.plane, interface_planes * r.planes / allowed);
+  const Index planes = std::max(parts(wanted, r.plane), interface_planes * r.planes / allowed);
   const Index most_planes = std::max<Index>(1, most / r.plane), limited = std::min(planes, most_planes);
   return r.where == Where::cuda ? dealt_in_blocks(r, gpus, limited, most_planes) : limited;
 }
@@ -181,13 +186,12 @@ void choose_working_memory(const Resources& r, SlabArgs args, Layout& layout) {
 /// Planes of a slab of a stream whose interface tiles come and go as the slabs do, but for those of two slabs.
 template <class T>
 Index planes_beside_interface(const Resources& r, const Grid& grid, const SlabArgs& args) {
-  constexpr auto per_double = static_cast<Index>(sizeof(double) / sizeof(T));
   const InterfaceRows rows = grid.interface();
-  const bool periodic = grid.slow.periodic();
+  const Index all = interface_rows(grid);
   // What a slab is solved with comes to the GPU in pass 2, `told` planes of it: the higher slabs are, the less. The pipeline
   // takes the longer to fill, to turn and to drain, three slabs. Their sum is least where both are equal.
-  const Index told = (rows.shown + rows.carried_shown(periodic) + rows.carried_response(periodic)) * per_double;
-  const Index beside = (rows.response + rows.mu + 2 * interface_rows(grid)) * per_double;
+  const Index told = (all - 2 * rows.beside) * planes_of_double<T>;
+  const Index beside = (rows.response + rows.mu + 2 * all) * planes_of_double<T>;
   const auto fits = [&](Index planes) {
     Layout layout;
     layout.slab_planes = planes;
