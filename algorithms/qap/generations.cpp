@@ -23,7 +23,7 @@ struct Island {
   Tile<unsigned char> state;
   std::deque<Tile<unsigned char>> walks;  // a tile for each batch with some of them, which stays where it is
   Tile<Index> own;
-  std::vector<Tile<Index>> champions;  // of the last generations
+  std::vector<Tile<Index>> found, champions;  // of the last generations
 };
 
 /// Walks of a task: those of a batch.
@@ -58,8 +58,7 @@ class TypedGenerations final : public Generations {
         walking_workers<E>(runtime, plan, walk_, {matrices_, costs_, starts_}, settings);
     for (const Batch& batch : cut_walks(plan.islands, workers, bytes_of_walk<E>(n_, plan.capacity)))
       add(batch);
-    for (Index g = 0; g < kept; ++g) best_.emplace_back(runtime, 1, record_numbers(n_));
-    for (std::size_t i = 0; i < islands_.size(); ++i) found(i);
+    for (std::size_t i = 0; i < islands_.size(); ++i) start(i);
   }
   TypedGenerations(const TypedGenerations&) = delete;
   TypedGenerations& operator=(const TypedGenerations&) = delete;
@@ -67,7 +66,6 @@ class TypedGenerations final : public Generations {
   ~TypedGenerations() override { *stop_ = true; }
 
   void submit() override {
-    for (const Tile<Index>& best : best_of(submitted_)) codelets::clear_record({}, best);
     for (const Walks& walks : walks_)
       walk_codelet<E>(plan_)(walk_, matrices_[walks.rank], walks.tiles, walks.room, walks.hints);
     for (std::size_t i = 0; i < islands_.size(); ++i) select(i);
@@ -75,17 +73,12 @@ class TypedGenerations final : public Generations {
   }
 
   Found look(Index generation) override {
-    const HostView<Index> view(best_of(generation).mine(), HostView<Index>::Access::read);
-    const RecordView<Index> record{view.row(0)};
-    Found found{.is_there = record.is_there() != 0,
-                .cost = record.cost(),
-                .island = record.island(),
-                .iterations = record.iterations(),
-                .moves = record.moves(),
-                .longest = record.longest(),
-                .permutation = {}};
-    if (found.is_there) found.permutation.assign(record.permutation(), record.permutation() + n_);
-    return found;
+    Found all;
+    for (const Island& island : islands_)
+      if (const Tile<Index>& found = of_generation(island.found, generation);
+          found.owner() == runtime_.rank())
+        all.add(found_in(found));
+    return all;
   }
 
   std::atomic<bool>& stop() override { return *stop_; }
@@ -107,8 +100,8 @@ class TypedGenerations final : public Generations {
     island.state =
         Tile<unsigned char>(runtime_, 1, IslandView::bytes(n_, plan.arguments.initials), plan.rank);
     island.own = Tile<Index>(runtime_, 1, record_numbers(n_), plan.rank);
-    for (Index g = 0; g < kept; ++g)
-      island.champions.emplace_back(runtime_, 1, record_numbers(n_), plan.rank);
+    for (std::vector<Tile<Index>>* const records : {&island.found, &island.champions})
+      for (Index g = 0; g < kept; ++g) records->emplace_back(runtime_, 1, record_numbers(n_), plan.rank);
   }
 
   void add(const Batch& batch) {
@@ -124,7 +117,7 @@ class TypedGenerations final : public Generations {
     walks.room = Tile<unsigned char>(runtime_, count, room_of_walk<E>(n_, batch.hints.where), batch.rank);
   }
 
-  void found(std::size_t i) {
+  void start(std::size_t i) {
     const Island& island = islands_[i];
     codelets::found_island(plan_.islands[i].arguments, of_rank(costs_, i), of_rank(starts_, i), island.state,
                            island.walks, island.own);
@@ -133,23 +126,34 @@ class TypedGenerations final : public Generations {
   void select(std::size_t i) {
     TileList<Index> others;
     if (submitted_ >= lag)
-      for (const Island& other : islands_) others.add(champion_of(other, submitted_ - lag));
+      for (const Island& other : islands_) others.add(of_generation(other.champions, submitted_ - lag));
     codelets::select(plan_.islands[i].arguments,
                      {.costs = of_rank(costs_, i),
                       .island = islands_[i].state,
                       .walks = islands_[i].walks,
                       .champions = others,
                       .own = islands_[i].own,
-                      .champion = champion_of(islands_[i], submitted_),
-                      .best = of_rank(best_of(submitted_), i)},
+                      .champion = of_generation(islands_[i].champions, submitted_),
+                      .found = of_generation(islands_[i].found, submitted_)},
                      {.priority = 1});  // the island's walks wait for it, and those of others can wait
   }
 
-  static const Tile<Index>& champion_of(const Island& island, Index generation) {
-    return island.champions[static_cast<std::size_t>(generation % kept)];
+  [[nodiscard]] Found found_in(const Tile<Index>& tile) const {
+    const HostView<Index> view(tile, HostView<Index>::Access::read);
+    const RecordView<const Index> record{view.row(0)};
+    Found found{.is_there = record.is_there() != 0,
+                .cost = record.cost(),
+                .island = record.island(),
+                .iterations = record.iterations(),
+                .moves = record.moves(),
+                .longest = record.longest(),
+                .permutation = {}};
+    if (found.is_there) found.permutation.assign(record.permutation(), record.permutation() + n_);
+    return found;
   }
-  [[nodiscard]] const PerRank<Index>& best_of(Index generation) const {
-    return best_[static_cast<std::size_t>(generation % kept)];
+
+  static const Tile<Index>& of_generation(const std::vector<Tile<Index>>& tiles, Index generation) {
+    return tiles[static_cast<std::size_t>(generation % kept)];
   }
   template <class T>
   [[nodiscard]] const Tile<T>& of_rank(const PerRank<T>& tiles, std::size_t island) const {
@@ -166,11 +170,23 @@ class TypedGenerations final : public Generations {
   PerRank<std::int32_t> starts_;
   std::deque<Island> islands_;  // they stay where they are
   std::vector<Walks> walks_;
-  std::vector<PerRank<Index>> best_;  // of the last generations, on every rank
   Index submitted_ = 0;
 };
 
 }  // namespace
+
+bool Found::add(const Found& others) {
+  iterations += others.iterations;
+  moves += others.moves;
+  longest = std::max(longest, others.longest);
+  if (!others.is_there) return false;
+  if (is_there && (cost < others.cost || (cost == others.cost && island < others.island))) return false;
+  is_there = true;
+  cost = others.cost;
+  island = others.island;
+  permutation = others.permutation;
+  return true;
+}
 
 std::unique_ptr<Generations> make_generations(Runtime& runtime, const Problem& problem,
                                               const ProblemFacts& facts, const MoveForm& form,

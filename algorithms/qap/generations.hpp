@@ -10,7 +10,7 @@
 
 namespace asterism::qap {
 
-/// The best of a generation, on one rank or on all.
+/// The best of a generation, of an island, of a rank or of all, and what its walks have done.
 struct Found {
   bool is_there = false;
   Cost cost = 0;
@@ -19,6 +19,10 @@ struct Found {
   Index moves = 0;       ///< that these looked at
   Index longest = 0;     ///< iterations of a walk, from its start
   Permutation permutation;
+
+  /// Adds what others have found. Of several that cost the same, the first island's is the best, whoever is added first.
+  /// @return whether theirs is the best
+  bool add(const Found& others);
 };
 
 class Generations {
@@ -30,7 +34,7 @@ class Generations {
 
   /// Submits the tasks of the next generation.
   virtual void submit() = 0;
-  /// Waits for a generation's best on this rank; with it goes what its walks have done.
+  /// Waits for what the islands of this rank have found in a generation.
   virtual Found look(Index generation) = 0;
   /// Walks on cores end when this is set, and tasks to come make none.
   virtual std::atomic<bool>& stop() = 0;

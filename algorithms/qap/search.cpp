@@ -71,16 +71,14 @@ Found of_all_ranks(const Runtime& runtime, Found mine) {
   int winner = -1;
   for (std::size_t rank = 0; rank < heads.size(); ++rank) {
     const Head& head = heads[rank];
-    all.iterations += head.iterations;
-    all.moves += head.moves;
-    all.longest = std::max(all.longest, head.longest);
-    if (head.is_there == 0) continue;
-    if (all.is_there && (all.cost < head.cost || (all.cost == head.cost && all.island < head.island)))
-      continue;
-    all.is_there = true;
-    all.cost = head.cost;
-    all.island = head.island;
-    winner = static_cast<int>(rank);
+    if (all.add({.is_there = head.is_there != 0,
+                 .cost = head.cost,
+                 .island = head.island,
+                 .iterations = head.iterations,
+                 .moves = head.moves,
+                 .longest = head.longest,
+                 .permutation = {}}))
+      winner = static_cast<int>(rank);
   }
   all.permutation = gather_lists(runtime, winner == runtime.rank() ? mine.permutation : Permutation{});
   return all;

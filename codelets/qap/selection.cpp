@@ -243,9 +243,7 @@ void next_tempering(const SelectionArguments& a, Island<InOut<unsigned char>>& i
 /// Puts a walk's best into a record that has none so good.
 void offer(const RecordView<Index>& record, const WalkView& walk, Index island, Index n) {
   const WalkHead& head = walk.head();
-  if (record.is_there() != 0 &&
-      (record.cost() < head.best_cost || (record.cost() == head.best_cost && record.island() <= island)))
-    return;
+  if (record.is_there() != 0 && record.cost() <= head.best_cost) return;
   record.is_there() = 1;
   record.cost() = head.best_cost;
   record.island() = island;
@@ -275,17 +273,18 @@ void found_island(const SelectionArguments& a, In<Index> costs, In<std::int32_t>
 
 void select(const SelectionArguments& a, SelectionPorts<AsPorts> p) {
   Island island(a, p.costs, p.island.data, p.walks);
-  const RecordView<Index> champion{p.own.data}, best{p.best.data};
+  const RecordView<Index> champion{p.own.data}, found{p.found.data};
+  std::fill_n(p.found.data, p.found.cols, Index{0});
   for (Index i = 0; i < island.walks().count(); ++i) {
     const WalkView walk = island.walks()[i];
     offer(champion, walk, a.island, a.n);
-    offer(best, walk, a.island, a.n);
-    best.iterations() += walk.head().made;
-    best.moves() += walk.head().made * (a.kind == IslandKind::tempering ? 1 : a.n * (a.n - 1) / 2);
+    offer(found, walk, a.island, a.n);
+    found.iterations() += walk.head().made;
+    found.moves() += walk.head().made * (a.kind == IslandKind::tempering ? 1 : a.n * (a.n - 1) / 2);
     walk.head().made = 0;  // the next task may be stopped before it begins
   }
   std::copy_n(p.own.data, p.own.cols, p.champion.data);
-  best.longest() = std::max(best.longest(), island.head().iterations);
+  found.longest() = island.head().iterations;
   const std::vector<Candidate> others = immigrants(a, p.champions);
   if (a.kind == IslandKind::multistart)
     next_multistart(a, island, others);
@@ -304,8 +303,6 @@ const Codelet<SelectionArguments, In<Index>, In<std::int32_t>, Out<unsigned char
               Out<Index>>
     found_island{"qap_found_island", cpu::found_island};
 const Codelet<SelectionArguments, SelectionPorts<AsPorts>> select{"qap_select", cpu::select};
-const Codelet<NoArgs, Out<Index>> clear_record{
-    "qap_clear_record", +[](Out<Index> record) { std::fill_n(record.data, record.cols, Index{0}); }};
 
 }  // namespace codelets
 }  // namespace asterism::qap

@@ -20,10 +20,10 @@ struct RecordView {
 
   [[nodiscard]] Number& cost() const { return row[0]; }
   [[nodiscard]] Number& island() const { return row[1]; }
-  [[nodiscard]] Number& iterations() const { return row[2]; }  ///< that all walks have made for it
+  [[nodiscard]] Number& iterations() const { return row[2]; }  ///< that its walks have made in a generation
   [[nodiscard]] Number& longest() const { return row[3]; }     ///< iterations of a walk from its start
   [[nodiscard]] Number& is_there() const { return row[4]; }    ///< 0: nothing was found yet
-  [[nodiscard]] Number& moves() const { return row[5]; }       ///< that all walks have looked at for it
+  [[nodiscard]] Number& moves() const { return row[5]; }       ///< that its walks have looked at in a generation
   [[nodiscard]] Number* permutation() const { return row + 6; }
 };
 constexpr Index record_numbers(Index n) { return 6 + n; }
@@ -83,7 +83,7 @@ struct SelectionPorts {
   As<Many<In<Index>>> champions;         ///< of all islands, some generations ago: RecordView
   As<InOut<Index>> own;                  ///< this island's champion, of all its generations
   As<Out<Index>> champion;               ///< the same, for the others
-  As<Commute<Index>> best;               ///< of the generation, of all islands of the rank
+  As<Out<Index>> found;                  ///< the best of the generation's walks, and what they have done
 };
 
 namespace cpu {
@@ -100,8 +100,6 @@ extern const Codelet<SelectionArguments, In<Index>, In<std::int32_t>, Out<unsign
     found_island;
 /// The next generation.
 extern const Codelet<SelectionArguments, SelectionPorts<AsPorts>> select;
-/// A record with nothing in it.
-extern const Codelet<NoArgs, Out<Index>> clear_record;
 }  // namespace codelets
 
 }  // namespace asterism::qap

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "../support/messages.hpp"
 #include "../support/skip.hpp"
 #include "algorithms/qap/batches.hpp"
+#include "algorithms/qap/generations.hpp"
 #include "algorithms/qap/search.hpp"
 #include "algorithms/qap/speeds.hpp"
 #include "codelets/qap/starts.hpp"
@@ -147,6 +149,30 @@ TEST_CASE("walks that are longer than a generation go on in the next one") {
     CHECK(report.longest == 2500);
     CHECK(report.cost == cost_of(problem, report.permutation));
   }
+}
+
+TEST_CASE("of equal costs the first island's is a generation's best, whoever is added first") {
+  const auto found = [](bool is_there, Cost cost, Index island) {
+    return Found{.is_there = is_there,
+                 .cost = cost,
+                 .island = island,
+                 .iterations = 10,
+                 .moves = 100,
+                 .longest = island,
+                 .permutation = {static_cast<std::int32_t>(island)}};
+  };
+  std::vector<Found> all{found(true, 7, 0), found(true, 5, 1), found(true, 5, 2), found(false, 0, 3)};
+  do {
+    Found best;
+    for (const Found& its : all) best.add(its);
+    CHECK(best.is_there);
+    CHECK(best.cost == 5);
+    CHECK(best.island == 1);
+    CHECK(best.permutation == Permutation{1});
+    CHECK(best.iterations == 40);
+    CHECK(best.moves == 400);
+    CHECK(best.longest == 3);
+  } while (std::ranges::next_permutation(all, {}, &Found::longest).found);
 }
 
 TEST_CASE("other seeds, other walks" * doctest::skip(left_out_when_sanitized(shape_is("mpi")))) {
