@@ -27,7 +27,7 @@ Index count_blocks(const Grid& grid, Index elements) {
   const Index n = grid.a.x.n, longest = std::max(n, grid.planes);
   constexpr Index most = std::numeric_limits<std::uint32_t>::max();
   Index count = std::min(n, elements);
-  while (count < n && (n + count - 1) / count > most / longest) count = std::min(n, count + elements);
+  while (count < n && parts(n, count) > most / longest) count = std::min(n, count + elements);
   return count;
 }
 
@@ -79,14 +79,14 @@ Layout choose_gemm_layout(const Runtime& runtime, const Machine& machine, const 
   // A few slabs for every worker, so that products and exchange overlap, but not so small that products are
   // slow.
   constexpr Index slabs_each = 4, fewest_rows = 32;
-  const auto share = [&](Index parts) { return (grid.total_planes() + parts - 1) / parts; };
+  const auto share = [&](Index slabs) { return parts(grid.total_planes(), slabs); };
   const Index wanted = std::max(share(slabs_each * elements), fewest_rows);
   Layout layout;
   layout.mode = Mode::incore;
   layout.where = machine.count(WorkerKind::cuda) > 0 ? Where::cuda : Where::cpu;
   layout.slab_planes =
       std::min({settings.slab_planes > 0 ? settings.slab_planes : wanted, share(machine.ranks), grid.planes});
-  layout.slabs = (grid.planes + layout.slab_planes - 1) / layout.slab_planes;
+  layout.slabs = parts(grid.planes, layout.slab_planes);
   layout.planes_at_once = layout.slab_planes;
   layout.slabs_in_flight = 2 * workers(machine);
   layout.lanes = layout.where == Where::cuda ? workers(machine) : 1;
@@ -111,7 +111,7 @@ GemmSolver<T>::GemmSolver(Runtime& runtime, const Problem& problem, const Settin
   make_modes();
   axis_ = {runtime, grid_.planes, grid::axis_columns};
   for (const Tile<double>& tile : axis_) set_axis_rows(runtime, tile, grid_, 0);
-  const Index most_modes = (grid_.a.x.n + block_count() - 1) / block_count();
+  const Index most_modes = parts(grid_.a.x.n, block_count());
   work_ = {runtime, 1, codelets::columns_scratch(layout_.where, grid_.planes, most_modes, grid_.interface())};
   if (grid_.slow.periodic())
     for (Block& b : blocks_)

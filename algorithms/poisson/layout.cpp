@@ -15,9 +15,6 @@ namespace {
 
 constexpr Index mebibyte = Index{1} << 20;
 
-/// Of at most this size.
-constexpr Index parts(Index of, Index size) { return (of + size - 1) / size; }
-
 /// What the choice of a layout works with, per rank. Sizes in bytes.
 struct Resources {
   Where where;          ///< the workers that the slabs go to

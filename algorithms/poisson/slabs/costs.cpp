@@ -6,6 +6,7 @@
 
 #include "../../../codelets/poisson/slabs.hpp"
 #include "../../../codelets/transforms/fold.hpp"
+#include "../../common/partition.hpp"
 
 namespace asterism::poisson {
 namespace {
@@ -33,8 +34,6 @@ constexpr double other_length = 35e-12;  ///< and where it is not
 constexpr double cached_bytes = 4 << 20;
 /// The check of u makes f again, slab by slab: beside a large grid that is to take little memory.
 constexpr double most_bytes = 32 << 20;
-
-Index parts(Index of, Index size) { return (of + size - 1) / size; }
 
 /// So many that none has more bytes.
 Index slabs_within(const CoreWork& work, double bytes) {
