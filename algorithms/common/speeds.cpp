@@ -1,11 +1,9 @@
 #include "speeds.hpp"
 
 #include <algorithm>
-#include <exception>
-#include <thread>
+#include <chrono>
 
 #include "../../runtime/collectives.hpp"
-#include "stopwatch.hpp"
 
 namespace asterism {
 
@@ -49,23 +47,18 @@ void even_out(std::vector<Candidate>& workers) {
 }
 
 std::vector<double> seconds_until_done(const std::vector<std::vector<const detail::TileBase*>>& tiles) {
-  const Stopwatch start;
-  std::vector<double> seconds(tiles.size());
-  std::vector<std::exception_ptr> stalls(tiles.size());
-  {
-    std::vector<std::jthread> watchers;
-    for (std::size_t i = 0; i < tiles.size(); ++i)
-      watchers.emplace_back([&, i] {
-        try {
-          for (const detail::TileBase* tile : tiles[i]) tile->wait();
-        } catch (...) {
-          stalls[i] = std::current_exception();
-        }
-        seconds[i] = Stopwatch(start).lap();
-      });
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<const detail::TileBase*> all;
+  for (const auto& group : tiles) all.insert(all.end(), group.begin(), group.end());
+  const auto ends = detail::ends_of(all);
+  std::vector<double> seconds;
+  auto end = ends.begin();
+  for (const auto& group : tiles) {
+    double longest = 0;
+    for (std::size_t i = 0; i < group.size(); ++i, ++end)
+      longest = std::max(longest, std::chrono::duration<double>(*end - start).count());
+    seconds.push_back(longest);
   }
-  for (const std::exception_ptr& stall : stalls)
-    if (stall) std::rethrow_exception(stall);
   return seconds;
 }
 

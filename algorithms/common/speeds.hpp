@@ -23,16 +23,14 @@ struct Trial {
 /// best one counts. Workers of a kind whose speeds are within a tenth of each other count as equal. With several ranks:
 /// collective; the same speeds on every rank.
 /// @param workers in the order of ranks @param trials one for each of them
-/// @throw TaskFailure, Stall; std::system_error: as seconds_until_done
+/// @throw TaskFailure, Stall
 void measure_speeds(Runtime& runtime, std::vector<Candidate>& workers, const std::vector<Trial>& trials);
 
 /// Differences below a tenth are noise: such workers of a kind get the speed of the slowest of them.
 void even_out(std::vector<Candidate>& workers);
 
 /// Seconds from now until the tasks so far of some tiles have ended, by the clock of this rank, which owns
-/// them. @param tiles in groups, each of which is waited for by a thread of its own
-/// @return for each group: until all of it has ended
-/// @throw Stall; std::system_error: a thread could not be started
+/// them. @param tiles in groups @return for each group: until all of it has ended, 0 for an empty one @throw Stall
 std::vector<double> seconds_until_done(const std::vector<std::vector<const detail::TileBase*>>& tiles);
 
 }  // namespace asterism

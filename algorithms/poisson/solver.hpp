@@ -29,8 +29,8 @@ class Solver : public SlabbedProblem<T> {
  public:
   using Base::first_plane, Base::slab_count;
 
-  /// With several ranks: collective. @throw Error: see discretise, choose_layout and deal_slabs. @throw TaskFailure, Stall;
-  /// std::system_error: as measure_speeds.
+  /// With several ranks: collective. @throw Error: see discretise, choose_layout and deal_slabs. @throw TaskFailure,
+  /// Stall: as measure_speeds.
   Solver(Runtime& runtime, const Problem& problem, const Settings& settings = {});
 
   /// u over f. With several ranks: collective. Where constants solve the homogeneous problem (no Dirichlet end, lambda = 0),

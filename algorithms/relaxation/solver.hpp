@@ -29,7 +29,7 @@ class Solver {
   /// With several ranks: collective. @throw Error: extents below 1, lengths not positive, a side's values
   /// that do not fit or are not finite, omega outside (0, 2) or given to a method that has none, negative
   /// numbers, more stripes than rows allow, asked for or because of the workers' memory; neither
-  /// sweeps nor tolerance. @throw TaskFailure, Stall, std::system_error: as measured_workers.
+  /// sweeps nor tolerance. @throw TaskFailure, Stall: as measured_workers.
   Solver(Runtime& runtime, const Problem& problem, const Settings& settings);
 
   /// This rank's rows: [first_row, first_row + row_count); there may be none.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 
 #include "../run/state.hpp"
 
@@ -273,6 +274,44 @@ void TileBase::write_through() const {
 void TileBase::set_home(int gpu) const {
   TileState& tile = usable(*this);
   if (tile.owner == tile.runtime->rank) tile.home = static_cast<int>(node_of_gpu(gpu));
+}
+
+std::vector<std::chrono::steady_clock::time_point> ends_of(const std::vector<const TileBase*>& tiles) {
+  struct Ends {  // shared: after a stall StarPU may still call
+    Runtime::State* runtime;
+    std::vector<std::chrono::steady_clock::time_point> of_tile;
+    std::size_t to_come;
+  };
+  struct Call {
+    std::shared_ptr<Ends> ends;
+    std::size_t tile;
+    starpu_data_handle_t handle;
+  };
+  if (tiles.empty()) return {};
+  Runtime::State& runtime = *usable(*tiles.front()).runtime;
+  const auto is_ours = [&](const TileBase* tile) { return tile->owner() == runtime.rank; };
+  const auto ends = std::make_shared<Ends>(
+      Ends{&runtime, {}, static_cast<std::size_t>(std::ranges::count_if(tiles, is_ours))});
+  ends->of_tile.resize(tiles.size());
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    if (!is_ours(tiles[i])) continue;
+    const TileState& tile = usable(*tiles[i]);
+    starpu_data_acquire_on_node_cb(
+        tile.handle, STARPU_ACQUIRE_NO_NODE, tile.written ? STARPU_R : STARPU_W,
+        [](void* argument) {
+          const std::unique_ptr<Call> call(static_cast<Call*>(argument));
+          const auto now = std::chrono::steady_clock::now();
+          starpu_data_release_on_node(call->handle, STARPU_ACQUIRE_NO_NODE);
+          const std::lock_guard lock(call->ends->runtime->mutex);
+          call->ends->of_tile[call->tile] = now;
+          if (--call->ends->to_come == 0) call->ends->runtime->changed.notify_all();
+        },
+        new Call{ends, i, tile.handle});
+  }
+  std::unique_lock lock(runtime.mutex);
+  runtime.wait_until(lock, [&] { return ends->to_come == 0; });
+  runtime.by_kernels.take();
+  return ends->of_tile;
 }
 
 HeldTile acquire(const TileBase& tile, HostAccess access) {

@@ -3,10 +3,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 #include <vector>
 
-#include "algorithms/common/set.hpp"
 #include "algorithms/common/speeds.hpp"
 #include "algorithms/relaxation/stripes/speeds.hpp"
 #include "algorithms/relaxation/stripes/room.hpp"
@@ -273,16 +274,24 @@ TEST_CASE("ranks that would only slow the others down have no rows") {
   CHECK(fast.stripes.parts()[0].rank == 1);
 }
 
-TEST_CASE("groups of tiles are waited for by one thread each") {
+TEST_CASE("groups of tiles are done when the last task of each has ended") {
   Runtime runtime;
+  const Codelet<int, Out<double>> nap{"test_nap", [](const int& milliseconds, Out<double> x) {
+                                        std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+                                        *x.data = 0;
+                                      }};
   std::vector<Tile<double>> tiles;
-  for (int k = 0; k < 100; ++k)
-    set(runtime, tiles.emplace_back(runtime, 1, 1), [](Index, Index) { return 0; });
   std::vector<std::vector<const detail::TileBase*>> groups(3);
-  for (std::size_t k = 0; k < tiles.size(); ++k) groups[k % 2].push_back(&tiles[k]);
+  for (int k = 0; k < 100; ++k) tiles.emplace_back(runtime, 1, 1);
+  for (std::size_t k = 0; k < tiles.size(); ++k) {
+    nap(k == 51 ? 100 : 0, tiles[k]);
+    groups[k % 2].push_back(&tiles[k]);
+  }
   const std::vector<double> seconds = seconds_until_done(groups);
   REQUIRE(seconds.size() == 3);
   for (const double s : seconds) CHECK(s >= 0);
+  if (runtime.rank() == 0) CHECK(seconds[1] >= 0.05);
+  CHECK(seconds[2] == 0);
   CHECK(seconds_until_done({}).empty());
 }
 

@@ -14,7 +14,7 @@ namespace asterism::relaxation {
 /// something to compare: GPUs and the cores beside them, or the workers of several ranks. In nodes relaxed per
 /// second. Of ranks that share their GPUs one has these where the grid fits. With several ranks: collective; the same on every
 /// rank.
-/// @param settings complete (omega) @throw TaskFailure, Stall; std::system_error: as measure_speeds
+/// @param settings complete (omega) @throw TaskFailure, Stall
 template <class T>
 std::vector<Candidate> measured_workers(Runtime& runtime, const Problem& problem, const Settings& settings);
 
