@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "any_length/any_length.hpp"
+#include "halves.hpp"
 #include "line_transform.hpp"
 #include "rounds.hpp"
 
@@ -249,28 +250,53 @@ bool is_empty(const Lines<T>& lines) {
 
 }  // namespace
 
-// --- Lines that fit are done by one kernel, the others by cuFFT -------------------------------------------
+// --- Lines that fit, or whose halves do, are done in shared memory, the others by cuFFT --------------------
 
 namespace {
 
 /// What does lines of a kind, length and width.
-enum class Doer { power_of_two, any_length, cufft };
+enum class Doer { power_of_two, any_length, halves, cufft };
 
 template <class T>
 Doer doer(Transform kind, Index length, Index width) {
-  return line_transform_fits<T>(kind, length, width) ? Doer::power_of_two
-         : any_length_fits<T>(kind, length, width)   ? Doer::any_length
-                                                     : Doer::cufft;
+  if (line_transform_fits<T>(kind, length, width)) return Doer::power_of_two;
+  const auto is_done = [](Part part) { return doer<T>(part.kind, part.length, 1) != Doer::cufft; };
+  if (has_halves(kind, length, width) && any_length_wants_halves<T>(kind, length))
+    if (const Halves halves = halves_of(kind, length); is_done(halves.front) && is_done(halves.back))
+      return Doer::halves;
+  return any_length_fits<T>(kind, length, width) ? Doer::any_length : Doer::cufft;
 }
+
+template <class T>
+void transform_in_halves(Stream stream, Transform kind, const Lines<const T>& from, const Lines<T>& to);
 
 /// Without working memory.
 template <class T>
-void transform_in_one_kernel(Stream stream, Doer doer, Transform kind, const Lines<const T>& from,
-                             const Lines<T>& to) {
+void transform_in_shared_memory(Stream stream, Doer doer, Transform kind, const Lines<const T>& from,
+                                const Lines<T>& to) {
   if (doer == Doer::power_of_two)
     line_transform<T>(stream, kind, from, to);
+  else if (doer == Doer::halves)
+    transform_in_halves<T>(stream, kind, from, to);
   else
     any_length_transform<T>(stream, kind, from, to);
+}
+
+/// (T9)
+template <class T>
+void transform_in_halves(Stream stream, Transform kind, const Lines<const T>& from, const Lines<T>& to) {
+  split_into_halves<T>(stream, kind, from, to);
+  const Halves halves = halves_of(kind, to.length);
+  const auto transform_part = [&](Part part, Index first) {
+    Lines<T> lines = to;
+    lines.data += first * to.stride;
+    lines.length = part.length;
+    transform_in_shared_memory<T>(stream, doer<T>(part.kind, part.length, 1), part.kind, to_read(lines),
+                                  lines);
+  };
+  transform_part(halves.front, 0);
+  transform_part(halves.back, halves.front.length);
+  join_halves<T>(stream, kind, to);
 }
 
 }  // namespace
@@ -293,7 +319,7 @@ void plan_transform(Transform kind, const Lines<T>& shape) {
   const Lines<T> lines{static_cast<T*>(memory.get()), 1, n * width, n, width, width};
   const Doer by = doer<T>(kind, n, shape.width);
   if (by != Doer::cufft)
-    transform_in_one_kernel<T>({nullptr}, by, kind, to_read(lines), lines);
+    transform_in_shared_memory<T>({nullptr}, by, kind, to_read(lines), lines);
   else
     plan<T>(kind, n).warm_up(lines, shape.count * shape.width, static_cast<char*>(memory.get()) + line_bytes);
   check(cudaStreamSynchronize(nullptr), "first run of a transform");
@@ -304,7 +330,7 @@ void transform(Stream stream, Transform kind, const Lines<const T>& from, const 
   if (is_empty(from)) return;
   const Doer by = doer<T>(kind, from.length, from.width);
   if (by != Doer::cufft)
-    transform_in_one_kernel<T>(stream, by, kind, from, to);
+    transform_in_shared_memory<T>(stream, by, kind, from, to);
   else
     plan<T>(kind, from.length)(asterism::cuda::native(stream), from, to, work);
 }

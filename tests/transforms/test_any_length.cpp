@@ -13,6 +13,7 @@
 #include <initializer_list>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -77,18 +78,11 @@ void run_block(any::BlockLines<T> lines, const View& plan, int numbers, int thre
 template <class T>
 class Emulation {
  public:
-  explicit Emulation(Index N)
-      : N_(N),
-        plan_(N),
-        dst_(Transform::dst1, any::symmetric_radix(N) > 0 ? N : 15),
-        dct_(Transform::dct1, any::symmetric_radix(N) > 0 ? N : 15) {}
+  explicit Emulation(Index N) : N_(N), plan_(N) {}
 
-  [[nodiscard]] bool has_symmetric(Transform kind) const {
-    return any::symmetric_radix(N_) > 0 && (kind == Transform::dst1 || kind == Transform::dct1);
-  }
-
-  /// @param symmetric by (Y1) and (Y2)
-  LineArray<T> operator()(Transform kind, const LineArray<T>& x, bool symmetric, int threads) const {
+  /// @param symmetric a way of symmetric_plan.hpp; none: by foldings
+  LineArray<T> operator()(Transform kind, const LineArray<T>& x,
+                          const std::optional<any::SymmetricWay>& symmetric, int threads) const {
     LineArray<T> y(x.layout, std::numeric_limits<T>::quiet_NaN());
     const LineLayout& layout = x.layout;
     const bool side_by_side = layout.width > 1;
@@ -106,9 +100,12 @@ class Emulation {
                                    side_by_side,
                                    0};
     if (symmetric) {
-      const any::SymmetricPlan<T>& of_kind = kind == Transform::dst1 ? dst_ : dct_;
-      const auto plan = any::symmetric_view(kind, layout.length, view(of_kind.rows), of_kind.targets.data(),
-                                            of_kind.sources.data(), of_kind.pairs.data());
+      const any::SymmetricPlan<T> of_kind(kind, N_, *symmetric);
+      const auto plan =
+          any::symmetric_view(kind, N_, of_kind, view(of_kind.rows),
+                              {of_kind.targets.data(), of_kind.sources.data(), of_kind.pairs.data(),
+                               of_kind.odd.data(), of_kind.twist.empty() ? nullptr : of_kind.twist.data()});
+      CHECK(plan.rows.numbers == symmetric->size.numbers);
       run_block<any::BlockOfSymmetricLines<T>>(block, plan, plan.rows.numbers, threads);
     } else {
       const auto fold = transforms::fold_rotations<T>(kind, layout.length),
@@ -124,7 +121,6 @@ class Emulation {
  private:
   Index N_;
   any::FftPlan<T> plan_;
-  any::SymmetricPlan<T> dst_, dct_;
 };
 
 template <class T>
@@ -134,11 +130,13 @@ void check_emulation(Index N, const LineLayout& shape, int threads, Worst& worst
     LineLayout layout = shape;
     layout.length = length(kind, N);
     const auto x = random_lines<T>(layout);
-    for (const bool symmetric : {false, true}) {
-      if (symmetric && !emulation.has_symmetric(kind)) continue;
+    std::vector<std::optional<any::SymmetricWay>> ways{std::nullopt};
+    if (kind == Transform::dst1 || kind == Transform::dct1)
+      for (const any::SymmetricWay& way : any::symmetric_ways(N)) ways.emplace_back(way);
+    for (const auto& symmetric : ways) {
       CAPTURE(std::string(transforms::name(kind)));
       CAPTURE(N);
-      CAPTURE(symmetric);
+      CAPTURE((symmetric ? symmetric->divisor : 0));
       const auto y = emulation(kind, x, symmetric, threads);
       const double error = sampled_error(kind, y, x);
       CHECK(error < 1);
@@ -157,10 +155,12 @@ TEST_CASE_TEMPLATE("any length: what the threads do equals the sum that defines 
     if (N < 40) check_emulation<T>(N, {.count = 1, .length = 0, .width = 5, .gap = 1}, 64, worst);
   }
   // Every radix once more, behind rotations too; a prime with a smooth convolution, one with a padded one, several;
-  // powers of such primes.
-  for (const Index N : {256,         343,     289,          600,          601,    719,   1001,    1331,
-                        1667,        2021,    2197,         3 * 19 * 47,  4096,   8193,  19 * 19, 2 * 23 * 23,
-                        3 * 19 * 19, 47 * 47, 19 * 19 * 19, 19 * 19 * 29, 10'007, 30'030})
+  // powers of such primes; halves of primes, and of primes beside others, padded and not, rotated or of other signs.
+  for (const Index N :
+       {256,         343,     289,          600,          601,      719,      1001,    1331,
+        1667,        2021,    2197,         3 * 19 * 47,  4096,     8193,     19 * 19, 2 * 23 * 23,
+        3 * 19 * 19, 47 * 47, 19 * 19 * 19, 19 * 19 * 29, 10'007,   30'030,   257,     1459,
+        16'001,      10'001,  5001,         3 * 13 * 359, 47 * 149, 17 * 241, 27 * 43, 19 * 25 * 9})
     check_emulation<T>(N, {.count = 1, .length = 0, .width = 1}, 96, worst);
   MESSAGE("largest error: ", worst.value(), " of the tolerance");
 }
@@ -183,8 +183,8 @@ TEST_CASE("any length: radices") {
     CHECK(product == N);
   }
   CHECK(any::large_primes(2 * 19 * 19 * 23) == std::vector<Index>{19, 19, 23});
-  CHECK(any::rader_length(601) == 600);
-  CHECK(any::rader_length(719) >= 2 * 719 - 3);  // 718 = 2 * 359
+  CHECK(any::convolution_length(600) == 600);
+  CHECK(any::convolution_length(718) >= 2 * 718 - 1);  // 718 = 2 * 359
 }
 
 TEST_CASE("any length: division by multiplication") {
@@ -198,9 +198,9 @@ TEST_CASE("any length: division by multiplication") {
 TEST_CASE("any length: which lengths have plans") {
   for (Index N = 2; N <= 4000; ++N) {  // above, two primes may want too much padding
     CAPTURE(N);
-    CHECK(any::fft_plan_numbers(N) >= N);
+    CHECK(any::fft_plan_size(N).numbers >= N);
   }
-  for (const Index N : {-1, 0, 1, 65'537}) CHECK(any::fft_plan_numbers(N) == 0);
+  for (const Index N : {-1, 0, 65'537}) CHECK(any::fft_plan_size(N).numbers == 0);
 }
 
 #ifdef ASTERISM_WITH_CUDA
@@ -287,6 +287,19 @@ TEST_CASE_TEMPLATE("gpu: transforms of every length up to 2100", T, float, doubl
                        ? LineLayout{.count = 2, .length = n, .width = 1, .group_gap = n % 3}
                        : LineLayout{.count = 1, .length = n, .width = n % 7 == 0 ? 18 : 3, .gap = n % 4},
                    worst);
+  MESSAGE("largest error: ", worst.value(), " of the tolerance");
+}
+
+TEST_CASE_TEMPLATE("gpu: long lines by halves", T, float, double) {
+  GpuLines<T> gpu;
+  Worst worst;
+  // Halves that are powers of two, primes, halves again, two primes; in one block, and in clusters.
+  for (const Index N : {1024 * 64, 2 * 1019, 4 * 1019, 2 * 5003, 8 * 1511, 2 * 7283, 2 * 59 * 83, 2 * 16'001})
+    for (const Transform kind : {Transform::dst1, Transform::dct1}) {
+      const Index n = length(kind, N);
+      check_on_gpu(gpu, kind, {.count = 3, .length = n, .width = 1, .group_gap = 5}, worst);
+      check_on_gpu(gpu, kind, {.count = 2, .length = n, .width = 1, .gap = 1, .spread = true}, worst);
+    }
   MESSAGE("largest error: ", worst.value(), " of the tolerance");
 }
 

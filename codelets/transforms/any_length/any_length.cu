@@ -31,21 +31,29 @@ __global__ void __launch_bounds__(most_block_threads<T>)
   }
 }
 
-/// How many numbers of shared memory a line, or two together, takes, by each way of doing it; 0: it is none.
-struct Numbers {
-  int symmetric, plain;
+/// What there is to choose from: numbers of shared memory that a line, or two together, takes.
+struct Ways {
+  int plain;                         ///< 0: it is none
+  SymmetricWay butterflies, halved;  ///< of the halved ones that with the least work
 };
 
-Numbers numbers_of(Transform kind, Index length) {
+const Ways& ways_of(Transform kind, Index length) {
   static std::mutex mutex;
-  static auto& known = *new std::map<std::pair<bool, Index>, Numbers>;
-  if (length < 1) return {};
+  static auto& known = *new std::map<std::pair<bool, Index>, Ways>;
   const bool is_first = kind == Transform::dst1 || kind == Transform::dct1;
-  const Index N = fft_length(kind, length);
+  const Index N = length < 1 ? 0 : fft_length(kind, length);
   const std::scoped_lock lock(mutex);
   const auto [at, is_new] = known.try_emplace({is_first, N});
-  if (is_new) at->second = {is_first ? symmetric_numbers(N) : 0, fft_plan_numbers(N)};
-  return at->second;
+  Ways& ways = at->second;
+  if (!is_new) return ways;
+  ways.plain = N > 1 ? static_cast<int>(fft_plan_size(N).numbers) : 0;
+  if (!is_first) return ways;
+  const auto work = [](const SymmetricWay& way) { return way.size.numbers * way.size.passes; };
+  for (const SymmetricWay& way : symmetric_ways(N))
+    if (SymmetricWay& best = way.has_butterflies() ? ways.butterflies : ways.halved;
+        best.divisor == 0 || work(way) < work(best))
+      best = way;
+  return ways;
 }
 
 /// Contiguous lines: one, or so many short ones that they have few_numbers: of 1, 2, 4 and 8 lines nearly always
@@ -56,9 +64,9 @@ BlockShape any_length_shape(Transform kind, int numbers, Index width) {
   constexpr int warp = 32, least_threads = 64, number_bytes = sizeof(Complex<T>), bytes_together = 64,
                 sector_bytes = 32, least_bytes_together = 16, numbers_per_thread = 8,
                 few_numbers = sizeof(T) == 8 ? 1024 : 2048;
+  if (numbers < 1) return {};
   const int most_numbers = static_cast<int>(most_shared_bytes()) / number_bytes,
             together = lines_together(kind), pitch = numbers | 1;
-  if (numbers < 1) return {};
   // In lines of shared memory, a power of two of them.
   int lines = std::max<int>(1, std::bit_floor(static_cast<unsigned>(few_numbers / numbers)));
   if (width > 1) {
@@ -81,25 +89,57 @@ BlockShape any_length_shape(Transform kind, int numbers, Index width) {
           static_cast<std::size_t>(block_bytes)};
 }
 
+/// Whether a plan for N takes much more numbers.
+bool is_padded(int numbers, Index N) { return 2 * numbers > 3 * N; }
+
 /// How lines are done.
 struct Way {
   BlockShape shape;
-  bool symmetric, in_clusters;
+  SymmetricWay symmetric;  ///< none: by foldings
+  bool in_clusters;
 };
 
+/// Measured on H100s and H200s, Gcell/s of Poisson's solver in float64 and float32: with butterflies, halved and plain
+/// N = 8193 18.3, 15.1, 14.2 and 27.8, 22.4, 23.0; 15,001 15.0, 13.6, 7.9 and 26.9, 22.7, 20.4. Halved and plain 3001 10.7,
+/// 12.0 and 19.6, 16.5; 4097 14.2, 16.8 and 22.9, 23.9; 6001 17.3, 15.6 and 23.2, 22.8; 10,001 13.5, 13.1 and 23.8, 21.3;
+/// 16,001 in float32 21.7, 15.5. Halved and, in several blocks, padded 10,007 11.1, 2.8.
 template <class T>
 Way way_of(Transform kind, Index length, Index width) {
-  const auto [symmetric, plain] = numbers_of(kind, length);
-  if (const BlockShape shape = any_length_shape<T>(kind, symmetric, width); shape.bytes > 0)
-    return {shape, true, false};
-  if (const BlockShape shape = any_length_shape<T>(kind, plain, width); shape.bytes > 0)
-    return {shape, false, false};
-  return {cluster_shape<T>(kind, plain, width), false, true};
+  // Each output is found once by (Y3), without a second sum for the mean (T3). In 3D, where a solve has twice as many
+  // transforms, Poisson's residuals would be 2.2 units of rounding instead of 1.8 (600^3).
+  constexpr Index least_halved = 1 << 11;
+  const Index N = fft_length(kind, length);
+  const auto& [plain, butterflies, halved] = ways_of(kind, length);
+  const int of_butterflies = static_cast<int>(butterflies.size.numbers),
+            of_halved = N < least_halved ? 0 : static_cast<int>(halved.size.numbers);
+  // Of three blocks that share a multiprocessor's memory some have work while others wait.
+  constexpr std::size_t blocks_at_once = 3;
+  const bool is_large =
+      is_padded(plain, N) ||
+      blocks_at_once * sizeof(Complex<T>) * static_cast<std::size_t>(plain) > most_shared_bytes();
+  struct Candidate {
+    int numbers;
+    SymmetricWay symmetric;
+  };
+  const Candidate in_a_block[] = {{of_butterflies, butterflies},
+                                  {is_large ? 0 : plain, {}},
+                                  {of_halved, halved},
+                                  {plain, {}}},
+                  in_several[] = {{of_butterflies, butterflies}, {of_halved, halved}, {plain, {}}};
+  for (const auto& [numbers, symmetric] : in_a_block)
+    if (const BlockShape shape = any_length_shape<T>(kind, numbers, width); shape.bytes > 0)
+      return {shape, symmetric, false};
+  for (const auto& [numbers, symmetric] : in_several)
+    if (const BlockShape shape = cluster_shape<T>(kind, numbers, width); shape.bytes > 0)
+      return {shape, symmetric, true};
+  return {};
 }
 
 template <class Block, class T, class View>
-void launch(Stream stream, const Lines<const T>& from, const Lines<T>& to, const BlockShape& shape,
+void launch(Stream stream, Transform kind, const Lines<const T>& from, const Lines<T>& to, const Way& way,
             const View& plan, bool padded) {
+  const BlockShape& shape = way.shape;
+  if (way.in_clusters) return transform_in_clusters(stream, kind, from, to, shape, plan, padded);
   const auto [grid, blocks] = deal_lines(from, to, shape);
   const auto kernel = transform_lines_of_any_length<Block, T, View>;
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -118,6 +158,17 @@ bool any_length_fits(Transform kind, Index length, Index width) {
 }
 
 template <class T>
+bool any_length_wants_halves(Transform kind, Index length) {
+  // On an H200, Gcell/s of Poisson's solver, whole and by halves: N = 2 509 4.2 and 4.9 (float32 5.7 and 5.5), 2 2039 7.0
+  // and 9.6 (10.4 and 13.6), 2 3539 8.4 and 9.8 (12.7 and 14.6), 2 5003 in float32 8.8 and 14.1; of N numbers, 6000, 21 and
+  // 9.8 (26 and 13).
+  constexpr Index least = 1 << 10;
+  const Index N = fft_length(kind, length);
+  const Way way = way_of<T>(kind, length, 1);
+  return way.shape.bytes == 0 || way.in_clusters || (N >= least && is_padded(way.shape.pitch, N));
+}
+
+template <class T>
 void any_length_transform(Stream stream, Transform kind, const Lines<const T>& from, const Lines<T>& to) {
   const Way way = way_of<T>(kind, from.length, from.width);
   if (way.shape.bytes == 0)
@@ -125,22 +176,21 @@ void any_length_transform(Stream stream, Transform kind, const Lines<const T>& f
                     " side by side, do not fit into the shared memory of a kernel's blocks",
                 Blame::task);
   check_strides<T>(from, to);
-  if (way.symmetric) {
-    const SymmetricView<T>& plan = device_plan<SymmetricDevicePlan<T>>(kind, from.length);
+  if (way.symmetric.divisor > 0) {
+    const SymmetricView<T>& plan = device_plan<SymmetricDevicePlan<T>>(kind, from.length, way.symmetric);
     if (from.count < 1 || from.width < 1) return;
-    launch<BlockOfSymmetricLines<T>>(stream, from, to, way.shape, plan, plan.rows.padded);
+    launch<BlockOfSymmetricLines<T>>(stream, kind, from, to, way, plan, plan.rows.padded);
   } else {
-    const AnyLength<T>& plan = device_plan<DevicePlan<T>>(kind, from.length);
+    const AnyLength<T>& plan = device_plan<DevicePlan<T>>(kind, from.length, {});
     if (from.count < 1 || from.width < 1) return;
-    if (way.in_clusters)
-      transform_in_clusters(stream, kind, from, to, way.shape, plan);
-    else
-      launch<BlockOfAnyLength<T>>(stream, from, to, way.shape, plan, plan.fft.padded);
+    launch<BlockOfAnyLength<T>>(stream, kind, from, to, way, plan, plan.fft.padded);
   }
 }
 
 template bool any_length_fits<double>(Transform, Index, Index);
 template bool any_length_fits<float>(Transform, Index, Index);
+template bool any_length_wants_halves<double>(Transform, Index);
+template bool any_length_wants_halves<float>(Transform, Index);
 template void any_length_transform(Stream, Transform, const Lines<const double>&, const Lines<double>&);
 template void any_length_transform(Stream, Transform, const Lines<const float>&, const Lines<float>&);
 

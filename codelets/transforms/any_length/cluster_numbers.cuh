@@ -4,7 +4,7 @@
 
 #include <cooperative_groups.h>
 
-#include "../fold.hpp"
+#include "passes.cuh"
 
 namespace asterism::transforms::cuda {
 
@@ -23,7 +23,9 @@ class ClusterNumbers {
   __device__ Complex<T>& operator[](unsigned i) const {
     const unsigned at = at_ + i;
 #if __CUDA_ARCH__ >= 900
-    Complex<T>* const block = cooperative_groups::this_cluster().map_shared_rank(own_, at >> log_of_block);
+    const auto cluster = cooperative_groups::this_cluster();
+    const unsigned rank = at >> log_of_block;
+    Complex<T>* const block = rank == cluster.block_rank() ? own_ : cluster.map_shared_rank(own_, rank);
 #else
     Complex<T>* const block = own_;
 #endif
@@ -34,5 +36,23 @@ class ClusterNumbers {
   Complex<T>* own_;
   unsigned at_;
 };
+
+/// As many of all as the block has of the numbers, and those in whose place in the order it has them: but for the first
+/// passes of a plan, whose numbers are far apart, butterflies are where their numbers are.
+template <class T>
+__device__ ThreadRange thread_range(const ClusterNumbers<T>&, unsigned all, unsigned numbers, int thread,
+                                    int threads) {
+#if __CUDA_ARCH__ >= 900
+  const auto cluster = cooperative_groups::this_cluster();
+  const auto begin_of = [=](unsigned rank) {
+    const auto at = static_cast<unsigned long long>(rank) << ClusterNumbers<T>::log_of_block;
+    return at >= numbers ? all : static_cast<unsigned>(all * at / numbers);
+  };
+  const unsigned rank = cluster.block_rank(), step = static_cast<unsigned>(threads) / cluster.num_blocks();
+  return {begin_of(rank) + static_cast<unsigned>(thread) % step, begin_of(rank + 1), step};
+#else
+  return {static_cast<unsigned>(thread), all, static_cast<unsigned>(threads)};
+#endif
+}
 
 }  // namespace asterism::transforms::cuda

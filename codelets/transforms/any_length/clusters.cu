@@ -10,16 +10,21 @@ namespace {
 
 using asterism::cuda::check;
 
-/// Phase after phase, from `first` on.
 template <class T>
+BlockOfAnyLength<T, ClusterNumbers<T>> block_of(const AnyLength<T>&);
+template <class T>
+BlockOfSymmetricLines<T, ClusterNumbers<T>> block_of(const SymmetricView<T>&);
+
+/// Phase after phase, from `first` on.
+template <class T, class View>
 __global__ void __launch_bounds__(most_block_threads<T>)
-    transform_lines_in_clusters(GridLines<T> grid, const __grid_constant__ AnyLength<T> plan, int first) {
+    transform_lines_in_clusters(GridLines<T> grid, const __grid_constant__ View plan, int first) {
 #if __CUDA_ARCH__ >= 900
   extern __shared__ __align__(16) unsigned char memory[];
   const auto cluster = cooperative_groups::this_cluster();
   const int blocks = static_cast<int>(cluster.num_blocks()), threads = static_cast<int>(blockDim.x);
   const ClusterNumbers<T> numbers(reinterpret_cast<Complex<T>*>(memory));
-  const BlockOfAnyLength<T, ClusterNumbers<T>> block(
+  const decltype(block_of(plan)) block(
       grid.block(static_cast<int>(blockIdx.x) / blocks), plan, numbers,
       static_cast<int>(cluster.block_rank()) * threads + static_cast<int>(threadIdx.x), blocks * threads);
   const int phases = block.phases(plan);
@@ -29,17 +34,6 @@ __global__ void __launch_bounds__(most_block_threads<T>)
     cluster.sync();
   }
 #endif
-}
-
-/// Whether blocks of the current device, or, where there is none, of the target, can share their memories.
-bool has_clusters() {
-  int device = 0, clusters = 0;
-  if (cudaGetDevice(&device) != cudaSuccess ||
-      cudaDeviceGetAttribute(&clusters, cudaDevAttrClusterLaunch, device) != cudaSuccess) {
-    cudaGetLastError();  // no device: nothing that a later check should find
-    return true;
-  }
-  return clusters != 0;
 }
 
 }  // namespace
@@ -63,14 +57,14 @@ BlockShape cluster_shape(Transform kind, int numbers, Index width) {
   return {};
 }
 
-template <class T>
+template <class T, class View>
 void transform_in_clusters(Stream stream, Transform kind, const Lines<const T>& from, const Lines<T>& to,
-                           const BlockShape& shape, const AnyLength<T>& plan) {
+                           const BlockShape& shape, const View& plan, bool padded) {
   const auto [grid, clusters] = deal_lines(from, to, shape);
   const int lines = (1 << shape.log_lines) / lines_together(kind),
             of_block = ClusterNumbers<T>::numbers_of_block;
   const auto size = static_cast<unsigned>((lines * shape.pitch + of_block - 1) / of_block);
-  const auto kernel = transform_lines_in_clusters<T>;
+  const auto kernel = transform_lines_in_clusters<T, View>;
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              static_cast<int>(shape.bytes)),
         "shared memory of a transform");
@@ -85,15 +79,18 @@ void transform_in_clusters(Stream stream, Transform kind, const Lines<const T>& 
   config.stream = asterism::cuda::native(stream);
   config.attrs = &attribute;
   config.numAttrs = 1;
-  check(cudaLaunchKernelEx(&config, kernel, grid, plan, plan.fft.padded ? 0 : 1),
+  check(cudaLaunchKernelEx(&config, kernel, grid, plan, padded ? 0 : 1),
         "transform of lines in clusters of blocks");
 }
 
-template BlockShape cluster_shape<double>(Transform, int, Index);
-template void transform_in_clusters(Stream, Transform, const Lines<const double>&, const Lines<double>&,
-                                    const BlockShape&, const AnyLength<double>&);
-template BlockShape cluster_shape<float>(Transform, int, Index);
-template void transform_in_clusters(Stream, Transform, const Lines<const float>&, const Lines<float>&,
-                                    const BlockShape&, const AnyLength<float>&);
+#define ASTERISM_IN_CLUSTERS(T)                                                                  \
+  template BlockShape cluster_shape<T>(Transform, int, Index);                                   \
+  template void transform_in_clusters(Stream, Transform, const Lines<const T>&, const Lines<T>&, \
+                                      const BlockShape&, const AnyLength<T>&, bool);             \
+  template void transform_in_clusters(Stream, Transform, const Lines<const T>&, const Lines<T>&, \
+                                      const BlockShape&, const SymmetricView<T>&, bool);
+ASTERISM_IN_CLUSTERS(double)
+ASTERISM_IN_CLUSTERS(float)
+#undef ASTERISM_IN_CLUSTERS
 
 }  // namespace asterism::transforms::cuda

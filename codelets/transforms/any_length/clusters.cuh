@@ -5,6 +5,7 @@
 
 #include "../grid_lines.cuh"
 #include "kinds.cuh"
+#include "symmetric_kinds.cuh"
 
 namespace asterism::transforms::cuda {
 
@@ -16,8 +17,10 @@ template <class T>
 BlockShape cluster_shape(Transform kind, int numbers, Index width);
 
 /// Transforms lines in this shape.
-template <class T>
+/// @tparam View AnyLength or SymmetricView
+/// @param padded whether the plan's FFT is
+template <class T, class View>
 void transform_in_clusters(Stream stream, Transform kind, const Lines<const T>& from, const Lines<T>& to,
-                           const BlockShape& shape, const AnyLength<T>& plan);
+                           const BlockShape& shape, const View& plan, bool padded);
 
 }  // namespace asterism::transforms::cuda

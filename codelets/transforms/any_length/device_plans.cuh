@@ -37,7 +37,7 @@ class DeviceFft {
 template <class T>
 class DevicePlan {
  public:
-  DevicePlan(Transform kind, Index n)
+  DevicePlan(Transform kind, Index n, const SymmetricWay&)
       : fft_(FftPlan<T>(fft_length(kind, n))),
         fold_(fold_rotations<T>(kind, n)),
         unfold_(unfold_rotations<T>(kind, n)),
@@ -55,37 +55,44 @@ class DevicePlan {
 template <class T>
 class SymmetricDevicePlan {
  public:
-  SymmetricDevicePlan(Transform kind, Index n)
-      : SymmetricDevicePlan(kind, n, SymmetricPlan<T>(kind, fft_length(kind, n))) {}
+  SymmetricDevicePlan(Transform kind, Index n, const SymmetricWay& way)
+      : SymmetricDevicePlan(kind, fft_length(kind, n), SymmetricPlan<T>(kind, fft_length(kind, n), way)) {}
 
   [[nodiscard]] const SymmetricView<T>& view() const { return view_; }
 
  private:
-  SymmetricDevicePlan(Transform kind, Index n, const SymmetricPlan<T>& plan)
+  SymmetricDevicePlan(Transform kind, Index N, const SymmetricPlan<T>& plan)
       : rows_(plan.rows),
         targets_(plan.targets),
         sources_(plan.sources),
         pairs_(plan.pairs),
-        view_(symmetric_view(kind, n, rows_.view(), targets_.data(), sources_.data(), pairs_.data())) {}
+        odd_(plan.odd),
+        twist_(plan.twist),
+        view_(symmetric_view(kind, N, plan, rows_.view(),
+                             {targets_.data(), sources_.data(), pairs_.data(), odd_.data(), twist_.data()})) {
+  }
 
   DeviceFft<T> rows_;
   Table<Target> targets_;
   Table<Source> sources_;
   Table<PlacePair> pairs_;
+  Table<std::uint8_t> odd_;
+  Table<Complex<T>> twist_;
   SymmetricView<T> view_;
 };
 
 /// The plan of the calling thread's current device.
+/// @param way none for a DevicePlan
 template <class Plan>
-const auto& device_plan(Transform kind, Index n) {
+const auto& device_plan(Transform kind, Index n, const SymmetricWay& way) {
   // Never destroyed: at the process's end CUDA may be gone before static objects are.
   static std::mutex mutex;
-  static auto& plans = *new std::map<std::tuple<int, Transform, Index>, std::unique_ptr<Plan>>;
+  static auto& plans = *new std::map<std::tuple<int, Transform, Index, int>, std::unique_ptr<Plan>>;
   int device = 0;
   asterism::cuda::check(cudaGetDevice(&device), "cudaGetDevice");
   const std::scoped_lock lock(mutex);
-  auto& plan = plans[{device, kind, n}];
-  if (plan == nullptr) plan = std::make_unique<Plan>(kind, n);
+  auto& plan = plans[{device, kind, n, way.divisor}];
+  if (plan == nullptr) plan = std::make_unique<Plan>(kind, n, way);
   return plan->view();
 }
 

@@ -48,9 +48,16 @@ ASTERISM_INLINED void multiply(Complex<T>* a, const Complex<T>* multipliers, uns
   a[0] = a[0] + first;
 }
 
+/// Columns that are all transformed alike.
+struct EqualColumns {
+  [[nodiscard]] ASTERISM_HOST_DEVICE static bool is_odd(unsigned) { return false; }
+};
+
 /// Butterfly t of a line's pass.
-template <PassKind kind, int R, class Memory, class T>
-ASTERISM_INLINED void pass_butterfly(Memory line, const Pass& pass, const Complex<T>* tables, unsigned t) {
+/// @param columns tell which of them have multipliers of their own, where a pass has such
+template <PassKind kind, int R, class Memory, class T, class Columns>
+ASTERISM_INLINED void pass_butterfly(Memory line, const Pass& pass, const Complex<T>* tables, unsigned t,
+                                     Columns columns) {
   const unsigned span = pass.span.divisor, group = pass.span.quotient(t), v = t - group * span,
                  outer = pass.groups.quotient(group), g = group - outer * pass.groups.divisor;
   const Memory block = line + outer * pass.pitch;
@@ -67,7 +74,9 @@ ASTERISM_INLINED void pass_butterfly(Memory line, const Pass& pass, const Comple
   if constexpr (kind == PassKind::forward)
     if (pass.stride > 1) rotate_by<R>(a, rotations, pass.stride);
   if constexpr (kind == PassKind::convolving) {
-    multiply<R>(a, tables + pass.multipliers + g, pass.groups.divisor, g == 0, &block[v]);
+    const bool is_odd = pass.odd_multipliers > 0 && columns.is_odd(v);
+    const Complex<T>* const multipliers = tables + pass.multipliers + (is_odd ? pass.odd_multipliers : 0);
+    multiply<R>(a, multipliers + g, pass.groups.divisor, g == 0, &block[v]);
     conjugate<R>(a);
     butterfly<R>(a);
   }
@@ -80,6 +89,18 @@ ASTERISM_INLINED void pass_butterfly(Memory line, const Pass& pass, const Comple
 template <class T>
 constexpr int most_block_threads = sizeof(T) == 8 ? 512 : 640;
 
+/// Which of all butterflies a thread does: from, from + step, ... below `end`.
+struct ThreadRange {
+  unsigned from, end, step;
+};
+
+/// @param numbers that the lines take together
+template <class T>
+ASTERISM_HOST_DEVICE ThreadRange thread_range(const Complex<T>*, unsigned all, unsigned /*numbers*/,
+                                              int thread, int threads) {
+  return {static_cast<unsigned>(thread), all, static_cast<unsigned>(threads)};
+}
+
 /// A thread's share of lines in shared memory, `pitch` apart.
 template <class Memory>
 struct SharedLines {
@@ -89,31 +110,32 @@ struct SharedLines {
   /// Calls use(line, i) for i = 0 ... per_line - 1 of every line.
   template <class Use>
   ASTERISM_INLINED void for_each(Divisor per_line, Use use) const {
-    const unsigned all = static_cast<unsigned>(count) * per_line.divisor;
-    for (auto i = static_cast<unsigned>(thread); i < all; i += static_cast<unsigned>(threads)) {
+    const auto range = thread_range(first, static_cast<unsigned>(count) * per_line.divisor,
+                                    static_cast<unsigned>(count * pitch), thread, threads);
+    for (unsigned i = range.from; i < range.end; i += range.step) {
       const unsigned line = per_line.quotient(i);
       use(first + line * static_cast<unsigned>(pitch), i - line * per_line.divisor);
     }
   }
 };
 
-template <int R, PassKind kind, class Memory, class T>
+template <int R, PassKind kind, class Memory, class T, class Columns>
 ASTERISM_INLINED void run_pass_of(const SharedLines<Memory>& share, const Pass& pass,
-                                  const Complex<T>* tables) {
+                                  const Complex<T>* tables, Columns columns) {
   share.for_each(pass.per_line,
-                 [&](Memory line, unsigned t) { pass_butterfly<kind, R>(line, pass, tables, t); });
+                 [&](Memory line, unsigned t) { pass_butterfly<kind, R>(line, pass, tables, t, columns); });
 }
 
-template <int R, class Memory, class T>
+template <int R, class Memory, class T, class Columns>
 ASTERISM_INLINED void run_pass_of(const SharedLines<Memory>& share, const Pass& pass,
-                                  const Complex<T>* tables) {
+                                  const Complex<T>* tables, Columns columns) {
   switch (pass.kind) {
     case PassKind::forward:
-      return run_pass_of<R, PassKind::forward>(share, pass, tables);
+      return run_pass_of<R, PassKind::forward>(share, pass, tables, columns);
     case PassKind::convolving:
-      return run_pass_of<R, PassKind::convolving>(share, pass, tables);
+      return run_pass_of<R, PassKind::convolving>(share, pass, tables, columns);
     default:
-      return run_pass_of<R, PassKind::backward>(share, pass, tables);
+      return run_pass_of<R, PassKind::backward>(share, pass, tables, columns);
   }
 }
 
@@ -128,42 +150,43 @@ ASTERISM_INLINED void rotate_lines(const SharedLines<Memory>& share, const Pass&
   });
 }
 
-template <class Memory, class T>
-ASTERISM_INLINED void run_pass(const SharedLines<Memory>& share, const Pass& pass, const Complex<T>* tables) {
+template <class Memory, class T, class Columns = EqualColumns>
+ASTERISM_INLINED void run_pass(const SharedLines<Memory>& share, const Pass& pass, const Complex<T>* tables,
+                               Columns columns = {}) {
   if (pass.kind == PassKind::rotating) return rotate_lines(share, pass, tables + pass.rotations);
   switch (pass.radix) {
     case 2:
-      return run_pass_of<2>(share, pass, tables);
+      return run_pass_of<2>(share, pass, tables, columns);
     case 3:
-      return run_pass_of<3>(share, pass, tables);
+      return run_pass_of<3>(share, pass, tables, columns);
     case 4:
-      return run_pass_of<4>(share, pass, tables);
+      return run_pass_of<4>(share, pass, tables, columns);
     case 5:
-      return run_pass_of<5>(share, pass, tables);
+      return run_pass_of<5>(share, pass, tables, columns);
     case 6:
-      return run_pass_of<6>(share, pass, tables);
+      return run_pass_of<6>(share, pass, tables, columns);
     case 7:
-      return run_pass_of<7>(share, pass, tables);
+      return run_pass_of<7>(share, pass, tables, columns);
     case 8:
-      return run_pass_of<8>(share, pass, tables);
+      return run_pass_of<8>(share, pass, tables, columns);
     case 9:
-      return run_pass_of<9>(share, pass, tables);
+      return run_pass_of<9>(share, pass, tables, columns);
     case 10:
-      return run_pass_of<10>(share, pass, tables);
+      return run_pass_of<10>(share, pass, tables, columns);
     case 11:
-      return run_pass_of<11>(share, pass, tables);
+      return run_pass_of<11>(share, pass, tables, columns);
     case 12:
-      return run_pass_of<12>(share, pass, tables);
+      return run_pass_of<12>(share, pass, tables, columns);
     case 13:
-      return run_pass_of<13>(share, pass, tables);
+      return run_pass_of<13>(share, pass, tables, columns);
     case 14:
-      return run_pass_of<14>(share, pass, tables);
+      return run_pass_of<14>(share, pass, tables, columns);
     case 15:
-      return run_pass_of<15>(share, pass, tables);
+      return run_pass_of<15>(share, pass, tables, columns);
     case 16:
-      return run_pass_of<16>(share, pass, tables);
+      return run_pass_of<16>(share, pass, tables, columns);
     default:
-      return run_pass_of<17>(share, pass, tables);
+      return run_pass_of<17>(share, pass, tables, columns);
   }
 }
 

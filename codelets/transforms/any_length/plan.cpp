@@ -53,6 +53,7 @@ struct Box {
   Index length;  ///< of the FFTs in it
   Index prime;
   std::vector<Direction> directions;
+  bool halved = false;         ///< (L4)
   Index below = 1, above = 1;  ///< where it is one digit of (L3): the values of those after and before it
 
   [[nodiscard]] Index modulus() const { return prime != 0 ? prime : length; }
@@ -63,7 +64,8 @@ struct Box {
   [[nodiscard]] Index digit_out(Index k) const { return k / above % modulus(); }
   [[nodiscard]] Index first() const { return prime != 0 ? 1 : 0; }  ///< x_0 of (L2) lies before
   [[nodiscard]] Index slots() const { return first() + length; }
-  [[nodiscard]] bool padded() const { return prime != 0 && length > prime - 1; }
+  [[nodiscard]] Index convolved() const { return halved ? (prime - 1) / 2 : prime - 1; }
+  [[nodiscard]] bool padded() const { return prime != 0 && length > convolved(); }
 
   /// Where number m of the FFT's sequence is put, given m's multiple along each direction.
   template <class Along>
@@ -100,7 +102,7 @@ std::vector<Box> boxes(Index N) {
   for (const Index p : primes) rest /= p;
   if (rest > 1) all.push_back({rest, 0, directions(rest)});
   for (std::size_t i = 0; i < primes.size(); ++i) {
-    const Index p = primes[i], length = rader_length(p);
+    const Index p = primes[i], length = convolution_length(p - 1);
     Box box{length, p, directions(length)};
     for (std::size_t before = i; before > 0 && primes[before - 1] == p; --before) box.above *= p;
     for (std::size_t after = i + 1; after < primes.size() && primes[after] == p; ++after) box.below *= p;
@@ -109,13 +111,16 @@ std::vector<Box> boxes(Index N) {
   return all;
 }
 
-/// The powers of the least generator of the numbers modulo p, from 0 on.
-std::vector<Index> powers_of_generator(Index p) {
-  for (Index g = 2;; ++g) {
-    std::vector<Index> powers{1};
-    for (Index power = g; power != 1; power = power * g % p) powers.push_back(power);
-    if (static_cast<Index>(powers.size()) == p - 1) return powers;
-  }
+Box half_box(Index p) {
+  const Index length = convolution_length((p - 1) / 2);
+  return {.length = length, .prime = p, .directions = directions(length), .halved = true};
+}
+
+/// (L4)'s w^m
+Exact twist(const Box& box, Index m) {
+  const Index M = box.convolved();
+  if (box.padded()) return 1;
+  return M % 2 == 0 ? root(m, 2 * M) : m % 2 == 0 ? 1 : -1;
 }
 
 /// Where the directions of a box send j and k of (L1).
@@ -135,26 +140,30 @@ Places places(const Box& box) {
     }
   } else {
     const std::vector<Index> powers = powers_of_generator(n);
+    const Index convolved = box.convolved();
     for (Index m = 0; m < n - 1; ++m) {
       const auto at = static_cast<std::size_t>(powers[static_cast<std::size_t>(m)]);
-      places.in[at] = 1 + box.place_of_number(m);
-      places.out[at] = 1 + box.place_of_number((n - 1 - m) % (n - 1));
+      places.in[at] = 1 + box.place_of_number(m % convolved);
+      places.out[at] = 1 + box.place_of_number((n - 1 - m) % convolved);
     }
   }
   return places;
 }
 
-/// The DFT of b of (L2) over its length, place after place.
-std::vector<Exact> multipliers(const Box& box) {
-  const Index p = box.prime, L = box.length;
+/// The DFT of b of (L2) over its length, place after place; of a halved box that of c_r of (L4) for s = 1, or of
+/// c_r w^r for s = -1.
+std::vector<Exact> multipliers(const Box& box, int s) {
+  const Index p = box.prime, L = box.length, n = box.convolved();
   const std::vector<Index> powers = powers_of_generator(p);
-  const auto b = [&](Index r) {
-    return root(powers[static_cast<std::size_t>((p - 1 - r % (p - 1)) % (p - 1))], p);
+  const auto factor = [&](Index r) -> Exact {  // r from 1 - n on
+    const Exact b = root(powers[static_cast<std::size_t>((p - 1 - r) % (p - 1))], p);
+    if (!box.halved) return b;
+    return s > 0 ? Exact{b.real(), 0} : Exact{0, b.imag()} * twist(box, r);
   };
   std::vector<Exact> sequence(static_cast<std::size_t>(L)), by_place(sequence.size());
-  for (Index r = 0; r < p - 1; ++r) sequence[static_cast<std::size_t>(r)] = b(r);
+  for (Index r = 0; r < n; ++r) sequence[static_cast<std::size_t>(r)] = factor(r);
   if (box.padded())
-    for (Index r = 1; r < p - 1; ++r) sequence[static_cast<std::size_t>(L - r)] = b(p - 1 - r);
+    for (Index r = 1; r < n; ++r) sequence[static_cast<std::size_t>(L - r)] = factor(-r);
   const std::vector<Exact> spectrum = discrete_fourier(sequence);
   for (Index k = 0; k < L; ++k) {
     const Index at =
@@ -170,6 +179,17 @@ Index count_numbers(std::span<const Box> all) {
   for (const Box& box : all) numbers *= box.slots();
   return numbers;
 }
+
+constexpr Index most_numbers = Index{1} << 16;  // places are numbers of 16 bits
+
+int count_passes(const Box& box) {
+  int radices = 0;
+  for (const Direction& direction : box.directions) radices += static_cast<int>(direction.radices.size());
+  return (box.prime == 0 ? radices : 2 * radices - 1) + (box.below > 1 ? 1 : 0);
+}
+
+/// Whether (L4) along rows of Q numbers has anything to do between columns, or with their rotations.
+bool combines_columns(const Box& box, Index Q) { return Q > 1 || !box.padded(); }
 
 /// The rotations of (L3) behind the first of some digits, place after place; zeros where no number is.
 std::vector<Exact> digit_rotations(std::span<const Box> digits) {
@@ -223,7 +243,13 @@ class PassList {
     if (box_.prime == 0) return;
     Pass& last = view_.pass[view_.passes - 1];
     last.kind = PassKind::convolving;
-    append_multipliers(last);
+    append_multipliers(last, multipliers(box_, 1));
+    if (box_.halved) {
+      const auto start = last.multipliers;
+      append_multipliers(last, multipliers(box_, -1));
+      last.odd_multipliers = last.multipliers - start;
+      last.multipliers = start;
+    }
     for (int pass = view_.passes - 2; pass >= first; --pass) {
       view_.pass[view_.passes] = view_.pass[pass];
       view_.pass[view_.passes++].kind = PassKind::backward;
@@ -264,8 +290,7 @@ class PassList {
         tables_.push_back(rounded<T>(root(j * (table < 4 ? table : 4 * (table - 3)), radix * stride)));
   }
 
-  void append_multipliers(Pass& pass) {
-    const std::vector<Exact> by_place = multipliers(box_);
+  void append_multipliers(Pass& pass, const std::vector<Exact>& by_place) {
     pass.multipliers = static_cast<unsigned>(tables_.size());
     const Index radix = pass.radix;
     for (Index q = 0; q < radix; ++q)
@@ -281,22 +306,25 @@ class PassList {
 
 }  // namespace
 
-int fft_plan_numbers(Index N) {
-  constexpr Index most = Index{1} << 16;  // places are numbers of 16 bits
-  if (N < 2 || N > most) return 0;
+PlanSize fft_plan_size(Index N) {
+  if (N < 1 || N > most_numbers) return {};
   const std::vector<Box> all = boxes(N);
-  int passes = 0;
-  for (const Box& box : all) {
-    int radices = 0;
-    for (const Direction& direction : box.directions) radices += static_cast<int>(direction.radices.size());
-    passes += (box.prime == 0 ? radices : 2 * radices - 1) + (box.below > 1 ? 1 : 0);
-  }
-  const Index numbers = count_numbers(all);
-  return passes > most_passes || numbers > most ? 0 : static_cast<int>(numbers);
+  PlanSize size{count_numbers(all), 0};
+  for (const Box& box : all) size.passes += count_passes(box);
+  return size.passes > most_passes || size.numbers > most_numbers ? PlanSize{} : size;
+}
+
+PlanSize half_rows_size(Index p, Index Q) {
+  const PlanSize row = fft_plan_size(Q);
+  if (row.numbers == 0 || p < 2 || large_primes(p) != std::vector{p} || Q % p == 0) return {};
+  const Box box = half_box(p);
+  const PlanSize size{box.slots() * row.numbers,
+                      row.passes + count_passes(box) + (combines_columns(box, Q) ? 2 : 0)};
+  return size.passes > most_passes || size.numbers > most_numbers ? PlanSize{} : size;
 }
 
 template <class T>
-FftPlan<T>::FftPlan(Index N, Index rows) : view{}, in(static_cast<std::size_t>(N)), out(in.size()) {
+FftPlan<T>::FftPlan(Index N, Index rows) : in(static_cast<std::size_t>(N)), out(in.size()) {
   const std::vector<Box> all = boxes(N);
   const Index numbers = count_numbers(all);
   view.length = static_cast<int>(N);
@@ -321,7 +349,38 @@ FftPlan<T>::FftPlan(Index N, Index rows) : view{}, in(static_cast<std::size_t>(N
   }
 }
 
+template <class T>
+HalfRowsPlan<T>::HalfRowsPlan(Index p, Index Q) : rows(half_box(p).slots()), fft(Q, rows) {
+  const Box box = half_box(p);
+  const Places of_box = places(box);
+  in.assign(of_box.in.begin(), of_box.in.end());
+  out.assign(of_box.out.begin(), of_box.out.end());
+  if (!box.padded()) {
+    twist.assign(static_cast<std::size_t>(rows), {1, 0});
+    for (Index m = 0; m < box.convolved(); ++m)
+      twist[static_cast<std::size_t>(1 + box.place_of_number(m))] =
+          rounded<T>(transforms::cuda::twist(box, m));
+  }
+
+  FftView<T>& view = fft.view;
+  const Index numbers = view.numbers;
+  view.padded = view.padded || box.padded();
+  const bool combines = combines_columns(box, Q);
+  const auto between_columns = [&](PassKind kind) {
+    const Index pairs = Q / 2 + 1;
+    Pass& pass = view.pass[view.passes++];
+    pass.kind = kind;
+    pass.per_line = Divisor(static_cast<unsigned>(rows * pairs));
+    pass.span = Divisor(static_cast<unsigned>(pairs));
+  };
+  if (combines) between_columns(PassKind::combining);
+  PassList<T>(box, numbers / rows, numbers, view, fft.tables).append();
+  if (combines) between_columns(PassKind::separating);
+}
+
 template struct FftPlan<float>;
 template struct FftPlan<double>;
+template struct HalfRowsPlan<float>;
+template struct HalfRowsPlan<double>;
 
 }  // namespace asterism::transforms::cuda

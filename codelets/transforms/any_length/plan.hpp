@@ -29,6 +29,14 @@
 ///     X_{k_1 + p k'} = sum_r exp(-2 pi i r k' / (n/p)) exp(-2 pi i r k_1 / n) sum_{j_1} z_j exp(-2 pi i j_1 k_1 / p), (L3)
 ///
 /// a transform along j_1, a pass of rotations, and (L3) once more for the digits of r.
+///
+/// Of a sequence with z_{-j} = s z_j, s = 1 or -1, of a prime length N = p, half is enough. g^M = -1 for M = (p - 1)/2, so
+///
+///     Z_{g^-q} / 2 = z_0 / 2 + sum_m a_m c_{q-m},   c_r = (b_r + s b_{r-M}) / 2,   0 <= q, m < M,  (L4)
+///
+/// c_r = cos(2 pi g^-r / p) or -i sin(2 pi g^-r / p): a convolution of length M, cyclic for s = 1. For s = -1 c_{r+M} = -c_r;
+/// with w^M = -1, a_m w^m and c_r w^r have the cyclic convolution Z_{g^-q} w^q / 2; w is exp(-i pi / M), or -1 for odd M.
+/// Where M has a prime above 17, the numbers are part of a convolution of a length from 2 M - 1 on, without w.
 #pragma once
 
 #include <cstdint>
@@ -53,21 +61,24 @@ struct Divisor {
 };
 
 /// What a pass does besides its butterflies: rotate behind them, rotate before them the other way round, or
-/// multiply by the DFT of (L2)'s b between a butterfly and its inverse. Or it only rotates, as (L3) wants it.
-enum class PassKind { forward, convolving, backward, rotating };
+/// multiply by the DFT of (L2)'s b between a butterfly and its inverse. Or it only rotates, as (L3) wants it, or brings
+/// columns together and takes them apart again, as (Y3) of symmetric_plan.hpp has it.
+enum class PassKind { forward, convolving, backward, rotating, combining, separating };
 
 /// One pass over a line. Butterfly t of a line, 0 <= t < per_line, is number v = t mod span of group w = t / span;
 /// it takes `radix` numbers, `span` apart, from `start + (w / groups) pitch + (w mod groups) radix span + v` on.
-/// Where it only rotates, number t of the line is one of group w, which has rotation w mod groups.
+/// Where it only rotates, number t of the line is one of group w, which has rotation w mod groups. Between columns t is
+/// pair t mod span of row t / span.
 struct Pass {
   PassKind kind;
   int radix;
   Divisor per_line, span, groups;
   unsigned start, pitch;
-  Divisor step;          ///< v / step is the j of (F2)
-  unsigned rotations;    ///< of (F2), where they start in the tables, one for each j; or of (L3)
-  unsigned stride;       ///< (F2)'s s: so many j; 1: no rotations
-  unsigned multipliers;  ///< the DFT of b, at start + q groups + group
+  Divisor step;              ///< v / step is the j of (F2)
+  unsigned rotations;        ///< of (F2), where they start in the tables, one for each j; or of (L3)
+  unsigned stride;           ///< (F2)'s s: so many j; 1: no rotations
+  unsigned multipliers;      ///< the DFT of b, at start + q groups + group
+  unsigned odd_multipliers;  ///< (L4): so far behind them are those for s = -1; 0: there are none
 };
 
 /// How many tables of rotations a pass of a radix has: of the powers q = 1, 2, 3, 4, 8, 12, 16 below the
@@ -90,9 +101,14 @@ struct FftView {
   const Complex<T>* tables;
 };
 
-/// The numbers of shared memory that a line of N numbers takes, or 0 where there is no plan for N: N < 2, or more
-/// than 2^16.
-int fft_plan_numbers(Index N);
+/// Numbers of shared memory that a line takes, and passes over them; none where there is no plan.
+struct PlanSize {
+  Index numbers = 0;
+  int passes = 0;
+};
+
+/// Of N numbers, none where they take more than 2^16; of one number there is nothing to do.
+PlanSize fft_plan_size(Index N);
 
 template <class T>
 struct FftPlan {
@@ -100,9 +116,25 @@ struct FftPlan {
   /// @param rows of N numbers that a line has, one behind another
   explicit FftPlan(Index N, Index rows = 1);
 
-  FftView<T> view;  ///< without the tables
+  FftView<T> view{};  ///< without the tables
   std::vector<std::uint16_t> in, out;
   std::vector<Complex<T>> tables;
+};
+
+/// Of rows of Q numbers, each a power g^m of p's generator, 0 <= m < M, or 0: none where p is no prime above 17 or divides Q.
+PlanSize half_rows_size(Index p, Index Q);
+
+/// What is done in rows by the FFT of Q numbers, and then in columns by (L4): for s = -1 in those that are called odd, for
+/// s = 1 in the others. What comes between, PassKind::combining and separating, is left to whoever has the columns.
+template <class T>
+struct HalfRowsPlan {
+  /// @param p,Q of which there is such a plan
+  HalfRowsPlan(Index p, Index Q);
+
+  Index rows;
+  FftPlan<T> fft;
+  std::vector<std::uint16_t> in, out;  ///< the rows of j and k, 0 <= j, k < p: that of j is that of -j, too
+  std::vector<Complex<T>> twist;       ///< w^m for each row; empty: ones
 };
 
 }  // namespace asterism::transforms::cuda

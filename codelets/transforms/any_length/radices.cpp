@@ -57,6 +57,14 @@ Index inverse_modulo(Index a, Index n) {
   return inverse;
 }
 
+std::vector<Index> powers_of_generator(Index p) {
+  for (Index g = 2;; ++g) {
+    std::vector<Index> powers{1};
+    for (Index power = g; power != 1; power = power * g % p) powers.push_back(power);
+    if (static_cast<Index>(powers.size()) == p - 1) return powers;
+  }
+}
+
 bool has_radices(Index N) {
   for (const int p : {2, 3, 5, 7, 11, 13, 17})
     while (N % p == 0) N /= p;
@@ -85,11 +93,11 @@ std::vector<Index> large_primes(Index N) {
   return primes;
 }
 
-Index rader_length(Index p) {
-  if (has_radices(p - 1)) return p - 1;
+Index convolution_length(Index n) {
+  if (has_radices(n)) return n;
   Index best = 0;
   double least = HUGE_VAL;
-  for (Index length = 2 * p - 3; length < 2 * p + p / 4; ++length) {
+  for (Index length = 2 * n - 1; length < 2 * n + n / 4 + 2; ++length) {
     if (!has_radices(length)) continue;
     const double cost = static_cast<double>(length) * cheapest(length, largest_radix).cost;
     if (cost >= least) continue;

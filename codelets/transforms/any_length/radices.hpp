@@ -21,6 +21,9 @@ struct Direction {
 /// The b with a b = 1 modulo n, for a without a common divisor with n.
 Index inverse_modulo(Index a, Index n);
 
+/// The powers 0 ... p - 2 of the least generator of the numbers modulo a prime p.
+std::vector<Index> powers_of_generator(Index p);
+
 /// Whether all prime factors of N are radices.
 bool has_radices(Index N);
 
@@ -30,7 +33,8 @@ std::vector<Direction> directions(Index N);
 /// The prime factors of N above the largest radix, in ascending order.
 std::vector<Index> large_primes(Index N);
 
-/// The length of the convolution (L2) of plan.hpp for a prime p.
-Index rader_length(Index p);
+/// The length of the DFTs by which n numbers are convolved cyclically: n, or, where that has a prime factor above the
+/// largest radix, the cheapest from 2 n - 1 on.
+Index convolution_length(Index n);
 
 }  // namespace asterism::transforms::cuda

@@ -1,5 +1,5 @@
 /// \file
-/// dst1 and dct1 by (Y1) and (Y2) of symmetric_plan.hpp, as kinds.cuh has all kinds.
+/// dst1 and dct1 by (Y1) and (Y2) or (Y3) of symmetric_plan.hpp, as kinds.cuh has all kinds.
 #pragma once
 
 #include "../block_lines.cuh"
@@ -9,16 +9,19 @@
 
 namespace asterism::transforms::cuda {
 
-/// What one thread of a block does in all phases: 0 ... phases() - 1.
-template <class T>
+/// What one thread of a block, or of several that share lines, does in all phases: 0 ... phases() - 1.
+/// @tparam Memory where the lines' numbers are, see passes.cuh
+template <class T, class Memory = Complex<T>*>
 class BlockOfSymmetricLines {
  public:
   ASTERISM_HOST_DEVICE BlockOfSymmetricLines(const BlockLines<T>& lines, const SymmetricView<T>& plan,
-                                             Complex<T>* shared, int thread, int threads)
+                                             Memory shared, int thread, int threads)
       : lines_(lines), plan_(plan), shared_{shared, lines.present, lines.pitch, thread, threads} {}
 
   /// Zeros, lines, passes, (Y2), lines.
-  ASTERISM_HOST_DEVICE static int phases(const SymmetricView<T>& plan) { return plan.rows.passes + 4; }
+  ASTERISM_HOST_DEVICE static int phases(const SymmetricView<T>& plan) {
+    return plan.rows.passes + (has_butterflies(plan) ? 4 : 3);
+  }
 
   ASTERISM_INLINED void run(int phase) const {
     if (phase == 0)
@@ -26,14 +29,91 @@ class BlockOfSymmetricLines {
     else if (phase == 1)
       load();
     else if (phase < plan_.rows.passes + 2)
-      run_pass(shared_, plan_.rows.pass[phase - 2], plan_.rows.tables);
-    else if (phase == plan_.rows.passes + 2)
+      run(plan_.rows.pass[phase - 2]);
+    else if (phase == plan_.rows.passes + 2 && has_butterflies(plan_))
       last_pass();
     else
       store();
   }
 
  private:
+  ASTERISM_HOST_DEVICE static bool has_butterflies(const SymmetricView<T>& plan) {
+    return plan.divisor <= largest_radix;
+  }
+  /// N is a prime: z_0 / 2 is wanted, and Z_k / 2 found.
+  [[nodiscard]] ASTERISM_HOST_DEVICE bool finds_halves() const { return plan_.divisor == plan_.N; }
+
+  /// What tells the columns of (Y3) apart.
+  struct Columns {
+    const std::uint8_t* odd;
+    [[nodiscard]] ASTERISM_HOST_DEVICE bool is_odd(unsigned column) const { return odd[column] != 0; }
+  };
+
+  ASTERISM_INLINED void run(const Pass& pass) const {
+    if (pass.kind == PassKind::combining)
+      combine(pass);
+    else if (pass.kind == PassKind::separating)
+      separate(pass);
+    else
+      run_pass(shared_, pass, plan_.rows.tables, Columns{plan_.tables.odd});
+  }
+
+  /// A number of an odd column and its row's w^m, or the conjugate of that.
+  [[nodiscard]] ASTERISM_HOST_DEVICE Complex<T> twisted(Complex<T> z, unsigned row) const {
+    return plan_.tables.twist == nullptr ? z : z * plan_.tables.twist[row];
+  }
+  [[nodiscard]] ASTERISM_HOST_DEVICE Complex<T> untwisted(Complex<T> z, unsigned row) const {
+    return plan_.tables.twist == nullptr ? z : z * conj(plan_.tables.twist[row]);
+  }
+  [[nodiscard]] ASTERISM_HOST_DEVICE Complex<T> mirrored(Complex<T> z) const {
+    return sine() ? Complex<T>{-z.re, -z.im} : z;
+  }
+
+  /// Calls use(row, plus, minus) for the numbers of d and -d in all rows, `minus` null for d = 0.
+  template <class Use>
+  ASTERISM_INLINED void for_pairs(const Pass& pass, Use use) const {
+    shared_.for_each(pass.per_line, [&, this](Memory line, unsigned t) {
+      const unsigned row = pass.span.quotient(t);
+      const PlacePair places = plan_.tables.pairs[t - row * pass.span.divisor];
+      const Memory numbers = line + row * static_cast<unsigned>(plan_.row_numbers);
+      use(row, numbers[places.plus], places.plus == places.minus ? nullptr : &numbers[places.minus]);
+    });
+  }
+
+  /// E and O of (Y3), and zeros for z'_{0,d} in the columns of O
+  ASTERISM_INLINED void combine(const Pass& pass) const {
+    const bool sine = this->sine(), doubles = !finds_halves();
+    for_pairs(pass, [=, this](unsigned row, Complex<T>& plus, Complex<T>* minus) {
+      if (minus == nullptr) {
+        if (row == 0) return;
+        const Complex<T> own = doubles ? plus + plus : plus;
+        plus = sine ? twisted(own, row) : own;
+      } else if (row == 0) {
+        *minus = {0, 0};
+      } else {
+        const Complex<T> z = plus, mirror = mirrored(*minus);
+        plus = z + mirror;
+        *minus = twisted(z - mirror, row);
+      }
+    });
+  }
+
+  /// Z of (Y3)
+  ASTERISM_INLINED void separate(const Pass& pass) const {
+    const bool sine = this->sine();
+    for_pairs(pass, [=, this](unsigned row, Complex<T>& plus, Complex<T>* minus) {
+      if (minus == nullptr) {
+        if (sine) plus = untwisted(plus, row);
+      } else if (row == 0) {
+        *minus = mirrored(plus);
+      } else {
+        const Complex<T> even = plus, odd = untwisted(*minus, row);
+        plus = even + odd;
+        *minus = mirrored(even - odd);
+      }
+    });
+  }
+
   [[nodiscard]] ASTERISM_HOST_DEVICE bool sine() const { return plan_.kind == Transform::dst1; }
 
   [[nodiscard]] ASTERISM_HOST_DEVICE BatchShare share() const {
@@ -47,6 +127,11 @@ class BlockOfSymmetricLines {
       shared_.first[i] = {0, 0};
   }
 
+  /// Number `at` of the real numbers of a line.
+  [[nodiscard]] ASTERISM_HOST_DEVICE T& real_number(int line, unsigned at) const {
+    return reinterpret_cast<T*>(&(shared_.first + line * lines_.pitch)[at / 2])[at % 2];
+  }
+
   struct Point {
     T x;
     Target target;
@@ -55,22 +140,23 @@ class BlockOfSymmetricLines {
   ASTERISM_INLINED void load() const {
     const bool sine = this->sine();
     const int last = plan_.N, before = sine ? 1 : 0;
+    const T end = finds_halves() ? T{1} / 2 : T{1};
     in_batches<4>(
         share(),
         [=, this](int line, int i) {
-          const bool is_end = sine && (i == 0 || i == last);
-          return Point{is_end ? T{0} : *lines_.source(line, i - before), plan_.targets[i]};
+          const bool is_end = i == 0 || i == last;
+          const T x = sine && is_end ? T{0} : *lines_.source(line, i - before);
+          return Point{is_end ? end * x : x, plan_.tables.targets[i]};
         },
         [=, this](int line, int, const Point& point) {
-          T* const z = reinterpret_cast<T*>(shared_.first + line * lines_.pitch);
           const T x = sine && point.target.negative ? -point.x : point.x;
-          z[point.target.at] = x;
-          if (point.target.has_mirror) z[point.target.mirror] = sine ? -x : x;
+          real_number(line, point.target.at) = x;
+          if (point.target.has_mirror) real_number(line, point.target.mirror) = sine ? -x : x;
         });
   }
 
   ASTERISM_INLINED void last_pass() const {
-    switch (plan_.radix) {
+    switch (plan_.divisor) {
       case 3:
         return last_pass_of<3>();
       case 5:
@@ -92,10 +178,9 @@ class BlockOfSymmetricLines {
   template <int D>
   ASTERISM_INLINED void last_pass_of() const {
     const bool sine = this->sine();
-    shared_.for_each(plan_.last_pass, [&, this](Complex<T>* line, unsigned d) {
-      const PlacePair places = plan_.pairs[d];
-      Complex<T>* const plus = line + places.plus;
-      Complex<T>* const minus = line + places.minus;
+    shared_.for_each(plan_.last_pass, [&, this](Memory line, unsigned d) {
+      const PlacePair places = plan_.tables.pairs[d];
+      const Memory plus = line + places.plus, minus = line + places.minus;
       const int row = plan_.row_numbers;
       Complex<T> z[D];
       z[0] = plus[0];
@@ -109,7 +194,7 @@ class BlockOfSymmetricLines {
       plus[0] = z[0];
       ASTERISM_UNROLL
       for (int c = 1; c <= D / 2; ++c) {
-        if (plus != minus) minus[c * row] = z[D - c];
+        if (places.plus != places.minus) minus[c * row] = z[D - c];
         plus[c * row] = z[c];
       }
     });
@@ -118,12 +203,13 @@ class BlockOfSymmetricLines {
   ASTERISM_INLINED void store() const {
     const bool sine = this->sine();
     const int last = plan_.N, before = sine ? 1 : 0;
+    const T scale = finds_halves() ? 2 : 1;
     in_batches<4>(
         share(),
         [=, this](int line, int k) {
-          const Source source = plan_.sources[k];
+          const Source source = plan_.tables.sources[k];
           const Complex<T> Z = shared_.first[line * lines_.pitch + source.at];
-          return (source.negative_first ? -Z.re : Z.re) + (source.negative_second ? -Z.im : Z.im);
+          return scale * ((source.negative_first ? -Z.re : Z.re) + (source.negative_second ? -Z.im : Z.im));
         },
         [=, this](int line, int k, T y) {
           if (!sine || (k > 0 && k < last)) *lines_.target(line, k - before) = y;
@@ -132,7 +218,7 @@ class BlockOfSymmetricLines {
 
   BlockLines<T> lines_;
   const SymmetricView<T>& plan_;
-  SharedLines<Complex<T>*> shared_;
+  SharedLines<Memory> shared_;
 };
 
 }  // namespace asterism::transforms::cuda

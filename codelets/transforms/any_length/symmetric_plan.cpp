@@ -2,26 +2,9 @@
 
 #include <algorithm>
 #include <numeric>
-
-#include "radices.hpp"
+#include <utility>
 
 namespace asterism::transforms::cuda {
-
-int symmetric_radix(Index N) {
-  if (N < 3 || N % 2 == 0) return 0;
-  for (const int radix : {15, 13, 11, 9, 7, 5, 3})
-    if (N % radix == 0 && N > radix && std::gcd(N / radix, Index{radix}) == 1 &&
-        fft_plan_numbers(N / radix) > 0)
-      return radix;
-  return 0;
-}
-
-int symmetric_numbers(Index N) {
-  const int radix = symmetric_radix(N);
-  if (radix == 0) return 0;
-  const Index numbers = Index{fft_plan_numbers(N / radix)} * (radix / 2 + 1);
-  return numbers < most_symmetric_numbers ? static_cast<int>(numbers) : 0;
-}
 
 namespace {
 
@@ -46,6 +29,9 @@ struct Rows {
     return a > D / 2 ? Place{(D - a) * numbers + in_row(Q - b), true} : Place{a * numbers + in_row(b), false};
   }
 
+  /// Whether z_{-j} is stored, too.
+  [[nodiscard]] bool has_both(Index j) const { return element(j).at < numbers && j % (D * Q) > 0; }
+
   /// Whether the butterfly of d and -d has d for its first.
   [[nodiscard]] bool is_first(Index d) const { return out_row(d) <= out_row(Q - d); }
 
@@ -59,11 +45,67 @@ struct Rows {
   }
 };
 
-Target target(const Rows& rows, Index N, Index i) {
+/// The numbers of (Y3) and their places; p rows would have all numbers.
+class HalfRows {
+ public:
+  template <class T>
+  HalfRows(Index p, Index Q, const HalfRowsPlan<T>& plan)
+      : p_(p),
+        Q_(Q),
+        row_numbers_(plan.fft.view.numbers / plan.rows),
+        inverse_of_Q_(inverse_modulo(Q, p)),
+        inverse_of_p_(inverse_modulo(p, Q)),
+        exponents_(static_cast<std::size_t>(p)),
+        row_in_(plan.in),
+        row_out_(plan.out),
+        in_(plan.fft.in),
+        out_(plan.fft.out) {
+    Index exponent = 0;
+    for (const Index power : powers_of_generator(p)) exponents_[static_cast<std::size_t>(power)] = exponent++;
+  }
+
+  /// Of z_j
+  [[nodiscard]] Place element(Index j) const {
+    const Index a = j * inverse_of_Q_ % p_, b = j * inverse_of_p_ % Q_;
+    return place(row_in_, a, exponent_of(a), in_, b);
+  }
+
+  /// Whether z_{-j} is stored, too.
+  [[nodiscard]] bool has_both(Index j) const { return j % p_ == 0 && j % Q_ != 0; }
+
+  /// Of Z_k
+  [[nodiscard]] Place frequency(Index k) const {
+    const Index c = k % p_;
+    return place(row_out_, c, (p_ - 1 - exponent_of(c)) % (p_ - 1), out_, k % Q_);
+  }
+
+ private:
+  using Places = std::vector<std::uint16_t>;
+
+  /// The m of g^m; 0 for 0, which is no power.
+  [[nodiscard]] Index exponent_of(Index a) const { return exponents_[static_cast<std::size_t>(a)]; }
+
+  /// Of column b, or, for an exponent from M on, of the mirror in column -b.
+  [[nodiscard]] Place place(const Places& rows, Index row, Index exponent, const Places& columns,
+                            Index b) const {
+    const bool is_mirror = exponent >= (p_ - 1) / 2;
+    const Index column = is_mirror ? (Q_ - b) % Q_ : b;
+    return {rows[static_cast<std::size_t>(row)] * row_numbers_ + columns[static_cast<std::size_t>(column)],
+            is_mirror};
+  }
+
+  Index p_, Q_, row_numbers_;
+  Index inverse_of_Q_, inverse_of_p_;  ///< modulo p and Q
+  std::vector<Index> exponents_;
+  const Places &row_in_, &row_out_, &in_, &out_;
+};
+
+template <class Places>
+Target target(const Places& places, Index N, Index i) {
   const bool odd = i % 2 != 0;
   const Index j = (odd ? N - i : i) / 2;
-  const Place place = rows.element(j), opposite = rows.element((N - j) % N);
-  const bool has_mirror = place.at < rows.numbers && j > 0;
+  const Place place = places.element(j), opposite = places.element((N - j) % N);
+  const bool has_mirror = places.has_both(j);
   const auto number = [=](Index at) { return static_cast<std::uint32_t>(2 * at + (odd ? 1 : 0)); };
   Target target{};
   target.at = number(place.at) & 0x7fff;
@@ -73,8 +115,9 @@ Target target(const Rows& rows, Index N, Index i) {
   return target;
 }
 
-Source source(const Rows& rows, Transform kind, Index N, Index k) {
-  const Place place = rows.frequency(k % N);
+template <class Places>
+Source source(const Places& places, Transform kind, Index N, Index k) {
+  const Place place = places.frequency(k % N);
   const bool sine = kind == Transform::dst1, odd = k % 2 != 0, negative = sine && place.is_mirror;
   // (-1)^k Re - Im, or Re + (-1)^k Im
   Source source{};
@@ -84,28 +127,60 @@ Source source(const Rows& rows, Transform kind, Index N, Index k) {
   return source;
 }
 
+/// d and -d once, the one with the lower place first, in the order of places.
+std::vector<PlacePair> column_pairs(const std::vector<std::uint16_t>& out) {
+  const std::size_t Q = out.size();
+  std::vector<PlacePair> pairs;
+  for (std::size_t d = 0; d < Q; ++d)
+    if (out[d] <= out[(Q - d) % Q]) pairs.push_back({out[d], out[(Q - d) % Q]});
+  std::ranges::sort(pairs, {}, &PlacePair::plus);
+  return pairs;
+}
+
 }  // namespace
 
+std::vector<SymmetricWay> symmetric_ways(Index N) {
+  std::vector<SymmetricWay> ways;
+  if (N < 3 || N % 2 == 0) return ways;
+  const auto add = [&](Index divisor, PlanSize size) {
+    if (size.numbers > 0 && size.numbers < most_symmetric_numbers)
+      ways.push_back({static_cast<int>(divisor), size});
+  };
+  for (const Index D : {15, 13, 11, 9, 7, 5, 3})
+    if (N % D == 0 && N > D && std::gcd(N / D, D) == 1) {
+      const PlanSize row = fft_plan_size(N / D);
+      add(D, {row.numbers * (D / 2 + 1), row.passes + 1});
+      break;
+    }
+  for (const Index p : large_primes(N)) add(p, half_rows_size(p, N / p));
+  return ways;
+}
+
 template <class T>
-SymmetricPlan<T>::SymmetricPlan(Transform kind, Index N)
-    : radix(symmetric_radix(N)), rows(N / radix, radix / 2 + 1) {
-  const Index Q = N / radix;
-  const Rows places{radix,
-                    Q,
-                    rows.view.numbers / (radix / 2 + 1),
-                    inverse_modulo(Q, radix),
-                    inverse_modulo(radix, Q),
-                    rows.in,
-                    rows.out};
-  for (Index i = 0; i <= N; ++i) {
-    targets.push_back(target(places, N, i));
-    sources.push_back(source(places, kind, N, i));
+SymmetricPlan<T>::SymmetricPlan(Transform kind, Index N, const SymmetricWay& way)
+    : divisor(way.divisor), row_count(divisor / 2 + 1), rows(1) {
+  const Index D = divisor, Q = N / D;
+  const auto place_points = [&](const auto& places) {
+    for (Index i = 0; i <= N; ++i) {
+      targets.push_back(target(places, N, i));
+      sources.push_back(source(places, kind, N, i));
+    }
+  };
+  if (way.has_butterflies()) {
+    rows = FftPlan<T>(Q, row_count);
+    place_points(Rows{D, Q, rows.view.numbers / row_count, inverse_modulo(Q, D), inverse_modulo(D, Q),
+                      rows.in, rows.out});
+    pairs = column_pairs(rows.out);
+    return;
   }
-  for (Index d = 0; d < Q; ++d)
-    if (places.is_first(d))
-      pairs.push_back(
-          {static_cast<std::uint16_t>(places.out_row(d)), static_cast<std::uint16_t>(places.out_row(Q - d))});
-  std::ranges::sort(pairs, {}, &PlacePair::plus);
+  HalfRowsPlan<T> plan(D, Q);
+  place_points(HalfRows(D, Q, plan));
+  row_count = plan.rows;
+  rows = std::move(plan.fft);
+  twist = std::move(plan.twist);
+  pairs = column_pairs(rows.out);
+  odd.resize(static_cast<std::size_t>(rows.view.numbers / row_count));
+  for (const PlacePair& pair : pairs) odd[pair.minus] = pair.minus != pair.plus || kind == Transform::dst1;
 }
 
 template struct SymmetricPlan<float>;

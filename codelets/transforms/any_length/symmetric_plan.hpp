@@ -1,6 +1,6 @@
 /// \file
-/// How dst1 and dct1 are done where N = n + 1 or n - 1 is D Q, D an odd radix without a common divisor with Q,
-/// and Q odd: with little more than half of the numbers and the work of (T2) and (T4).
+/// How dst1 and dct1 are done where N = n + 1 or n - 1 is odd and D Q, D a radix or a larger prime, without a common
+/// divisor with Q: with little more than half of the numbers and the work of (T2) and (T4).
 ///
 /// Let X be the line continued to the period 2N, odd for dst1 and even for dct1. Along the directions 2 and N of
 /// its DFT, see (L1) of plan.hpp, with j and k modulo N and s = -1 for dst1, 1 for dct1,
@@ -15,9 +15,20 @@
 ///     0 <= d <= Q/2,                                                                               (Y2)
 ///
 /// is a butterfly of D numbers in registers, the last pass. Its numbers c > D/2 lie where z'_{D-c,-d} was.
+///
+/// Where p is a prime above 17 instead of D, the rows a = 0 and a = g^m, 0 <= m < M = (p - 1)/2, are transformed along Q, g
+/// and M as in (L4) of plan.hpp. With that, once for each kind of symmetry, along p,
+///
+///     E_{m,d} = z'_{a,d} + s z'_{a,-d},   O_{m,d} = z'_{a,d} - s z'_{a,-d},   a = g^m,
+///     Ê_{q,d} = z'_{0,d} + sum_m E_{m,d} cos(2 pi g^{m-q} / p),   Ô_{q,d} = -i sum_m O_{m,d} sin(2 pi g^{m-q} / p),
+///     Z_{c,d} = Ê_{q,d} + Ô_{q,d},   Z_{-c,d} = Ê_{q,d} - Ô_{q,d} = s Z_{c,-d},   c = g^-q,           (Y3)
+///
+/// E and Ê in the column of d, O and Ô in that of -d; in column 0, its own mirror, E alone for s = 1 and O alone for
+/// s = -1. For a prime N = p there is no other column: then z_0 / 2 is put there, and Z_k / 2 found.
 #pragma once
 
 #include "plan.hpp"
+#include "radices.hpp"
 
 namespace asterism::transforms::cuda {
 
@@ -30,57 +41,68 @@ struct Target {
 struct Source {
   std::uint16_t at : 14, negative_second : 1, negative_first : 1;
 };
-/// The places in row 0 of d and -d for a butterfly of (Y2).
+/// The places in row 0 of d and -d.
 struct alignas(4) PlacePair {
   std::uint16_t plus, minus;
 };
 constexpr int most_symmetric_numbers = 1 << 14;
 
+/// What a plan has besides its rows' FFTs, in the memory where it is wanted.
+template <class T>
+struct SymmetricTables {
+  const Target* targets;    ///< of X_i for i = 0 ... N
+  const Source* sources;    ///< of Y_k for k = 0 ... N
+  const PlacePair* pairs;   ///< in the order of their places, for d and -d once
+  const std::uint8_t* odd;  ///< for each place of a row, whether it is in a column with O of (Y3)
+  const Complex<T>* twist;  ///< w^m of (L4) for each row; null: ones
+};
+
 template <class T>
 struct SymmetricView {
   Transform kind;
-  int length, N;           ///< of the line, of the FFT
-  int radix;               ///< D
-  int row_numbers;         ///< of shared memory, that a row takes
-  FftView<T> rows;         ///< Q numbers each
-  const Target* targets;   ///< of X_i for i = 0 ... N
-  const Source* sources;   ///< of Y_k for k = 0 ... N
-  const PlacePair* pairs;  ///< of the last pass, in the order of their places, for d and -d once
-  Divisor last_pass;       ///< its butterflies
+  int N;            ///< the FFT's length
+  int divisor;      ///< D, or p of (Y3)
+  int row_numbers;  ///< of shared memory, that a row takes
+  FftView<T> rows;  ///< Q numbers each
+  SymmetricTables<T> tables;
+  Divisor last_pass;  ///< the butterflies of (Y2)
 };
 
-/// The D for N, or 0 where there is none.
-int symmetric_radix(Index N);
+/// A way to do N.
+struct SymmetricWay {
+  int divisor = 0;  ///< D or p; 0: it is none
+  PlanSize size;
 
-/// Numbers of shared memory that a line takes; 0 where there is no D, or places are too many for a Target.
-int symmetric_numbers(Index N);
+  [[nodiscard]] bool has_butterflies() const { return divisor <= largest_radix; }
+};
+
+/// With a D, where there is one, and with each p, as long as a Target has room for their places.
+std::vector<SymmetricWay> symmetric_ways(Index N);
 
 template <class T>
 struct SymmetricPlan {
-  SymmetricPlan(Transform kind, Index N);
+  SymmetricPlan(Transform kind, Index N, const SymmetricWay& way);
 
-  int radix;
+  int divisor;
+  Index row_count;
   FftPlan<T> rows;
   std::vector<Target> targets;
   std::vector<Source> sources;
   std::vector<PlacePair> pairs;
+  std::vector<std::uint8_t> odd;
+  std::vector<Complex<T>> twist;
 };
 
-/// @param rows,targets,sources,pairs with their tables in the memory where they are wanted
+/// @param rows,tables of a plan, in the memory where they are wanted
 template <class T>
-SymmetricView<T> symmetric_view(Transform kind, Index n, const FftView<T>& rows, const Target* targets,
-                                const Source* sources, const PlacePair* pairs) {
-  const Index N = fft_length(kind, n);
-  const int radix = static_cast<int>(N) / rows.length;
+SymmetricView<T> symmetric_view(Transform kind, Index N, const SymmetricPlan<T>& plan, const FftView<T>& rows,
+                                const SymmetricTables<T>& tables) {
   return {kind,
-          static_cast<int>(n),
           static_cast<int>(N),
-          radix,
-          rows.numbers / (radix / 2 + 1),
+          plan.divisor,
+          rows.numbers / static_cast<int>(plan.row_count),
           rows,
-          targets,
-          sources,
-          pairs,
+          tables,
           Divisor(static_cast<unsigned>(rows.length / 2 + 1))};
 }
 
