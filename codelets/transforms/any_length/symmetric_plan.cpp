@@ -14,6 +14,23 @@ struct Place {
   bool is_mirror;
 };
 
+/// Whether d is the first of d and -d, by their places in a row.
+bool is_first(const std::vector<std::uint16_t>& out, Index d) {
+  const auto Q = static_cast<Index>(out.size());
+  return out[static_cast<std::size_t>(d)] <= out[static_cast<std::size_t>((Q - d) % Q)];
+}
+
+/// d and -d once, in the order of places.
+std::vector<PlacePair> column_pairs(const std::vector<std::uint16_t>& out) {
+  const auto Q = static_cast<Index>(out.size());
+  std::vector<PlacePair> pairs;
+  for (Index d = 0; d < Q; ++d)
+    if (is_first(out, d))
+      pairs.push_back({out[static_cast<std::size_t>(d)], out[static_cast<std::size_t>((Q - d) % Q)]});
+  std::ranges::sort(pairs, {}, &PlacePair::plus);
+  return pairs;
+}
+
 /// The numbers of a row and the places in it; D rows would have all numbers.
 struct Rows {
   Index D, Q, numbers;
@@ -32,12 +49,9 @@ struct Rows {
   /// Whether z_{-j} is stored, too.
   [[nodiscard]] bool has_both(Index j) const { return element(j).at < numbers && j % (D * Q) > 0; }
 
-  /// Whether the butterfly of d and -d has d for its first.
-  [[nodiscard]] bool is_first(Index d) const { return out_row(d) <= out_row(Q - d); }
-
   /// Of Z_k
   [[nodiscard]] Place frequency(Index k) const {
-    const bool mirror = !is_first(k % Q);
+    const bool mirror = !is_first(out, k % Q);
     const Index c = mirror ? (D - k % D) % D : k % D, d = mirror ? Q - k % Q : k % Q;
     if (c <= D / 2) return {c * numbers + out_row(d), mirror};
     // Z_{c,0} is the mirror of Z_{D-c,0}, which is stored.
@@ -127,16 +141,6 @@ Source source(const Places& places, Transform kind, Index N, Index k) {
   return source;
 }
 
-/// d and -d once, the one with the lower place first, in the order of places.
-std::vector<PlacePair> column_pairs(const std::vector<std::uint16_t>& out) {
-  const std::size_t Q = out.size();
-  std::vector<PlacePair> pairs;
-  for (std::size_t d = 0; d < Q; ++d)
-    if (out[d] <= out[(Q - d) % Q]) pairs.push_back({out[d], out[(Q - d) % Q]});
-  std::ranges::sort(pairs, {}, &PlacePair::plus);
-  return pairs;
-}
-
 }  // namespace
 
 std::vector<SymmetricWay> symmetric_ways(Index N) {
@@ -146,12 +150,13 @@ std::vector<SymmetricWay> symmetric_ways(Index N) {
     if (size.numbers > 0 && size.numbers < most_symmetric_numbers)
       ways.push_back({static_cast<int>(divisor), size});
   };
-  for (const Index D : {15, 13, 11, 9, 7, 5, 3})
-    if (N % D == 0 && N > D && std::gcd(N / D, D) == 1) {
-      const PlanSize row = fft_plan_size(N / D);
+  for (const Index D : {15, 13, 11, 9, 7, 5, 3}) {
+    if (N % D != 0 || N == D || std::gcd(N / D, D) != 1) continue;
+    if (const PlanSize row = fft_plan_size(N / D); row.numbers > 0) {
       add(D, {row.numbers * (D / 2 + 1), row.passes + 1});
       break;
     }
+  }
   for (const Index p : large_primes(N)) add(p, half_rows_size(p, N / p));
   return ways;
 }
