@@ -62,6 +62,11 @@ ASTERISM_HOST_DEVICE constexpr FftKind fft_kind(Transform kind) {
   }
 }
 
+/// Kind I: its FFT has another length than its lines.
+ASTERISM_HOST_DEVICE constexpr bool is_first_kind(Transform kind) {
+  return kind == Transform::dst1 || kind == Transform::dct1;
+}
+
 /// What a transform of lines of n points is done as: dct1 of one point, the identity, by another identity, as
 /// (T4) wants two points.
 constexpr Transform done_as(Transform kind, Index n) {

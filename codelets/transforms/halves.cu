@@ -85,8 +85,7 @@ void launch_join(Stream stream, Transform kind, const Lines<T>& lines) {
 }  // namespace
 
 bool has_halves(Transform kind, Index length, Index width) {
-  const bool is_first = kind == Transform::dst1 || kind == Transform::dct1;
-  if (!is_first || width != 1 || length > most_joined) return false;
+  if (!is_first_kind(kind) || width != 1 || length > most_joined) return false;
   const Index N = fft_length(kind, length);
   return N % 2 == 0 && N >= 4 && has_clusters();
 }

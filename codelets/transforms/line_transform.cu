@@ -112,8 +112,6 @@ auto families(std::integer_sequence<int, i...>) {
       Family<T>::template of<Kinds<T, least_bits + i>>(least_bits + i)...};
 }
 
-constexpr bool is_first(Transform kind) { return kind == Transform::dst1 || kind == Transform::dct1; }
-
 /// log2 of the length of the FFT, or -1 where that is no power of two within the limits.
 template <class T>
 int bits_of(Transform kind, Index length) {
@@ -127,7 +125,7 @@ template <class T>
 const Family<T>& family(Transform kind, int bits) {
   constexpr auto sizes = std::make_integer_sequence<int, most_bits<T> - least_bits + 1>{};
   static const auto first = families<T, FirstKinds>(sizes), even = families<T, EvenKinds>(sizes);
-  return (is_first(kind) ? first : even)[static_cast<std::size_t>(bits - least_bits)];
+  return (is_first_kind(kind) ? first : even)[static_cast<std::size_t>(bits - least_bits)];
 }
 
 }  // namespace

@@ -183,8 +183,8 @@ TEST_CASE("any length: radices") {
     CHECK(product == N);
   }
   CHECK(any::large_primes(2 * 19 * 19 * 23) == std::vector<Index>{19, 19, 23});
-  CHECK(any::convolution_length(600) == 600);
-  CHECK(any::convolution_length(718) >= 2 * 718 - 1);  // 718 = 2 * 359
+  CHECK(any::smooth_convolution_length(600) == 600);
+  CHECK(any::smooth_convolution_length(718) >= 2 * 718 - 1);  // 718 = 2 * 359
 }
 
 TEST_CASE("any length: division by multiplication") {

@@ -40,7 +40,7 @@ struct Ways {
 const Ways& ways_of(Transform kind, Index length) {
   static std::mutex mutex;
   static auto& known = *new std::map<std::pair<bool, Index>, Ways>;
-  const bool is_first = kind == Transform::dst1 || kind == Transform::dct1;
+  const bool is_first = is_first_kind(kind);
   const Index N = length < 1 ? 0 : fft_length(kind, length);
   const std::scoped_lock lock(mutex);
   const auto [at, is_new] = known.try_emplace({is_first, N});

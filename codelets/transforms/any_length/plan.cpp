@@ -102,7 +102,7 @@ std::vector<Box> boxes(Index N) {
   for (const Index p : primes) rest /= p;
   if (rest > 1) all.push_back({rest, 0, directions(rest)});
   for (std::size_t i = 0; i < primes.size(); ++i) {
-    const Index p = primes[i], length = convolution_length(p - 1);
+    const Index p = primes[i], length = smooth_convolution_length(p - 1);
     Box box{length, p, directions(length)};
     for (std::size_t before = i; before > 0 && primes[before - 1] == p; --before) box.above *= p;
     for (std::size_t after = i + 1; after < primes.size() && primes[after] == p; ++after) box.below *= p;
@@ -112,7 +112,7 @@ std::vector<Box> boxes(Index N) {
 }
 
 Box half_box(Index p) {
-  const Index length = convolution_length((p - 1) / 2);
+  const Index length = smooth_convolution_length((p - 1) / 2);
   return {.length = length, .prime = p, .directions = directions(length), .halved = true};
 }
 

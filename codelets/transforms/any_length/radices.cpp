@@ -93,7 +93,7 @@ std::vector<Index> large_primes(Index N) {
   return primes;
 }
 
-Index convolution_length(Index n) {
+Index smooth_convolution_length(Index n) {
   if (has_radices(n)) return n;
   Index best = 0;
   double least = HUGE_VAL;

@@ -35,6 +35,6 @@ std::vector<Index> large_primes(Index N);
 
 /// The length of the DFTs by which n numbers are convolved cyclically: n, or, where that has a prime factor above the
 /// largest radix, the cheapest from 2 n - 1 on.
-Index convolution_length(Index n);
+Index smooth_convolution_length(Index n);
 
 }  // namespace asterism::transforms::cuda
