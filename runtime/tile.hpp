@@ -99,8 +99,8 @@ HeldTile acquire(const TileBase& tile, HostAccess access);
 void note_change(const HeldTile& held);
 void release(const HeldTile& held) noexcept;
 /// Blocks until the tasks so far of some tiles have ended, and leaves them where they are; not for those of other ranks.
-/// @return for each tile of this rank when that was, as the worker that ended the last of its tasks says: the calling thread may be woken
-/// milliseconds later while all cores are busy
+/// @return for each tile of this rank when that was, as the worker that ended the last of its tasks says: the calling
+/// thread may be woken milliseconds later while all cores are busy
 /// @throw Stall
 std::vector<std::chrono::steady_clock::time_point> ends_of(const std::vector<const TileBase*>& tiles);
 

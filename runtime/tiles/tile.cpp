@@ -244,13 +244,7 @@ void TileBase::return_home() const {
     if (starpu_node_get_kind(node) == STARPU_CUDA_RAM) starpu_data_evict_from_node(state_->handle, node);
 }
 
-void TileBase::wait() const {
-  const TileState& tile = usable(*this);
-  if (tile.owner != tile.runtime->rank) return;
-  wait_for(tile, STARPU_ACQUIRE_NO_NODE,
-           tile.written ? STARPU_R : STARPU_W);  // nothing to read makes StarPU abort
-  starpu_data_release_on_node(tile.handle, STARPU_ACQUIRE_NO_NODE);
-}
+void TileBase::wait() const { ends_of({this}); }
 
 void TileBase::forget() const {
   TileState& tile = usable(*this);
@@ -297,7 +291,8 @@ std::vector<std::chrono::steady_clock::time_point> ends_of(const std::vector<con
     if (!is_ours(tiles[i])) continue;
     const TileState& tile = usable(*tiles[i]);
     starpu_data_acquire_on_node_cb(
-        tile.handle, STARPU_ACQUIRE_NO_NODE, tile.written ? STARPU_R : STARPU_W,
+        tile.handle, STARPU_ACQUIRE_NO_NODE,
+        tile.written ? STARPU_R : STARPU_W,  // nothing to read makes StarPU abort
         [](void* argument) {
           const std::unique_ptr<Call> call(static_cast<Call*>(argument));
           const auto now = std::chrono::steady_clock::now();
