@@ -164,8 +164,11 @@ Index choose_slab_planes(const Resources& r, Mode mode, bool fetch_result, Index
 template <class T>
 void choose_working_memory(const Resources& r, SlabArgs args, Layout& layout) {
   if (r.where == Where::cpu) {
-    // A few at a time: what the transform leaves in the cache the elimination finds there.
-    layout.planes_at_once = std::clamp<Index>(mebibyte / 2 / r.plane, 1, layout.slab_planes);
+    // A few at a time: what the transform leaves in the cache the elimination finds there. Of many, multiples of a
+    // register's lanes, as planes may be lines.
+    constexpr Index lanes = 8;
+    const Index cached = std::max<Index>(1, mebibyte / 2 / r.plane);
+    layout.planes_at_once = std::min(cached > lanes ? cached / lanes * lanes : cached, layout.slab_planes);
     args.planes_at_once = layout.planes_at_once;
     layout.scratch = cpu::slab_scratch<T>(args, layout.slab_planes);
   }

@@ -12,12 +12,15 @@ In<T> read(const InOut<T>& tile) {
   return {tile.data, tile.rows, tile.cols, tile.ld};
 }
 
-/// Planes to modes or back, one after the other, so that a plane stays in the cache between its axes.
+/// Planes to modes or back, few at a time, so that they stay in the cache between their axes, but so many that there are
+/// lines for all lanes of a register.
 template <class T>
 void transform_planes(const SlabArgs& args, InOut<T> planes,
                       transforms::Transform (*direction)(const grid::Axis&)) {
-  for (Index i = 0; i < planes.rows; ++i)
-    for_each_transformed_axis(args, planes.row(i), 1,
+  constexpr Index enough_lines = 16;
+  const Index at_once = std::max<Index>(1, enough_lines / args.y.n);
+  for (Index i = 0; i < planes.rows; i += at_once)
+    for_each_transformed_axis(args, planes.row(i), std::min(at_once, planes.rows - i),
                               [&](const grid::Axis& axis, const transforms::Lines<T>& lines) {
                                 transforms::cpu::transform(direction(axis), lines);
                               });
@@ -60,7 +63,8 @@ void reduce_slab(const SlabArgs& args, ReducePorts<AsPorts, T> p) {
     const InOut<T> planes{group, count, f.cols, f.cols};
     for (Index i = 0; i < count; ++i) std::copy_n(f.row(first + i), f.cols, planes.row(i));
     to_modes(args, planes);
-    reduce(read(planes), part(axis, first, count), mu, args.scale, state, first == 0 ? Segment::start : Segment::append);
+    reduce(read(planes), part(axis, first, count), mu, args.scale, state,
+           first == 0 ? Segment::start : Segment::append);
   });
   show(state, shown);
 }
@@ -72,7 +76,8 @@ void transform_slab(const SlabArgs& args, TransformPorts<AsPorts, T> p) {
   for_each_group(args, f.rows, [&](Index first, Index count) {
     const InOut<T> planes = part(f, first, count);
     to_modes(args, planes);
-    reduce(read(planes), part(axis, first, count), mu, args.scale, state, first == 0 ? Segment::start : Segment::append);
+    reduce(read(planes), part(axis, first, count), mu, args.scale, state,
+           first == 0 ? Segment::start : Segment::append);
   });
   show(state, shown);
 }
@@ -104,11 +109,11 @@ void plan_slabs(const SlabArgs& args) {
       });
 }
 
-#define ASTERISM_INSTANTIATE(T)                                             \
+#define ASTERISM_INSTANTIATE(T)                                              \
   template void reduce_slab(const SlabArgs&, ReducePorts<AsPorts, T>);       \
   template void transform_slab(const SlabArgs&, TransformPorts<AsPorts, T>); \
   template void solve_slab(const SlabArgs&, SolvePorts<AsPorts, T>);         \
-  template Index slab_scratch<T>(const SlabArgs&, Index);                   \
+  template Index slab_scratch<T>(const SlabArgs&, Index);                    \
   template void plan_slabs<T>(const SlabArgs&);
 ASTERISM_INSTANTIATE(float)
 ASTERISM_INSTANTIATE(double)

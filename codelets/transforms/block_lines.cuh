@@ -4,7 +4,7 @@
 
 #include "shared_fft.cuh"
 
-namespace asterism::transforms::cuda {
+namespace asterism::transforms {
 
 /// The lines of a block, a power of two of them in shared memory, `present` of them in the array: so far
 /// apart, and with points so far apart.
@@ -89,4 +89,4 @@ struct LineTables {
   }
 };
 
-}  // namespace asterism::transforms::cuda
+}  // namespace asterism::transforms

@@ -85,16 +85,6 @@ ASTERISM_HOST_DEVICE inline Complex<double> to_grid(Complex<double> z, double bi
   return {to_grid(z.re, big), to_grid(z.im, big)};
 }
 
-ASTERISM_HOST_DEVICE inline Complex<double> operator+(Complex<double> a, Complex<double> b) {
-  return {a.re + b.re, a.im + b.im};
-}
-ASTERISM_HOST_DEVICE inline Complex<double> operator-(Complex<double> a, Complex<double> b) {
-  return {a.re - b.re, a.im - b.im};
-}
-ASTERISM_HOST_DEVICE inline Complex<double> operator*(Complex<double> a, Complex<double> b) {
-  return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
-}
-
 /// (C2)
 /// @param x,mirror x_j and x_{N-j}, scaled
 /// @param w,v,v_before w_j, v_j and v_{j-1}

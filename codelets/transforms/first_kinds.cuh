@@ -1,14 +1,9 @@
 /// \file
 /// The phases of `line_transform` for kind I, as even_kinds.cuh has them for the others.
 ///
-/// dst1 and dct1: (T2) and (T4) do twice the arithmetic that is necessary, since each output is there twice.
-/// With N = n + 1 or n - 1 and e, s as there, the outputs of even and of odd numbers are transforms too:
-///
-///     dst1:  Y_{2l} = dst1(e_1 ... e_{N/2-1})_l,   Y_{2l+1} = dst3(s_1 ... s_{N/2})_l,
-///     dct1:  Y_{2l} = dct1(s_0 ... s_{N/2})_l,     Y_{2l+1} = dct3(e_0 ... e_{N/2-1})_l            (K5)
-///
-/// (l of dst1 and of its dst1 counted from 1). That is done `levels` times, and (T2) or
-/// (T4) for the rest, where the mean (T3) is left out: it would be that of a quarter of the outputs.
+/// dst1 and dct1: (T2) and (T4) do twice the arithmetic that is necessary, since each output is there twice. So (T9) is
+/// done `levels` times, and (T2) or (T4) for the rest, where the mean (T3) is left out: it would be that of a quarter of the
+/// outputs.
 #pragma once
 
 #include "even_kinds.cuh"
@@ -34,7 +29,7 @@ ASTERISM_HOST_DEVICE inline FoldedPair<T> dct_fold(T x, T mirror, Complex<T> rot
   return {{s + d, c}, {s - d, c}};
 }
 
-/// How often (K5) splits lines of N = 2^bits. Milliseconds on an H200 with one, two and three times: 8191
+/// How often (T9) splits lines of N = 2^bits. Milliseconds on an H200 with one, two and three times: 8191
 /// lines of 8191 points 0.51, 0.44, 0.8 (registers spilled) in float64 and 0.28, 0.26, 0.28 in float32; 511^2
 /// lines of 511 0.76, 0.68, 1.4 in float64.
 constexpr int split_levels(int bits) { return bits < 4 ? 0 : 2; }
@@ -44,7 +39,7 @@ template <class T, int bits>
 struct FirstKinds {
   static constexpr int N = 1 << bits, levels = split_levels(bits);
   static constexpr int rest_bits = bits - levels;  ///< N of the transform that (T2) or (T4) does
-  /// log2 of the length of the dst3 or dct3 of (K5), level = 1 ... levels.
+  /// log2 of the length of the dst3 or dct3 of (T9), level = 1 ... levels.
   static constexpr int odd_bits(int level) { return bits - level; }
   /// Where their complex numbers start: N/4 of the first level, N/8 of the second ..., then the rest.
   static constexpr int odd_start(int level) { return N / 2 - (N >> level); }
@@ -69,7 +64,7 @@ struct FirstKinds {
   }
 
  private:
-  /// A thread takes the x_j that (K5) and (T2) bring together: x[a] at place(a, k), a = 0 ... group - 1,
+  /// A thread takes the x_j that (T9) and (T2) bring together: x[a] at place(a, k), a = 0 ... group - 1,
   /// which are multiples of N / group * 2, plus and minus k. The mirror of x[a] is x[group - 1 - a].
   static constexpr int group = 4 << levels;
   ASTERISM_HOST_DEVICE static constexpr int place(int a, int k) {
@@ -95,7 +90,7 @@ struct FirstKinds {
     });
   }
 
-  /// (K5), from the level on.
+  /// (T9), from the level on.
   template <int level>
   ASTERISM_HOST_DEVICE static void fold(T* x, int k, bool sine, Complex<T>* z, const Complex<T>* tables) {
     if constexpr (level <= levels) {

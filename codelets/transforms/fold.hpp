@@ -14,21 +14,50 @@
 
 namespace asterism::transforms {
 
-/// Whether N has a prime factor from which on FFTs of length N (FFTW's: 37, cuFFT's own code for primes ends
-/// at 127) round noticeably more than those of powers of two: by the factor 1.4 for N = 37, 1.9 for 1021, 2.3
-/// for 49,157. Such lengths are transformed in double precision where T is float; where it is double, dst1 is
-/// done as chirp.hpp says.
-constexpr bool has_large_prime(Index N) {
-  for (Index p = 2; p <= 31; ++p)
+constexpr bool has_prime_above(Index most, Index N) {
+  for (Index p = 2; p <= most; ++p)
     while (N % p == 0) N /= p;
   return N > 1;
 }
+
+/// Whether N has a prime factor from which on FFTs of length N (FFTW's: 37, cuFFT's own code for primes ends
+/// at 127) round noticeably more than those of powers of two: by the factor 1.4 for N = 37, 1.9 for 1021, 2.3
+/// for 49,157. Such lengths, where any_length/ has no plan for them, are transformed in double precision if T is
+/// float; if it is double, dst1 is done as chirp.hpp says.
+constexpr bool has_large_prime(Index N) { return has_prime_above(31, N); }
 
 /// A complex number as FFTW and cuFFT store it.
 template <class T>
 struct alignas(2 * sizeof(T)) Complex {
   T re, im;
 };
+
+/// The type of a number in T: T itself, or that of the numbers in each of the lanes of lanes.hpp.
+template <class T>
+struct ScalarOf {
+  using type = T;
+};
+template <class T>
+using Scalar = typename ScalarOf<T>::type;
+
+template <class T>
+ASTERISM_HOST_DEVICE constexpr T signed_as(bool negative, T x) {
+  return negative ? -x : x;
+}
+
+template <class T>
+ASTERISM_HOST_DEVICE inline Complex<T> operator+(Complex<T> a, Complex<T> b) {
+  return {a.re + b.re, a.im + b.im};
+}
+template <class T>
+ASTERISM_HOST_DEVICE inline Complex<T> operator-(Complex<T> a, Complex<T> b) {
+  return {a.re - b.re, a.im - b.im};
+}
+/// @tparam S T, or Scalar<T>
+template <class T, class S>
+ASTERISM_HOST_DEVICE inline Complex<T> operator*(Complex<T> a, Complex<S> b) {
+  return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
 
 template <class E>
 struct Pair {

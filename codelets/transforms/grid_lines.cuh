@@ -45,17 +45,6 @@ inline std::size_t most_shared_bytes() {
   return static_cast<std::size_t>(bytes);
 }
 
-/// Whether blocks of the current device, or, where there is none, of the target, can share their memories.
-inline bool has_clusters() {
-  int device = 0, clusters = 0;
-  if (cudaGetDevice(&device) != cudaSuccess ||
-      cudaDeviceGetAttribute(&clusters, cudaDevAttrClusterLaunch, device) != cudaSuccess) {
-    cudaGetLastError();  // no device: nothing that a later check should find
-    return true;
-  }
-  return clusters != 0;
-}
-
 /// How a block does its lines.
 struct BlockShape {
   int log_lines, threads, pitch;

@@ -3,29 +3,62 @@
 /// outputs into their order.
 #pragma once
 
-#include "transform.hpp"
+#include "fold.hpp"
 
-namespace asterism::transforms::cuda {
+namespace asterism::transforms {
 
-/// A transform of a part of a line.
-struct Part {
+/// A transform of one half of a line.
+struct HalfLine {
   Transform kind;
   Index length;
 };
 
 /// (T9)'s transforms, of the front and of the back of a line. s_j or e_j lie in the back in reverse order, so that
-/// (T8) makes a dct3 of the dst3 there, and the other way round; `join_halves` changes the signs.
-struct Halves {
-  Part front, back;
+/// (T8) makes a dct3 of the dst3 there, and the other way round.
+struct HalfLines {
+  HalfLine front, back;
 };
 
 /// @param kind dst1 or dct1
 /// @param n points, N = n + 1 or n - 1 even and at least 4
-constexpr Halves halves_of(Transform kind, Index n) {
+ASTERISM_HOST_DEVICE constexpr HalfLines halves_of(Transform kind, Index n) {
   const Index M = kind == Transform::dst1 ? (n + 1) / 2 : (n - 1) / 2;
-  return kind == Transform::dst1 ? Halves{{Transform::dst1, M - 1}, {Transform::dct3, M}}
-                                 : Halves{{Transform::dct1, M + 1}, {Transform::dst3, M}};
+  return kind == Transform::dst1 ? HalfLines{{Transform::dst1, M - 1}, {Transform::dct3, M}}
+                                 : HalfLines{{Transform::dct1, M + 1}, {Transform::dst3, M}};
 }
+
+/// Points and outputs of dst1 are counted from 1.
+ASTERISM_HOST_DEVICE constexpr Index first_number(Transform kind) { return kind == Transform::dst1 ? 1 : 0; }
+
+/// x_j and x_{N-j} give way to their numbers of the halves, e_j in front and s_j behind for dst1, s_j in front and e_j
+/// behind for dct1: those of j = M alone to one, 2 x_M.
+/// @param j from first_number() to M
+/// @param x,y where the line is and where its halves are to be, which may be the same
+template <class T>
+ASTERISM_HOST_DEVICE void split_pair(Transform kind, Index n, Index j, const T* x, Index x_stride, T* y,
+                                     Index y_stride) {
+  const bool sine = kind == Transform::dst1;
+  const Index N = fft_length(kind, n), at_j = j - first_number(kind), at_mirror = N - j - first_number(kind);
+  const T point = x[at_j * x_stride], mirror = x[at_mirror * x_stride];
+  const T e = point - mirror, s = point + mirror;
+  const bool is_middle = 2 * j == N;
+  if (!is_middle || !sine) y[at_j * y_stride] = sine ? e : s;
+  if (!is_middle || sine) y[at_mirror * y_stride] = sine ? s : e;
+}
+
+/// Where an output of a line is among those of its halves, and whether with the other sign, see HalfLines.
+struct HalvesOutput {
+  Index at;
+  bool negative;
+};
+
+/// @param at of the output, from 0
+ASTERISM_HOST_DEVICE constexpr HalvesOutput halves_output(Transform kind, Index n, Index at) {
+  const Index first = first_number(kind), k = at + first;
+  return {k % 2 == 0 ? k / 2 - first : halves_of(kind, n).front.length + k / 2, k % 4 == 3};
+}
+
+namespace cuda {
 
 /// Whether lines of this kind and length, `width` side by side, have such halves, and the current device can join them.
 bool has_halves(Transform kind, Index length, Index width);
@@ -39,4 +72,5 @@ void split_into_halves(Stream stream, Transform kind, const Lines<const T>& from
 template <class T>
 void join_halves(Stream stream, Transform kind, const Lines<T>& lines);
 
-}  // namespace asterism::transforms::cuda
+}  // namespace cuda
+}  // namespace asterism::transforms

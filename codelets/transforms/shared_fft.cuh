@@ -19,27 +19,10 @@
 #include <vector>
 
 #include "fold.hpp"
+#include "inlined.hpp"
 
-#ifdef __CUDA_ARCH__
-#define ASTERISM_UNROLL _Pragma("unroll")
-#else
-#define ASTERISM_UNROLL
-#endif
+namespace asterism::transforms {
 
-namespace asterism::transforms::cuda {
-
-template <class T>
-ASTERISM_HOST_DEVICE inline Complex<T> operator+(Complex<T> a, Complex<T> b) {
-  return {a.re + b.re, a.im + b.im};
-}
-template <class T>
-ASTERISM_HOST_DEVICE inline Complex<T> operator-(Complex<T> a, Complex<T> b) {
-  return {a.re - b.re, a.im - b.im};
-}
-template <class T>
-ASTERISM_HOST_DEVICE inline Complex<T> operator*(Complex<T> a, Complex<T> b) {
-  return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
-}
 template <class T>
 ASTERISM_HOST_DEVICE inline Complex<T> conj(Complex<T> a) {
   return {a.re, -a.im};
@@ -59,12 +42,12 @@ ASTERISM_HOST_DEVICE inline Complex<T> minus(Complex<T> a) {
 /// a exp(i pi / 4) and a exp(-i pi / 4)
 template <class T>
 ASTERISM_HOST_DEVICE inline Complex<T> eighth_turn(Complex<T> a) {
-  constexpr T half_root = static_cast<T>(0.5 * std::numbers::sqrt2);
+  constexpr auto half_root = static_cast<Scalar<T>>(0.5 * std::numbers::sqrt2);
   return {(a.re - a.im) * half_root, (a.re + a.im) * half_root};
 }
 template <class T>
 ASTERISM_HOST_DEVICE inline Complex<T> eighth_turn_back(Complex<T> a) {
-  constexpr T half_root = static_cast<T>(0.5 * std::numbers::sqrt2);
+  constexpr auto half_root = static_cast<Scalar<T>>(0.5 * std::numbers::sqrt2);
   return {(a.re + a.im) * half_root, (a.im - a.re) * half_root};
 }
 
@@ -142,13 +125,13 @@ void append_fft_rotations(std::vector<Complex<T>>& table, int bits, int most) {
 
 /// (F1) of 2, 4, 8 or 16 numbers in registers, in order.
 template <class T>
-ASTERISM_HOST_DEVICE inline void dft2(Complex<T>& a, Complex<T>& b) {
+ASTERISM_INLINED void dft2(Complex<T>& a, Complex<T>& b) {
   const Complex<T> sum = a + b;
   b = a - b;
   a = sum;
 }
 template <class T>
-ASTERISM_HOST_DEVICE inline void dft4(Complex<T>& a, Complex<T>& b, Complex<T>& c, Complex<T>& d) {
+ASTERISM_INLINED void dft4(Complex<T>& a, Complex<T>& b, Complex<T>& c, Complex<T>& d) {
   dft2(a, c);
   dft2(b, d);
   const Complex<T> turned = times_i(d), even = a, odd = c;
@@ -158,7 +141,7 @@ ASTERISM_HOST_DEVICE inline void dft4(Complex<T>& a, Complex<T>& b, Complex<T>& 
   d = odd + turned;
 }
 template <class T>
-ASTERISM_HOST_DEVICE inline void dft8(Complex<T>* a) {
+ASTERISM_INLINED void dft8(Complex<T>* a) {
   dft4(a[0], a[2], a[4], a[6]);
   dft4(a[1], a[3], a[5], a[7]);
   const Complex<T> odd[4] = {a[1], eighth_turn_back(a[3]), times_minus_i(a[5]), minus(eighth_turn(a[7]))};
@@ -170,10 +153,10 @@ ASTERISM_HOST_DEVICE inline void dft8(Complex<T>* a) {
   }
 }
 template <class T>
-ASTERISM_HOST_DEVICE inline void dft16(Complex<T>* a) {
-  constexpr T cosine = static_cast<T>(0.92387953251128675613),
-              sine = static_cast<T>(0.38268343236508977173);  // of pi / 8
-  constexpr Complex<T> w1{cosine, -sine}, w3{sine, -cosine}, w9{-cosine, sine};
+ASTERISM_INLINED void dft16(Complex<T>* a) {
+  constexpr auto cosine = static_cast<Scalar<T>>(0.92387953251128675613),
+                 sine = static_cast<Scalar<T>>(0.38268343236508977173);  // of pi / 8
+  constexpr Complex<Scalar<T>> w1{cosine, -sine}, w3{sine, -cosine}, w9{-cosine, sine};
   ASTERISM_UNROLL
   for (int j = 0; j < 4; ++j) dft4(a[j], a[j + 4], a[j + 8], a[j + 12]);
   // a[j + 4 q] is rotated by exp(-2 pi i j q / 16).
@@ -198,7 +181,7 @@ ASTERISM_HOST_DEVICE inline void dft16(Complex<T>* a) {
   }
 }
 template <int radix, class T>
-ASTERISM_HOST_DEVICE inline void dft(Complex<T>* a) {
+ASTERISM_INLINED void dft(Complex<T>* a) {
   if constexpr (radix == 1) dft2(a[0], a[1]);
   if constexpr (radix == 2) dft4(a[0], a[1], a[2], a[3]);
   if constexpr (radix == 3) dft8(a);
@@ -238,4 +221,4 @@ ASTERISM_HOST_DEVICE inline void fft_butterfly(Complex<T>* z, int t, const Compl
   for (int q = 0; q < R; ++q) z[first ^ slot<T>(q << stride)] = a[q];
 }
 
-}  // namespace asterism::transforms::cuda
+}  // namespace asterism::transforms

@@ -6,6 +6,7 @@
 #include <numbers>
 #include <type_traits>
 
+#include "any_length/in_lanes.hpp"
 #include "chirp.hpp"
 #include "fftw.hpp"
 #include "fold.hpp"
@@ -400,12 +401,15 @@ void transform_copies(const Lines<T>& lines, T* group, const TransformLine& tran
 
 template <class T>
 void plan_transform(Transform kind, const Lines<T>& shape) {
-  if (shape.length >= 1) with_line_transform<T>(kind, shape.length, [](const auto&) {});
+  if (shape.length < 1) return;
+  if (wants_lanes(kind, shape.length)) return plan_in_lanes(kind, shape.length);
+  with_line_transform<T>(kind, shape.length, [](const auto&) {});
 }
 
 template <class T>
 void transform(Transform kind, const Lines<T>& lines) {
   if (lines.count < 1 || lines.width < 1 || lines.length < 1) return;
+  if (wants_lanes(kind, lines.length)) return transform_in_lanes<T>(kind, lines);
   with_line_transform<T>(kind, lines.length, [&lines](const auto& transform_line) {
     const bool adjacent = lines.width == 1 && (lines.stride == 1 || lines.length == 1);
     for (Index g = 0; g < lines.count; ++g) {

@@ -260,9 +260,9 @@ enum class Doer { power_of_two, any_length, halves, cufft };
 template <class T>
 Doer doer(Transform kind, Index length, Index width) {
   if (line_transform_fits<T>(kind, length, width)) return Doer::power_of_two;
-  const auto is_done = [](Part part) { return doer<T>(part.kind, part.length, 1) != Doer::cufft; };
+  const auto is_done = [](HalfLine of) { return doer<T>(of.kind, of.length, 1) != Doer::cufft; };
   if (has_halves(kind, length, width) && any_length_wants_halves<T>(kind, length))
-    if (const Halves halves = halves_of(kind, length); is_done(halves.front) && is_done(halves.back))
+    if (const HalfLines halves = halves_of(kind, length); is_done(halves.front) && is_done(halves.back))
       return Doer::halves;
   return any_length_fits<T>(kind, length, width) ? Doer::any_length : Doer::cufft;
 }
@@ -286,16 +286,15 @@ void transform_in_shared_memory(Stream stream, Doer doer, Transform kind, const 
 template <class T>
 void transform_in_halves(Stream stream, Transform kind, const Lines<const T>& from, const Lines<T>& to) {
   split_into_halves<T>(stream, kind, from, to);
-  const Halves halves = halves_of(kind, to.length);
-  const auto transform_part = [&](Part part, Index first) {
+  const HalfLines halves = halves_of(kind, to.length);
+  const auto transform_half = [&](HalfLine of, Index first) {
     Lines<T> lines = to;
     lines.data += first * to.stride;
-    lines.length = part.length;
-    transform_in_shared_memory<T>(stream, doer<T>(part.kind, part.length, 1), part.kind, to_read(lines),
-                                  lines);
+    lines.length = of.length;
+    transform_in_shared_memory<T>(stream, doer<T>(of.kind, of.length, 1), of.kind, to_read(lines), lines);
   };
-  transform_part(halves.front, 0);
-  transform_part(halves.back, halves.front.length);
+  transform_half(halves.front, 0);
+  transform_half(halves.back, halves.front.length);
   join_halves<T>(stream, kind, to);
 }
 

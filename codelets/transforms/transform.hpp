@@ -36,11 +36,12 @@
 ///     Y_k = (U[k] - U[2N - k]) / 2,   U[k] the k-th real number of U,                              (T3)
 ///
 /// which brings cuFFT's errors down to those of FFTW. It takes 0.4 (float32) and 0.7 (float64) of the time of FFTW's own
-/// RODFT00 at n = 4095, and a third to a half where N is odd, because FFTW vectorises complex transforms only; dct2 and the
-/// like by (T5) and FFTW's r2c take half the time of its REDFT10 at n = 1024. So all transforms but dst1 of hard lengths
-/// (see chirp.hpp) are done by these formulas, which fold.hpp has point by point, on the CPU (FFTW) and on GPUs (cuFFT)
-/// alike; on the CPU long lines by (T9) first, and dct4 and dst4 of an even n by (T10); lines that GPUs hold in shared
-/// memory (line_transform.hpp, any_length/) by these or by halves of them.
+/// RODFT00 at n = 4095, because FFTW vectorises complex transforms only; dct2 and the like by (T5) and FFTW's r2c take half
+/// the time of its REDFT10 at n = 1024. So transforms are done by these formulas, which fold.hpp has point by point: on
+/// cores with FFTW where N is even and has no prime above 13, long lines by (T9) first, and dct4 and dst4 of an even n by
+/// (T10); other lengths by the plans of any_length/ (in_lanes.hpp). Lines that GPUs hold in shared memory
+/// (line_transform.hpp, any_length/) by these formulas or by halves of them, the others with cuFFT. dst1 of lengths with
+/// large primes that are too long for all this as chirp.hpp says.
 ///
 /// dct1, with N = n - 1, in the same way, where Y_{2N-k} = Y_k:
 ///
@@ -151,7 +152,7 @@ void transform(Transform kind, const Lines<T>& lines);
 namespace cuda {
 
 /// The number of elements of T that `transform` wants as working memory for lines of this shape, or of fewer
-/// groups of them, none for lines that shared memory holds; the data are not looked at. It is bounded: more
+/// groups of them, none for lines that shared memory holds, whole or by halves; the data are not looked at. It is bounded: more
 /// lines than fill the device are done in several rounds. Asks cuFFT by making the plans on the calling
 /// thread's current device; GPUs of the same kind want the same.
 template <class T>

@@ -30,7 +30,7 @@
 
 using namespace asterism;
 using namespace asterism::test;
-namespace any = asterism::transforms::cuda;
+namespace any = asterism::transforms;
 
 namespace {
 
@@ -268,13 +268,13 @@ TEST_CASE("gpu: any length: which lines fit") {
   for (const Index n : {500, 600, 1000, 5000, 8192, 10'000})
     for (const Transform kind : kinds) {
       CAPTURE(n);
-      CHECK(any::any_length_fits<double>(kind, n, 1));
-      CHECK(any::any_length_fits<float>(kind, n, 1));
-      if (n <= 1000) CHECK(any::any_length_fits<double>(kind, n, n));
+      CHECK(transforms::cuda::any_length_fits<double>(kind, n, 1));
+      CHECK(transforms::cuda::any_length_fits<float>(kind, n, 1));
+      if (n <= 1000) CHECK(transforms::cuda::any_length_fits<double>(kind, n, n));
     }
-  CHECK_FALSE(any::any_length_fits<double>(Transform::dst1, 70'000, 1));
-  CHECK_FALSE(any::any_length_fits<double>(Transform::dct2, 0, 1));
-  CHECK_FALSE(any::any_length_fits<double>(Transform::dct1, 1, 1));
+  CHECK_FALSE(transforms::cuda::any_length_fits<double>(Transform::dst1, 70'000, 1));
+  CHECK_FALSE(transforms::cuda::any_length_fits<double>(Transform::dct2, 0, 1));
+  CHECK_FALSE(transforms::cuda::any_length_fits<double>(Transform::dct1, 1, 1));
 }
 
 TEST_CASE_TEMPLATE("gpu: transforms of every length up to 2100", T, float, double) {

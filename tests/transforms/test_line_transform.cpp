@@ -151,9 +151,9 @@ double tolerance(int bits) { return 1 + 0.5 * bits; }  // measured: up to 3
 
 /// What a kernel's block does, phase after phase and thread after thread.
 template <class Kinds, class T, int... phase>
-void run_block(const transforms::cuda::BlockLines<T>& lines, Transform kind, int threads,
+void run_block(const transforms::BlockLines<T>& lines, Transform kind, int threads,
                std::integer_sequence<int, phase...>) {
-  static const auto tables = transforms::cuda::LineTables::make<T>();
+  static const auto tables = transforms::LineTables::make<T>();
   constexpr T poison = std::numeric_limits<T>::quiet_NaN();
   std::vector<transforms::Complex<T>> shared(static_cast<std::size_t>(lines.pitch) << lines.log_lines,
                                              {poison, poison});
@@ -185,7 +185,7 @@ void check_phases() {
         auto y = std::vector<T>(x.size(), std::numeric_limits<T>::quiet_NaN());
         const auto before = y;
         const Index apart = side_by_side ? 1 : layout.distance();
-        transforms::cuda::BlockLines<T> block{x.data() + layout.first(),
+        transforms::BlockLines<T> block{x.data() + layout.first(),
                                               y.data() + layout.first(),
                                               apart,
                                               apart,
@@ -220,16 +220,16 @@ TEST_CASE_TEMPLATE("line transform: threads that go together meet in no bank", T
   const auto check = [](auto place) {
     for (int thread = 0; thread < together; ++thread)
       for (int other = 0; other < thread; ++other)
-        CHECK(transforms::cuda::slot<T>(place(thread)) % together !=
-              transforms::cuda::slot<T>(place(other)) % together);
+        CHECK(transforms::slot<T>(place(thread)) % together !=
+              transforms::slot<T>(place(other)) % together);
   };
-  for (int pass = 0; pass < transforms::cuda::pass_count(bits, 4); ++pass) {
+  for (int pass = 0; pass < transforms::pass_count(bits, 4); ++pass) {
     CAPTURE(pass);
-    const int radix = transforms::cuda::pass_radix(bits, 4, pass),
-              stride = transforms::cuda::pass_stride(bits, 4, pass);
+    const int radix = transforms::pass_radix(bits, 4, pass),
+              stride = transforms::pass_stride(bits, 4, pass);
     check([=](int t) { return t >> stride << (stride + radix) | (t & ((1 << stride) - 1)); });
   }
-  check([](int k) { return transforms::cuda::fft_place<bits, 4>(k); });
+  check([](int k) { return transforms::fft_place<bits, 4>(k); });
 }
 
 #ifdef ASTERISM_WITH_CUDA

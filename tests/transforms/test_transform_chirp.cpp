@@ -4,10 +4,12 @@
 
 #include <cmath>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 #include "../support/lines.hpp"
 #include "../support/worst.hpp"
+#include "codelets/transforms/any_length/in_lanes.hpp"
 #include "codelets/transforms/chirp.hpp"
 #include "codelets/transforms/transform.hpp"
 
@@ -17,13 +19,16 @@ using namespace asterism::test;
 // Lengths on which FFTs of their own length round two to three times as much as on powers of two.
 TEST_CASE_TEMPLATE("sine transform: large primes cost no accuracy", T, float, double) {
   constexpr double unit_roundoff = std::numeric_limits<T>::epsilon() / 2;
-  for (const Index N : {37, 101, 127, 257, 509, 998, 1021, 4097, 10007}) {
+  for (const Index N : {37, 101, 127, 257, 509, 998, 1021, 4097, 10007, 32771, 49157}) {
     CAPTURE(N);
     CHECK(transforms::has_large_prime(N));
+    // Where there are plans in double precision those round as FFTs do, in a fifth of the time.
+    const bool in_lanes = std::is_same_v<T, double> && transforms::cpu::wants_lanes(Transform::dst1, N - 1);
+    CHECK(in_lanes == (std::is_same_v<T, double> && N <= 10007));
     const auto x = random_rows<T>(2, N - 1);
     auto y = x;
     dst(y);
-    CHECK(error_by_definition(Transform::dst1, y, x) < 1.5 * unit_roundoff);
+    CHECK(error_by_definition(Transform::dst1, y, x) < (in_lanes ? 3.5 : 1.5) * unit_roundoff);
   }
   for (const Index N : {1, 2, 31, 1000, 4096, 49152}) CHECK_FALSE(transforms::has_large_prime(N));
 }

@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <bit>
-#include <map>
-#include <mutex>
-#include <utility>
 
 #include "../grid_lines.cuh"
 #include "clusters.cuh"
 #include "device_plans.cuh"
 #include "kinds.cuh"
 #include "symmetric_kinds.cuh"
+#include "ways.hpp"
 
 namespace asterism::transforms::cuda {
 namespace {
@@ -29,31 +27,6 @@ __global__ void __launch_bounds__(most_block_threads<T>)
     block.run(phase);
     __syncthreads();
   }
-}
-
-/// What there is to choose from: numbers of shared memory that a line, or two together, takes.
-struct Ways {
-  int plain;                         ///< 0: it is none
-  SymmetricWay butterflies, halved;  ///< of the halved ones that with the least work
-};
-
-const Ways& ways_of(Transform kind, Index length) {
-  static std::mutex mutex;
-  static auto& known = *new std::map<std::pair<bool, Index>, Ways>;
-  const bool is_first = is_first_kind(kind);
-  const Index N = length < 1 ? 0 : fft_length(kind, length);
-  const std::scoped_lock lock(mutex);
-  const auto [at, is_new] = known.try_emplace({is_first, N});
-  Ways& ways = at->second;
-  if (!is_new) return ways;
-  ways.plain = N > 1 ? static_cast<int>(fft_plan_size(N).numbers) : 0;
-  if (!is_first) return ways;
-  const auto work = [](const SymmetricWay& way) { return way.size.numbers * way.size.passes; };
-  for (const SymmetricWay& way : symmetric_ways(N))
-    if (SymmetricWay& best = way.has_butterflies() ? ways.butterflies : ways.halved;
-        best.divisor == 0 || work(way) < work(best))
-      best = way;
-  return ways;
 }
 
 /// Contiguous lines: one, or so many short ones that they have few_numbers: of 1, 2, 4 and 8 lines nearly always
@@ -105,13 +78,10 @@ struct Way {
 /// 16,001 in float32 21.7, 15.5. Halved and, in several blocks, padded 10,007 11.1, 2.8.
 template <class T>
 Way way_of(Transform kind, Index length, Index width) {
-  // Each output is found once by (Y3), without a second sum for the mean (T3). In 3D, where a solve has twice as many
-  // transforms, Poisson's residuals would be 2.2 units of rounding instead of 1.8 (600^3).
-  constexpr Index least_halved = 1 << 11;
   const Index N = fft_length(kind, length);
   const auto& [plain, butterflies, halved] = ways_of(kind, length);
   const int of_butterflies = static_cast<int>(butterflies.size.numbers),
-            of_halved = N < least_halved ? 0 : static_cast<int>(halved.size.numbers);
+            of_halved = static_cast<int>(halved.size.numbers);
   // Of three blocks that share a multiprocessor's memory some have work while others wait.
   constexpr std::size_t blocks_at_once = 3;
   const bool is_large =

@@ -2,10 +2,12 @@
 /// A thread's share of the points of lines, several at a time.
 #pragma once
 
-#include "inlined.hpp"
+#include <type_traits>
+
+#include "../inlined.hpp"
 #include "plan.hpp"
 
-namespace asterism::transforms::cuda {
+namespace asterism::transforms {
 
 /// Numbers i = 0 ... count - 1 for each of `lines` lines, a power of two with those that are not present. The
 /// number of threads is a multiple of 32.
@@ -14,6 +16,12 @@ struct BatchShare {
   bool side_by_side;  ///< then neighbouring threads take neighbouring lines, else neighbouring numbers
   int thread, threads;
 };
+
+/// At a time, of `count` numbers of T: cores look ahead by themselves, and keep one number in registers.
+template <class T>
+constexpr int batch_of(int count) {
+  return std::is_same_v<T, Scalar<T>> ? count : 1;
+}
 
 /// What `gather` finds for a line and i goes to `use`; `batch` of them are gathered at a time, so that so many loads
 /// are under way. Gathers some more than once. A thread stays with a line: what depends on it alone is found once.
@@ -24,6 +32,10 @@ ASTERISM_INLINED void in_batches(const BatchShare& share, Gather gather, Use use
             first = share.side_by_side ? share.thread / at_once : share.thread % step;
   for (int line = first_line; line < share.present; line += at_once)
     for (int i = first; i < share.count; i += batch * step) {
+      if constexpr (batch == 1) {
+        use(line, i, gather(line, i));
+        continue;
+      }
       decltype(gather(0, 0)) found[batch];
       ASTERISM_UNROLL
       for (int b = 0; b < batch; ++b) found[b] = gather(line, i + b * step < share.count ? i + b * step : i);
@@ -33,4 +45,4 @@ ASTERISM_INLINED void in_batches(const BatchShare& share, Gather gather, Use use
     }
 }
 
-}  // namespace asterism::transforms::cuda
+}  // namespace asterism::transforms

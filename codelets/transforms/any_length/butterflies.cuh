@@ -16,7 +16,7 @@
 
 #include "../shared_fft.cuh"
 
-namespace asterism::transforms::cuda {
+namespace asterism::transforms {
 
 /// cos(2 pi k / R) and sin(2 pi k / R) for k = 1 ... R/2
 template <int R>
@@ -100,7 +100,7 @@ struct Roots<17> {
 
 /// (A2). Constants of constant places in unrolled loops: they end up in the instructions.
 template <int R, class T>
-ASTERISM_HOST_DEVICE inline void prime_butterfly(Complex<T>* a) {
+ASTERISM_INLINED void prime_butterfly(Complex<T>* a) {
   constexpr int half = R / 2;
   Complex<T> t[half], d[half];
   Complex<T> total = a[0];
@@ -117,8 +117,8 @@ ASTERISM_HOST_DEVICE inline void prime_butterfly(Complex<T>* a) {
     for (int j = 1; j <= half; ++j) {
       const int turn = j * k % R;
       const bool beyond = turn > half;
-      const T cosine = static_cast<T>(Roots<R>::cosine(beyond ? R - turn : turn)),
-              sine = static_cast<T>(beyond ? -Roots<R>::sine(R - turn) : Roots<R>::sine(turn));
+      const auto cosine = static_cast<Scalar<T>>(Roots<R>::cosine(beyond ? R - turn : turn)),
+                 sine = static_cast<Scalar<T>>(beyond ? -Roots<R>::sine(R - turn) : Roots<R>::sine(turn));
       even = {even.re + t[j - 1].re * cosine, even.im + t[j - 1].im * cosine};
       odd = {odd.re + d[j - 1].re * sine, odd.im + d[j - 1].im * sine};
     }
@@ -131,18 +131,20 @@ ASTERISM_HOST_DEVICE inline void prime_butterfly(Complex<T>* a) {
 /// (A2) of three numbers. Lengths may have many threes, all with one constant, whose rounding would add up: it has twice
 /// the digits here. For N = 1459, a convolution of 2 3^6 numbers, that leaves 2.5 of 3.4 units of rounding.
 template <class T>
-ASTERISM_HOST_DEVICE inline void butterfly_of_3(Complex<T>* a) {
+ASTERISM_INLINED void butterfly_of_3(Complex<T>* a) {
   constexpr double sine = 0.866025403784438646764, rest = 5.01754211090345132640e-17;  // of 2 pi / 3
-  constexpr T high = static_cast<T>(sine), low = static_cast<T>(sine - static_cast<double>(high) + rest);
+  constexpr auto high = static_cast<Scalar<T>>(sine),
+                 low = static_cast<Scalar<T>>(sine - static_cast<double>(high) + rest);
+  using std::fma;
   const Complex<T> t = a[1] + a[2], d = a[1] - a[2], even{a[0].re - t.re / 2, a[0].im - t.im / 2},
-                   odd{std::fma(d.re, high, d.re * low), std::fma(d.im, high, d.im * low)};
+                   odd{fma(d.re, high, d.re * low), fma(d.im, high, d.im * low)};
   a[0] = a[0] + t;
   a[1] = {even.re + odd.im, even.im - odd.re};
   a[2] = {even.re - odd.im, even.im + odd.re};
 }
 
 template <int R, class T>
-ASTERISM_HOST_DEVICE inline void butterfly(Complex<T>* a);
+ASTERISM_INLINED void butterfly(Complex<T>* a);
 
 /// The inverse of a modulo n.
 template <int a, int n>
@@ -154,7 +156,7 @@ constexpr int inverse_modulo() {
 
 /// (A3)
 template <int P, int Q, class T>
-ASTERISM_HOST_DEVICE inline void coprime_butterfly(Complex<T>* a) {
+ASTERISM_INLINED void coprime_butterfly(Complex<T>* a) {
   constexpr int R = P * Q, at_1 = Q * inverse_modulo<Q, P>(), at_2 = P * inverse_modulo<P, Q>();
   Complex<T> b[Q][P];
   ASTERISM_UNROLL
@@ -176,7 +178,7 @@ ASTERISM_HOST_DEVICE inline void coprime_butterfly(Complex<T>* a) {
 
 /// Nine numbers, as (F2) of shared_fft.cuh has them for radix 3 and 3.
 template <class T>
-ASTERISM_HOST_DEVICE inline void butterfly_of_9(Complex<T>* a) {
+ASTERISM_INLINED void butterfly_of_9(Complex<T>* a) {
   Complex<T> b[3][3];
   ASTERISM_UNROLL
   for (int j = 0; j < 3; ++j) {
@@ -185,8 +187,8 @@ ASTERISM_HOST_DEVICE inline void butterfly_of_9(Complex<T>* a) {
     butterfly<3>(b[j]);
     ASTERISM_UNROLL
     for (int q = 1; j > 0 && q < 3; ++q)
-      b[j][q] = b[j][q] *
-                Complex<T>{static_cast<T>(Roots<9>::cosine(j * q)), static_cast<T>(-Roots<9>::sine(j * q))};
+      b[j][q] = b[j][q] * Complex<Scalar<T>>{static_cast<Scalar<T>>(Roots<9>::cosine(j * q)),
+                                             static_cast<Scalar<T>>(-Roots<9>::sine(j * q))};
   }
   ASTERISM_UNROLL
   for (int q = 0; q < 3; ++q) {
@@ -199,7 +201,7 @@ ASTERISM_HOST_DEVICE inline void butterfly_of_9(Complex<T>* a) {
 
 /// (A1)
 template <int R, class T>
-ASTERISM_HOST_DEVICE inline void butterfly(Complex<T>* a) {
+ASTERISM_INLINED void butterfly(Complex<T>* a) {
   static_assert(R >= 2 && R <= 17);
   if constexpr (R == 2)
     dft<1>(a);
@@ -227,4 +229,4 @@ ASTERISM_HOST_DEVICE inline void butterfly(Complex<T>* a) {
     prime_butterfly<R>(a);
 }
 
-}  // namespace asterism::transforms::cuda
+}  // namespace asterism::transforms

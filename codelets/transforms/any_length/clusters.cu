@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <bit>
 
+#include "../../common/cluster_launch.cuh"
 #include "cluster_numbers.cuh"
 
 namespace asterism::transforms::cuda {
 namespace {
-
-using asterism::cuda::check;
 
 template <class T>
 BlockOfAnyLength<T, ClusterNumbers<T>> block_of(const AnyLength<T>&);
@@ -48,7 +47,9 @@ BlockShape cluster_shape(Transform kind, int numbers, Index width) {
   const auto lines_for = [=](int bytes) {
     return std::max<Index>(1, std::min<Index>(width, bytes / static_cast<Index>(sizeof(T))) / together);
   };
-  if (numbers < 1 || most_shared_bytes() < block_bytes || !has_clusters()) return {};
+  if (numbers < 1 || most_shared_bytes() < block_bytes ||
+      !asterism::cuda::runs_in_clusters<transform_lines_in_clusters<T, AnyLength<T>>>())
+    return {};
   for (const int bytes : {sector_bytes, least_bytes_together})
     if (const Index lines = std::bit_ceil(static_cast<unsigned>(lines_for(bytes)));
         lines * pitch <= most_numbers)
@@ -64,23 +65,9 @@ void transform_in_clusters(Stream stream, Transform kind, const Lines<const T>& 
   const int lines = (1 << shape.log_lines) / lines_together(kind),
             of_block = ClusterNumbers<T>::numbers_of_block;
   const auto size = static_cast<unsigned>((lines * shape.pitch + of_block - 1) / of_block);
-  const auto kernel = transform_lines_in_clusters<T, View>;
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(shape.bytes)),
-        "shared memory of a transform");
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim.x = size;
-  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(clusters * size);
-  config.blockDim = dim3(static_cast<unsigned>(shape.threads));
-  config.dynamicSmemBytes = shape.bytes;
-  config.stream = asterism::cuda::native(stream);
-  config.attrs = &attribute;
-  config.numAttrs = 1;
-  check(cudaLaunchKernelEx(&config, kernel, grid, plan, padded ? 0 : 1),
-        "transform of lines in clusters of blocks");
+  asterism::cuda::launch_clusters<transform_lines_in_clusters<T, View>>(
+      "transform of lines in clusters of blocks", stream, clusters, size,
+      static_cast<unsigned>(shape.threads), shape.bytes, grid, plan, padded ? 0 : 1);
 }
 
 #define ASTERISM_IN_CLUSTERS(T)                                                                  \

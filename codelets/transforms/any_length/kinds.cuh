@@ -14,7 +14,7 @@
 #include "batches.cuh"
 #include "passes.cuh"
 
-namespace asterism::transforms::cuda {
+namespace asterism::transforms {
 
 /// How many lines of a kind share one of shared memory.
 ASTERISM_HOST_DEVICE constexpr int lines_together(Transform kind) {
@@ -46,12 +46,12 @@ AnyLength<T> any_length(Transform kind, Index n, const FftView<T>& fft, const Co
 template <class T, class Memory = Complex<T>*>
 class BlockOfAnyLength {
  public:
-  ASTERISM_HOST_DEVICE BlockOfAnyLength(const BlockLines<T>& lines, const AnyLength<T>& plan, Memory shared,
+  ASTERISM_HOST_DEVICE BlockOfAnyLength(const BlockLines<T>& lines, const AnyLength<Scalar<T>>& plan, Memory shared,
                                         int thread, int threads)
       : lines_(lines), plan_(plan), shared_(shared), thread_(thread), threads_(threads) {}
 
   /// Zeros, lines, passes, lines.
-  ASTERISM_HOST_DEVICE static int phases(const AnyLength<T>& plan) { return plan.fft.passes + 3; }
+  ASTERISM_HOST_DEVICE static int phases(const AnyLength<Scalar<T>>& plan) { return plan.fft.passes + 3; }
 
   ASTERISM_INLINED void run(int phase) const {
     if (phase == 0)
@@ -119,8 +119,8 @@ class BlockOfAnyLength {
   ASTERISM_HOST_DEVICE void put(int line, Index j, T value) const {
     if (j != nowhere) *lines_.target(line, static_cast<int>(j)) = value;
   }
-  [[nodiscard]] ASTERISM_HOST_DEVICE static Complex<T> rotation(const Complex<T>* rotations, Index p) {
-    return rotations == nullptr ? Complex<T>{1, 0} : rotations[p];
+  [[nodiscard]] ASTERISM_HOST_DEVICE static Complex<T> rotation(const Complex<Scalar<T>>* rotations, Index p) {
+    return rotations == nullptr ? Complex<T>{1, 0} : Complex<T>{rotations[p].re, rotations[p].im};
   }
   [[nodiscard]] ASTERISM_HOST_DEVICE Memory shared_line(int line) const {
     return shared_ + line * lines_.pitch;
@@ -157,7 +157,7 @@ class BlockOfAnyLength {
   template <Transform kind>
   ASTERISM_INLINED void load() const {
     const Index n = plan_.length;
-    in_batches<lines_together(kind) == 1 ? 4 : 2>(
+    in_batches<batch_of<T>(lines_together(kind) == 1 ? 4 : 2)>(
         batch_share<kind>(fold_pairs(kind, n)), [this](int line, int p) { return points<kind>(line, p); },
         [this, n](int line, int p, const Points& found) {
           const Memory z = shared_line(line);
@@ -219,7 +219,7 @@ class BlockOfAnyLength {
 
   template <Transform kind>
   ASTERISM_INLINED void store() const {
-    in_batches<4>(
+    in_batches<batch_of<T>(4)>(
         batch_share<kind>(unfold_pairs(kind, plan_.length)),
         [this](int line, int p) { return numbers<kind>(line, p); },
         [this](int line, int p, const Numbers& found) {
@@ -243,9 +243,9 @@ class BlockOfAnyLength {
   }
 
   BlockLines<T> lines_;
-  const AnyLength<T>& plan_;
+  const AnyLength<Scalar<T>>& plan_;
   Memory shared_;
   int thread_, threads_;
 };
 
-}  // namespace asterism::transforms::cuda
+}  // namespace asterism::transforms

@@ -3,17 +3,18 @@
 /// They run on the host too. `Memory` is a pointer to complex numbers, or works like one (cluster_numbers.cuh).
 #pragma once
 
+#include <type_traits>
+
 #include "butterflies.cuh"
-#include "inlined.hpp"
 #include "plan.hpp"
 
-namespace asterism::transforms::cuda {
+namespace asterism::transforms {
 
 /// a_q by the q-th power of exp(-2 pi i j / L), see (F2). `tables` is that of j.
-template <int R, class T>
-ASTERISM_INLINED void rotate_by(Complex<T>* a, const Complex<T>* tables, unsigned stride) {
+template <int R, class T, class S>
+ASTERISM_INLINED void rotate_by(Complex<T>* a, const Complex<S>* tables, unsigned stride) {
   constexpr int few = R < 4 ? R : 4;
-  Complex<T> w[4];
+  Complex<S> w[4];
   ASTERISM_UNROLL
   for (int q = 1; q < few; ++q) {
     w[q] = tables[static_cast<unsigned>(q - 1) * stride];
@@ -21,10 +22,11 @@ ASTERISM_INLINED void rotate_by(Complex<T>* a, const Complex<T>* tables, unsigne
   }
   ASTERISM_UNROLL
   for (int p = 4; p < R; p += 4) {
-    const Complex<T> v = tables[static_cast<unsigned>(p / 4 + 2) * stride];
+    const Complex<S> v = tables[static_cast<unsigned>(p / 4 + 2) * stride];
     a[p] = a[p] * v;
+    const int count = R - p < 4 ? R - p : 4;
     ASTERISM_UNROLL
-    for (int q = 1; q < 4 && p + q < R; ++q) a[p + q] = a[p + q] * (v * w[q]);
+    for (int q = 1; q < count; ++q) a[p + q] = a[p + q] * (v * w[q]);
   }
 }
 
@@ -36,8 +38,8 @@ ASTERISM_INLINED void conjugate(Complex<T>* a) {
 
 /// (L2), between the DFT of a and the inverse of its product with that of b.
 /// @param has_0 whether a[0] is frequency 0: then x_0 is there, and X_0 takes its place
-template <int R, class T>
-ASTERISM_INLINED void multiply(Complex<T>* a, const Complex<T>* multipliers, unsigned groups, bool has_0,
+template <int R, class T, class S>
+ASTERISM_INLINED void multiply(Complex<T>* a, const Complex<S>* multipliers, unsigned groups, bool has_0,
                                Complex<T>* x_0) {
   const Complex<T> total = a[0];
   ASTERISM_UNROLL
@@ -55,15 +57,16 @@ struct EqualColumns {
 
 /// Butterfly t of a line's pass.
 /// @param columns tell which of them have multipliers of their own, where a pass has such
-template <PassKind kind, int R, class Memory, class T, class Columns>
-ASTERISM_INLINED void pass_butterfly(Memory line, const Pass& pass, const Complex<T>* tables, unsigned t,
+template <PassKind kind, int R, class Memory, class S, class Columns>
+ASTERISM_INLINED void pass_butterfly(Memory line, const Pass& pass, const Complex<S>* tables, unsigned t,
                                      Columns columns) {
+  using Number = std::remove_reference_t<decltype(line[0U])>;
   const unsigned span = pass.span.divisor, group = pass.span.quotient(t), v = t - group * span,
                  outer = pass.groups.quotient(group), g = group - outer * pass.groups.divisor;
   const Memory block = line + outer * pass.pitch;
   const Memory first = block + pass.start + g * (static_cast<unsigned>(R) * span) + v;
-  const Complex<T>* const rotations = tables + pass.rotations + pass.step.quotient(v);
-  Complex<T> a[R];
+  const Complex<S>* const rotations = tables + pass.rotations + pass.step.quotient(v);
+  Number a[R];
   ASTERISM_UNROLL
   for (int m = 0; m < R; ++m) a[m] = first[static_cast<unsigned>(m) * span];
   if constexpr (kind == PassKind::backward) {
@@ -75,7 +78,7 @@ ASTERISM_INLINED void pass_butterfly(Memory line, const Pass& pass, const Comple
     if (pass.stride > 1) rotate_by<R>(a, rotations, pass.stride);
   if constexpr (kind == PassKind::convolving) {
     const bool is_odd = pass.odd_multipliers > 0 && columns.is_odd(v);
-    const Complex<T>* const multipliers = tables + pass.multipliers + (is_odd ? pass.odd_multipliers : 0);
+    const Complex<S>* const multipliers = tables + pass.multipliers + (is_odd ? pass.odd_multipliers : 0);
     multiply<R>(a, multipliers + g, pass.groups.divisor, g == 0, &block[v]);
     conjugate<R>(a);
     butterfly<R>(a);
@@ -190,4 +193,4 @@ ASTERISM_INLINED void run_pass(const SharedLines<Memory>& share, const Pass& pas
   }
 }
 
-}  // namespace asterism::transforms::cuda
+}  // namespace asterism::transforms

@@ -8,7 +8,7 @@
 
 #include "radices.hpp"
 
-namespace asterism::transforms::cuda {
+namespace asterism::transforms {
 namespace {
 
 using Exact = std::complex<long double>;
@@ -359,7 +359,7 @@ HalfRowsPlan<T>::HalfRowsPlan(Index p, Index Q) : rows(half_box(p).slots()), fft
     twist.assign(static_cast<std::size_t>(rows), {1, 0});
     for (Index m = 0; m < box.convolved(); ++m)
       twist[static_cast<std::size_t>(1 + box.place_of_number(m))] =
-          rounded<T>(transforms::cuda::twist(box, m));
+          rounded<T>(transforms::twist(box, m));
   }
 
   FftView<T>& view = fft.view;
@@ -383,4 +383,4 @@ template struct FftPlan<double>;
 template struct HalfRowsPlan<float>;
 template struct HalfRowsPlan<double>;
 
-}  // namespace asterism::transforms::cuda
+}  // namespace asterism::transforms

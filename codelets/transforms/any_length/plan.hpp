@@ -44,7 +44,7 @@
 
 #include "../fold.hpp"
 
-namespace asterism::transforms::cuda {
+namespace asterism::transforms {
 
 /// Division by a number known beforehand; exact while dividend times divisor is below 2^32.
 struct Divisor {
@@ -137,4 +137,4 @@ struct HalfRowsPlan {
   std::vector<Complex<T>> twist;       ///< w^m for each row; empty: ones
 };
 
-}  // namespace asterism::transforms::cuda
+}  // namespace asterism::transforms

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-namespace asterism::transforms::cuda {
+namespace asterism::transforms {
 namespace {
 
 /// What a pass costs, by its traffic, and what a number of it costs in arithmetic, all in units of multiplications and
@@ -107,4 +107,4 @@ Index smooth_convolution_length(Index n) {
   return best;
 }
 
-}  // namespace asterism::transforms::cuda
+}  // namespace asterism::transforms

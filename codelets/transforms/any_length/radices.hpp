@@ -6,7 +6,7 @@
 
 #include "../../../runtime/ports.hpp"
 
-namespace asterism::transforms::cuda {
+namespace asterism::transforms {
 
 constexpr int largest_radix = 17;
 
@@ -37,4 +37,4 @@ std::vector<Index> large_primes(Index N);
 /// largest radix, the cheapest from 2 n - 1 on.
 Index smooth_convolution_length(Index n);
 
-}  // namespace asterism::transforms::cuda
+}  // namespace asterism::transforms

@@ -7,19 +7,19 @@
 #include "passes.cuh"
 #include "symmetric_plan.hpp"
 
-namespace asterism::transforms::cuda {
+namespace asterism::transforms {
 
 /// What one thread of a block, or of several that share lines, does in all phases: 0 ... phases() - 1.
 /// @tparam Memory where the lines' numbers are, see passes.cuh
 template <class T, class Memory = Complex<T>*>
 class BlockOfSymmetricLines {
  public:
-  ASTERISM_HOST_DEVICE BlockOfSymmetricLines(const BlockLines<T>& lines, const SymmetricView<T>& plan,
+  ASTERISM_HOST_DEVICE BlockOfSymmetricLines(const BlockLines<T>& lines, const SymmetricView<Scalar<T>>& plan,
                                              Memory shared, int thread, int threads)
       : lines_(lines), plan_(plan), shared_{shared, lines.present, lines.pitch, thread, threads} {}
 
   /// Zeros, lines, passes, (Y2), lines.
-  ASTERISM_HOST_DEVICE static int phases(const SymmetricView<T>& plan) {
+  ASTERISM_HOST_DEVICE static int phases(const SymmetricView<Scalar<T>>& plan) {
     return plan.rows.passes + (has_butterflies(plan) ? 4 : 3);
   }
 
@@ -37,7 +37,7 @@ class BlockOfSymmetricLines {
   }
 
  private:
-  ASTERISM_HOST_DEVICE static bool has_butterflies(const SymmetricView<T>& plan) {
+  ASTERISM_HOST_DEVICE static bool has_butterflies(const SymmetricView<Scalar<T>>& plan) {
     return plan.divisor <= largest_radix;
   }
   /// N is a prime: z_0 / 2 is wanted, and Z_k / 2 found.
@@ -141,7 +141,7 @@ class BlockOfSymmetricLines {
     const bool sine = this->sine();
     const int last = plan_.N, before = sine ? 1 : 0;
     const T end = finds_halves() ? T{1} / 2 : T{1};
-    in_batches<4>(
+    in_batches<batch_of<T>(4)>(
         share(),
         [=, this](int line, int i) {
           const bool is_end = i == 0 || i == last;
@@ -149,7 +149,7 @@ class BlockOfSymmetricLines {
           return Point{is_end ? end * x : x, plan_.tables.targets[i]};
         },
         [=, this](int line, int, const Point& point) {
-          const T x = sine && point.target.negative ? -point.x : point.x;
+          const T x = signed_as(sine && point.target.negative, point.x);
           real_number(line, point.target.at) = x;
           if (point.target.has_mirror) real_number(line, point.target.mirror) = sine ? -x : x;
         });
@@ -177,7 +177,6 @@ class BlockOfSymmetricLines {
   /// (Y2)
   template <int D>
   ASTERISM_INLINED void last_pass_of() const {
-    const bool sine = this->sine();
     shared_.for_each(plan_.last_pass, [&, this](Memory line, unsigned d) {
       const PlacePair places = plan_.tables.pairs[d];
       const Memory plus = line + places.plus, minus = line + places.minus;
@@ -186,9 +185,8 @@ class BlockOfSymmetricLines {
       z[0] = plus[0];
       ASTERISM_UNROLL
       for (int a = 1; a <= D / 2; ++a) {
-        const Complex<T> other = minus[a * row];
         z[a] = plus[a * row];
-        z[D - a] = {sine ? -other.re : other.re, sine ? -other.im : other.im};
+        z[D - a] = mirrored(minus[a * row]);
       }
       butterfly<D>(z);
       plus[0] = z[0];
@@ -204,12 +202,12 @@ class BlockOfSymmetricLines {
     const bool sine = this->sine();
     const int last = plan_.N, before = sine ? 1 : 0;
     const T scale = finds_halves() ? 2 : 1;
-    in_batches<4>(
+    in_batches<batch_of<T>(4)>(
         share(),
         [=, this](int line, int k) {
           const Source source = plan_.tables.sources[k];
           const Complex<T> Z = shared_.first[line * lines_.pitch + source.at];
-          return scale * ((source.negative_first ? -Z.re : Z.re) + (source.negative_second ? -Z.im : Z.im));
+          return scale * (signed_as(source.negative_first, Z.re) + signed_as(source.negative_second, Z.im));
         },
         [=, this](int line, int k, T y) {
           if (!sine || (k > 0 && k < last)) *lines_.target(line, k - before) = y;
@@ -217,8 +215,8 @@ class BlockOfSymmetricLines {
   }
 
   BlockLines<T> lines_;
-  const SymmetricView<T>& plan_;
+  const SymmetricView<Scalar<T>>& plan_;
   SharedLines<Memory> shared_;
 };
 
-}  // namespace asterism::transforms::cuda
+}  // namespace asterism::transforms

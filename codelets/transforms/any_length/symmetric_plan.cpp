@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-namespace asterism::transforms::cuda {
+namespace asterism::transforms {
 
 namespace {
 
@@ -191,4 +191,4 @@ SymmetricPlan<T>::SymmetricPlan(Transform kind, Index N, const SymmetricWay& way
 template struct SymmetricPlan<float>;
 template struct SymmetricPlan<double>;
 
-}  // namespace asterism::transforms::cuda
+}  // namespace asterism::transforms

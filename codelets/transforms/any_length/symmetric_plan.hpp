@@ -30,7 +30,7 @@
 #include "plan.hpp"
 #include "radices.hpp"
 
-namespace asterism::transforms::cuda {
+namespace asterism::transforms {
 
 /// Where X_i is put: number `at` of a line's real numbers in shared memory, negative or not; in row 0, of which
 /// both halves are stored, as z_{-j}'s part too, at `mirror`, with the sign s in front.
@@ -106,4 +106,4 @@ SymmetricView<T> symmetric_view(Transform kind, Index N, const SymmetricPlan<T>&
           Divisor(static_cast<unsigned>(rows.length / 2 + 1))};
 }
 
-}  // namespace asterism::transforms::cuda
+}  // namespace asterism::transforms

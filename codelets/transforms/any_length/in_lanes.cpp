@@ -1,0 +1,241 @@
+#include "in_lanes.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "../fftw.hpp"
+#include "../halves.hpp"
+#include "kinds.cuh"
+#include "lanes.hpp"
+#include "symmetric_kinds.cuh"
+#include "ways.hpp"
+
+namespace asterism::transforms::cpu {
+namespace {
+
+using Number = Lanes<double>;
+constexpr Index lanes = Number::count;
+
+FftView<double> view_of(const FftPlan<double>& plan) {
+  FftView<double> view = plan.view;
+  view.in = plan.in.data();
+  view.out = plan.out.data();
+  view.tables = plan.tables.data();
+  return view;
+}
+
+template <class U>
+const U* data_or_null(const std::vector<U>& table) {
+  return table.empty() ? nullptr : table.data();
+}
+
+/// What kinds.cuh wants of lines of one kind and length.
+struct FoldedPlan {
+  FoldedPlan(Transform kind, Index n)
+      : fft(fft_length(kind, n)),
+        fold(fold_rotations<double>(kind, n)),
+        unfold(unfold_rotations<double>(kind, n)),
+        view(any_length(kind, n, view_of(fft), data_or_null(fold), data_or_null(unfold))) {}
+
+  using Block = BlockOfAnyLength<Number>;
+  [[nodiscard]] Index numbers() const { return view.fft.numbers; }
+  [[nodiscard]] bool is_padded() const { return view.fft.padded; }
+
+  FftPlan<double> fft;
+  std::vector<Complex<double>> fold, unfold;
+  AnyLength<double> view;
+};
+
+/// What symmetric_kinds.cuh wants.
+struct HalvedPlan {
+  HalvedPlan(Transform kind, Index n, const SymmetricWay& way)
+      : plan(kind, fft_length(kind, n), way),
+        view(symmetric_view<double>(kind, fft_length(kind, n), plan, view_of(plan.rows),
+                                    {plan.targets.data(), plan.sources.data(), plan.pairs.data(),
+                                     plan.odd.data(), data_or_null(plan.twist)})) {}
+
+  using Block = BlockOfSymmetricLines<Number>;
+  [[nodiscard]] Index numbers() const { return view.rows.numbers; }
+  [[nodiscard]] bool is_padded() const { return view.rows.padded; }
+
+  SymmetricPlan<double> plan;
+  SymmetricView<double> view;
+};
+
+/// Half of the numbers, where there is a way to do with them.
+SymmetricWay symmetric_way(Transform kind, Index n) {
+  const Ways& ways = ways_of(kind, n);
+  return ways.butterflies.divisor > 0 ? ways.butterflies : ways.halved;
+}
+
+/// Whether (T9) is done first: as with (Y3) of ways.cpp, each output is found once.
+bool in_halves(Transform kind, Index n) {
+  constexpr Index least = 1 << 11;
+  const Index N = fft_length(kind, n);
+  return is_first_kind(kind) && N % 2 == 0 && N >= least;
+}
+
+/// @param count of lines of numbers one after the other, `distance` apart: as many as the kind has together, or fewer
+template <class Plan>
+void transform_points(const Plan& plan, Number* points, int count, Index distance) {
+  struct Passing;
+  const Index bytes = plan.numbers() * static_cast<Index>(sizeof(Complex<Number>));
+  auto* const numbers = reinterpret_cast<Complex<Number>*>(thread_memory<Passing>(bytes));
+  const BlockLines<Number> lines{.from = points,
+                                 .to = points,
+                                 .from_step = distance,
+                                 .to_step = distance,
+                                 .from_stride = 1,
+                                 .to_stride = 1,
+                                 .present = count,
+                                 .log_lines = count - 1,
+                                 .side_by_side = false,
+                                 .pitch = static_cast<int>(plan.numbers())};
+  const typename Plan::Block block(lines, plan.view, numbers, 0, 1);
+  for (int phase = plan.is_padded() ? 0 : 1; phase < block.phases(plan.view); ++phase) block.run(phase);
+}
+
+/// The plan for lines of one kind and length.
+class LanesPlan {
+ public:
+  LanesPlan(Transform kind, Index n) : kind_(kind), n_(n), together_(lines_together(kind)) {
+    if (in_halves(kind, n)) {
+      const HalfLines halves = halves_of(kind, n);
+      front_ = std::make_unique<LanesPlan>(halves.front.kind, halves.front.length);
+      back_ = std::make_unique<LanesPlan>(halves.back.kind, halves.back.length);
+      together_ = back_->together_;
+    } else if (const SymmetricWay way = symmetric_way(kind, n); way.divisor > 0) {
+      halved_.emplace(kind, n, way);
+    } else {
+      folded_.emplace(kind, n);
+    }
+  }
+
+  /// How many lines of numbers are best done together.
+  [[nodiscard]] int together() const { return together_; }
+
+  /// @param points `count` lines, `distance` apart, of numbers one after the other; they give way to the outputs
+  void operator()(Number* points, int count, Index distance) const {
+    if (front_) return transform_halves(points, count, distance);
+    for (int line = 0; line < count; line += together_) {
+      const int present = std::min(together_, count - line);
+      if (halved_)
+        transform_points(*halved_, points + line * distance, present, distance);
+      else
+        transform_points(*folded_, points + line * distance, present, distance);
+    }
+  }
+
+ private:
+  /// (T9)
+  void transform_halves(Number* points, int count, Index distance) const {
+    struct Joining;
+    for (int line = 0; line < count; ++line) {
+      Number* const x = points + line * distance;
+      for (Index j = first_number(kind_); 2 * j <= fft_length(kind_, n_); ++j)
+        split_pair(kind_, n_, j, x, 1, x, 1);
+    }
+    (*front_)(points, count, distance);
+    (*back_)(points + front_->n_, count, distance);
+    auto* const outputs =
+        reinterpret_cast<Number*>(thread_memory<Joining>(n_ * static_cast<Index>(sizeof(Number))));
+    for (int line = 0; line < count; ++line) {
+      Number* const y = points + line * distance;
+      for (Index at = 0; at < n_; ++at) {
+        const auto [from, negative] = halves_output(kind_, n_, at);
+        outputs[at] = signed_as(negative, y[from]);
+      }
+      std::copy_n(outputs, n_, y);
+    }
+  }
+
+  Transform kind_;
+  Index n_;
+  int together_;
+  std::unique_ptr<LanesPlan> front_, back_;  ///< of lines in halves, else one of these
+  std::optional<FoldedPlan> folded_;
+  std::optional<HalvedPlan> halved_;
+};
+
+/// Lines that have one register's lanes, from `first` on: fewer where there are no more.
+template <class T>
+class LaneLines {
+ public:
+  LaneLines(const Lines<T>& lines, Index first)
+      : stride_(lines.stride),
+        count_(std::clamp<Index>(lines.count * lines.width - first, 0, lanes)),
+        side_by_side_(count_ == lanes) {
+    for (Index lane = 0; lane < count_; ++lane) {
+      const Index line = first + lane;
+      begin_[lane] = lines.data + line / lines.width * lines.distance + line % lines.width;
+      side_by_side_ = side_by_side_ && begin_[lane] == begin_[0] + lane;
+    }
+  }
+
+  /// Point j of all lines to points[j]; zeros where there is no line.
+  void take(Number* points, Index n) const {
+    auto* const numbers = reinterpret_cast<double*>(points);
+    if (side_by_side_) {
+      for (Index j = 0; j < n; ++j)
+        for (Index lane = 0; lane < lanes; ++lane) numbers[j * lanes + lane] = begin_[0][j * stride_ + lane];
+      return;
+    }
+    if (count_ < lanes) std::fill_n(numbers, n * lanes, 0.0);
+    for (Index lane = 0; lane < count_; ++lane)
+      for (Index j = 0; j < n; ++j) numbers[j * lanes + lane] = begin_[lane][j * stride_];
+  }
+
+  void give(const Number* points, Index n) const {
+    const auto* const numbers = reinterpret_cast<const double*>(points);
+    if (side_by_side_) {
+      for (Index j = 0; j < n; ++j)
+        for (Index lane = 0; lane < lanes; ++lane)
+          begin_[0][j * stride_ + lane] = static_cast<T>(numbers[j * lanes + lane]);
+      return;
+    }
+    for (Index lane = 0; lane < count_; ++lane)
+      for (Index j = 0; j < n; ++j) begin_[lane][j * stride_] = static_cast<T>(numbers[j * lanes + lane]);
+  }
+
+ private:
+  T* begin_[lanes];
+  Index stride_, count_;
+  bool side_by_side_;
+};
+
+}  // namespace
+
+bool wants_lanes(Transform kind, Index n) {
+  constexpr Index largest_codelet = 16, most_numbers = 3 << 14;
+  const Index N = fft_length(kind, n);
+  if (N <= largest_codelet || (N % 2 == 0 && !has_prime_above(13, N))) return false;
+  if (in_halves(kind, n)) return wants_lanes(halves_of(kind, n).back.kind, N / 2);
+  const SymmetricWay symmetric = symmetric_way(kind, n);
+  const Index numbers = symmetric.divisor > 0 ? symmetric.size.numbers : ways_of(kind, n).plain;
+  return numbers > 0 && numbers <= most_numbers;
+}
+
+void plan_in_lanes(Transform kind, Index n) { planned<LanesPlan>(kind, n); }
+
+template <class T>
+void transform_in_lanes(Transform kind, const Lines<T>& lines) {
+  const auto& plan = planned<LanesPlan>(kind, lines.length);
+  const Index n = lines.length, all = lines.count * lines.width, at_once = plan.together() * lanes;
+  struct Points;
+  auto* const points =
+      reinterpret_cast<Number*>(thread_memory<Points>(at_once * n * static_cast<Index>(sizeof(double))));
+  for (Index first = 0; first < all; first += at_once) {
+    for (Index i = 0; i < plan.together(); ++i)
+      LaneLines<T>(lines, first + i * lanes).take(points + i * n, n);
+    plan(points, plan.together(), n);
+    for (Index i = 0; i < plan.together(); ++i)
+      LaneLines<T>(lines, first + i * lanes).give(points + i * n, n);
+  }
+}
+
+template void transform_in_lanes(Transform, const Lines<float>&);
+template void transform_in_lanes(Transform, const Lines<double>&);
+
+}  // namespace asterism::transforms::cpu

@@ -1,0 +1,56 @@
+/// \file
+/// Numbers side by side in a vector register of a core: the arithmetic of one line's numbers for as many lines at once.
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include "../fold.hpp"
+
+namespace asterism::transforms {
+
+/// Of the cores that the code is compiled for.
+#if defined(__AVX512F__)
+constexpr int register_bytes = 64;
+#elif defined(__AVX__)
+constexpr int register_bytes = 32;
+#else
+constexpr int register_bytes = 16;
+#endif
+
+/// A number in each lane of a register.
+/// @tparam S float or double
+template <class S>
+struct Lanes {
+  static constexpr int count = register_bytes / sizeof(S);
+  using Vector [[gnu::vector_size(register_bytes)]] = S;
+
+  Vector of;
+
+  Lanes() = default;
+  explicit Lanes(Vector numbers) : of(numbers) {}
+  /// The same one in all lanes.
+  template <class Number, class = std::enable_if_t<std::is_arithmetic_v<Number>>>
+  Lanes(Number number) : of(static_cast<S>(number) - Vector{}) {}
+
+  friend Lanes operator+(Lanes a, Lanes b) { return Lanes(a.of + b.of); }
+  friend Lanes operator-(Lanes a, Lanes b) { return Lanes(a.of - b.of); }
+  friend Lanes operator*(Lanes a, Lanes b) { return Lanes(a.of * b.of); }
+  friend Lanes operator/(Lanes a, int divisor) { return Lanes(a.of / static_cast<S>(divisor)); }
+  friend Lanes operator-(Lanes a) { return Lanes(-a.of); }
+  /// With one rounding on cores that have such an instruction.
+  friend Lanes fma(Lanes a, Lanes b, Lanes c) { return Lanes(a.of * b.of + c.of); }
+};
+
+template <class S>
+struct ScalarOf<Lanes<S>> {
+  using type = S;
+};
+
+/// Without a branch: no core foresees the signs of a table.
+template <class S>
+Lanes<S> signed_as(bool negative, Lanes<S> x) {
+  return x * (negative ? S{-1} : S{1});
+}
+
+}  // namespace asterism::transforms
