@@ -101,6 +101,29 @@ TEST_CASE_TEMPLATE("transforms: equal the sums that define them", T, float, doub
   MESSAGE("largest error: ", worst.value(), " of the tolerance");
 }
 
+TEST_CASE_TEMPLATE("transforms: a line gets the same bits alone and among others", T, float, double) {
+  for (const Transform kind : kinds) {
+    CAPTURE(std::string(transforms::name(kind)));
+    // FFTs of 255 to 257, of 2505 and 2507 and, in halves, of 2506 = 2 x 7 x 179 numbers
+    for (const Index n : {256, 2505, 2507}) {
+      CAPTURE(n);
+      for (const Index count : {1, 3, 8, 16, 19}) {
+        CAPTURE(count);
+        auto rows = random_rows<T>(count, n);
+        LineArray<T> columns({.count = 1, .length = n, .width = count, .spread = true});
+        columns.for_each([&](Index line, Index j, T& x) { x = rows(line, j); });
+        LineArray<T> last({.count = 1, .length = n, .width = 1});
+        last.for_each([&](Index, Index j, T& x) { x = rows(count - 1, j); });
+        for (LineArray<T>* const lines : {&rows, &columns, &last}) transform(kind, *lines);
+        Index different = 0;
+        rows.for_each([&](Index line, Index j, T x) { different += columns(line, j) != x; });
+        last.for_each([&](Index, Index j, T x) { different += rows(count - 1, j) != x; });
+        CHECK(different == 0);
+      }
+    }
+  }
+}
+
 TEST_CASE_TEMPLATE("transforms: there and back is a multiple of the identity", T, float, double) {
   for (const Transform kind : kinds) {
     CAPTURE(std::string(transforms::name(kind)));

@@ -77,20 +77,21 @@ bool in_halves(Transform kind, Index n) {
   return is_first_kind(kind) && N % 2 == 0 && N >= least;
 }
 
-/// @param count of lines of numbers one after the other, `distance` apart: as many as the kind has together, or fewer
+/// A line of numbers one after the other. Alone, though (P1) would do two real lines as one complex: their rounding would
+/// depend on each other, and so on how a grid is cut.
 template <class Plan>
-void transform_points(const Plan& plan, Number* points, int count, Index distance) {
+void transform_points(const Plan& plan, Number* points) {
   struct Passing;
   const Index bytes = plan.numbers() * static_cast<Index>(sizeof(Complex<Number>));
   auto* const numbers = reinterpret_cast<Complex<Number>*>(thread_memory<Passing>(bytes));
   const BlockLines<Number> lines{.from = points,
                                  .to = points,
-                                 .from_step = distance,
-                                 .to_step = distance,
+                                 .from_step = 0,
+                                 .to_step = 0,
                                  .from_stride = 1,
                                  .to_stride = 1,
-                                 .present = count,
-                                 .log_lines = count - 1,
+                                 .present = 1,
+                                 .log_lines = lines_together(plan.view.kind) - 1,
                                  .side_by_side = false,
                                  .pitch = static_cast<int>(plan.numbers())};
   const typename Plan::Block block(lines, plan.view, numbers, 0, 1);
@@ -100,12 +101,11 @@ void transform_points(const Plan& plan, Number* points, int count, Index distanc
 /// The plan for lines of one kind and length.
 class LanesPlan {
  public:
-  LanesPlan(Transform kind, Index n) : kind_(kind), n_(n), together_(lines_together(kind)) {
+  LanesPlan(Transform kind, Index n) : kind_(kind), n_(n) {
     if (in_halves(kind, n)) {
       const HalfLines halves = halves_of(kind, n);
       front_ = std::make_unique<LanesPlan>(halves.front.kind, halves.front.length);
       back_ = std::make_unique<LanesPlan>(halves.back.kind, halves.back.length);
-      together_ = back_->together_;
     } else if (const SymmetricWay way = symmetric_way(kind, n); way.divisor > 0) {
       halved_.emplace(kind, n, way);
     } else {
@@ -113,47 +113,35 @@ class LanesPlan {
     }
   }
 
-  /// How many lines of numbers are best done together.
-  [[nodiscard]] int together() const { return together_; }
-
-  /// @param points `count` lines, `distance` apart, of numbers one after the other; they give way to the outputs
-  void operator()(Number* points, int count, Index distance) const {
-    if (front_) return transform_halves(points, count, distance);
-    for (int line = 0; line < count; line += together_) {
-      const int present = std::min(together_, count - line);
-      if (halved_)
-        transform_points(*halved_, points + line * distance, present, distance);
-      else
-        transform_points(*folded_, points + line * distance, present, distance);
-    }
+  /// @param points of a line, one after the other; they give way to the outputs
+  void operator()(Number* points) const {
+    if (front_)
+      transform_halves(points);
+    else if (halved_)
+      transform_points(*halved_, points);
+    else
+      transform_points(*folded_, points);
   }
 
  private:
   /// (T9)
-  void transform_halves(Number* points, int count, Index distance) const {
+  void transform_halves(Number* points) const {
+    for (Index j = first_number(kind_); 2 * j <= fft_length(kind_, n_); ++j)
+      split_pair(kind_, n_, j, points, 1, points, 1);
+    (*front_)(points);
+    (*back_)(points + front_->n_);
     struct Joining;
-    for (int line = 0; line < count; ++line) {
-      Number* const x = points + line * distance;
-      for (Index j = first_number(kind_); 2 * j <= fft_length(kind_, n_); ++j)
-        split_pair(kind_, n_, j, x, 1, x, 1);
-    }
-    (*front_)(points, count, distance);
-    (*back_)(points + front_->n_, count, distance);
     auto* const outputs =
         reinterpret_cast<Number*>(thread_memory<Joining>(n_ * static_cast<Index>(sizeof(Number))));
-    for (int line = 0; line < count; ++line) {
-      Number* const y = points + line * distance;
-      for (Index at = 0; at < n_; ++at) {
-        const auto [from, negative] = halves_output(kind_, n_, at);
-        outputs[at] = signed_as(negative, y[from]);
-      }
-      std::copy_n(outputs, n_, y);
+    for (Index at = 0; at < n_; ++at) {
+      const auto [from, negative] = halves_output(kind_, n_, at);
+      outputs[at] = signed_as(negative, points[from]);
     }
+    std::copy_n(outputs, n_, points);
   }
 
   Transform kind_;
   Index n_;
-  int together_;
   std::unique_ptr<LanesPlan> front_, back_;  ///< of lines in halves, else one of these
   std::optional<FoldedPlan> folded_;
   std::optional<HalvedPlan> halved_;
@@ -222,16 +210,15 @@ void plan_in_lanes(Transform kind, Index n) { planned<LanesPlan>(kind, n); }
 template <class T>
 void transform_in_lanes(Transform kind, const Lines<T>& lines) {
   const auto& plan = planned<LanesPlan>(kind, lines.length);
-  const Index n = lines.length, all = lines.count * lines.width, at_once = plan.together() * lanes;
+  const Index n = lines.length;
   struct Points;
   auto* const points =
-      reinterpret_cast<Number*>(thread_memory<Points>(at_once * n * static_cast<Index>(sizeof(double))));
-  for (Index first = 0; first < all; first += at_once) {
-    for (Index i = 0; i < plan.together(); ++i)
-      LaneLines<T>(lines, first + i * lanes).take(points + i * n, n);
-    plan(points, plan.together(), n);
-    for (Index i = 0; i < plan.together(); ++i)
-      LaneLines<T>(lines, first + i * lanes).give(points + i * n, n);
+      reinterpret_cast<Number*>(thread_memory<Points>(n * static_cast<Index>(sizeof(Number))));
+  for (Index first = 0; first < lines.count * lines.width; first += lanes) {
+    const LaneLines<T> at_once(lines, first);
+    at_once.take(points, n);
+    plan(points);
+    at_once.give(points, n);
   }
 }
 

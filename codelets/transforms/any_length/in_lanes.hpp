@@ -20,8 +20,7 @@ bool wants_lanes(Transform kind, Index n);
 /// @param kind,n that want lanes; also below
 void plan_in_lanes(Transform kind, Index n);
 
-/// (T1) for every line, in place and in double precision. Two lines that share complex numbers, see (P1) of kinds.cuh, round
-/// together: the last bits of the one may depend on the other.
+/// (T1) for every line, in place and in double precision. A line gets the same bits whatever is beside it.
 template <class T>
 void transform_in_lanes(Transform kind, const Lines<T>& lines);
 
