@@ -152,8 +152,8 @@ void transform(Transform kind, const Lines<T>& lines);
 namespace cuda {
 
 /// The number of elements of T that `transform` wants as working memory for lines of this shape, or of fewer
-/// groups of them, none for lines that shared memory holds, whole or by halves; the data are not looked at. It is bounded: more
-/// lines than fill the device are done in several rounds. Asks cuFFT by making the plans on the calling
+/// groups of them, none for lines that shared memory holds, whole or by halves; the data are not looked at. It is
+/// bounded: more lines than fill the device are done in several rounds. Asks cuFFT by making the plans on the calling
 /// thread's current device; GPUs of the same kind want the same.
 template <class T>
 Index transform_scratch(Transform kind, const Lines<T>& shape);

@@ -70,11 +70,10 @@ SymmetricWay symmetric_way(Transform kind, Index n) {
   return ways.butterflies.divisor > 0 ? ways.butterflies : ways.halved;
 }
 
-/// Whether (T9) is done first: as with (Y3) of ways.cpp, each output is found once.
+/// Whether (T9) is done first.
 bool in_halves(Transform kind, Index n) {
-  constexpr Index least = 1 << 11;
   const Index N = fft_length(kind, n);
-  return is_first_kind(kind) && N % 2 == 0 && N >= least;
+  return is_first_kind(kind) && N % 2 == 0 && N >= least_without_means;
 }
 
 /// A line of numbers one after the other. Alone, though (P1) would do two real lines as one complex: their rounding would

@@ -9,9 +9,6 @@ namespace asterism::transforms {
 const Ways& ways_of(Transform kind, Index length) {
   static std::mutex mutex;
   static auto& known = *new std::map<std::pair<bool, Index>, Ways>;
-  // Each output is found once by (Y3), without a second sum for the mean (T3). In 3D, where a solve has twice as many
-  // transforms, Poisson's residuals would be 2.2 units of rounding instead of 1.8 (600^3).
-  constexpr Index least_halved = 1 << 11;
   const bool is_first = is_first_kind(kind);
   const Index N = length < 1 ? 0 : fft_length(kind, length);
   const std::scoped_lock lock(mutex);
@@ -22,7 +19,7 @@ const Ways& ways_of(Transform kind, Index length) {
   if (!is_first) return ways;
   const auto work = [](const SymmetricWay& way) { return way.size.numbers * way.size.passes; };
   for (const SymmetricWay& way : symmetric_ways(N)) {
-    if (!way.has_butterflies() && N < least_halved) continue;
+    if (!way.has_butterflies() && N < least_without_means) continue;
     if (SymmetricWay& best = way.has_butterflies() ? ways.butterflies : ways.halved;
         best.divisor == 0 || work(way) < work(best))
       best = way;
