@@ -41,6 +41,12 @@ struct Lanes {
   friend Lanes fma(Lanes a, Lanes b, Lanes c) { return Lanes(a.of * b.of + c.of); }
 };
 
+/// Rounded alike by all compilers: some fuse a product with a sum, as fma has it, only where both are in one expression.
+template <class S, class W>
+Complex<Lanes<S>> operator*(Complex<Lanes<S>> a, Complex<W> b) {
+  return {fma(a.re, b.re, -(a.im * b.im)), fma(a.re, b.im, a.im * b.re)};
+}
+
 template <class S>
 struct ScalarOf<Lanes<S>> {
   using type = S;
