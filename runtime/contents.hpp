@@ -20,7 +20,7 @@ std::string sized_name(const char* verb) {
   return std::string(verb) + "_" + std::to_string(sizeof(T));
 }
 
-/// Copies rows within a GPU's memory. @throw Error
+/// Copies rows within a GPU's memory, or to it from where the GPU reads them at home. @throw Error
 void copy_on_gpu(Stream stream, const void* from, Index from_ld, void* to, Index to_ld, Index rows,
                  Index cols, std::size_t element_bytes);
 /// Makes the bytes of rows in a GPU's memory 0. @throw Error

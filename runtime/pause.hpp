@@ -5,7 +5,8 @@
 namespace asterism {
 
 /// While it lives, the workers sleep. Idle ones look for tasks in a tight loop otherwise, and take the cores away from
-/// a thread that reads or writes files. No task runs and no tile moves meanwhile, so nobody may wait for any.
+/// a thread that reads or writes files. No task runs and no tile moves meanwhile, so nobody may wait for any; tasks may be
+/// submitted, which all begin at its end.
 class Pause {
  public:
   Pause();

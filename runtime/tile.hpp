@@ -24,7 +24,8 @@ struct TileState;  // one StarPU handle; defined in runtime/
 struct TileShape {
   Index rows, cols, ld;
   std::size_t element_bytes;
-  int gpu = -1;  // that keeps it, among the GPUs of its owner's rank; -1: none in particular
+  int gpu = -1;          // that keeps it, among the GPUs of its owner's rank; -1: none in particular
+  bool at_home = false;  // main memory keeps it
 };
 
 /// The part of Tile that does not depend on the element type. But for assigning and ending it, everything throws Error
@@ -130,6 +131,13 @@ class Tile : public detail::TileBase {
   /// @param gpu the GPU's number, from 0, among those of the rank
   static Tile kept_on_gpu(Runtime& runtime, Index rows, Index cols, int gpu, int owner = 0) {
     return Tile(runtime, {rows, cols, cols, sizeof(T), gpu}, owner);
+  }
+
+  /// As the first, but with room of its own in main memory, taken now. While it is at home (from send_home() on, until a task
+  /// writes it) tasks on GPUs that only read it do so there, through the link, as their kernels go: for what is read once,
+  /// beside a stream that leaves it no room on the GPU. Where there is no room, or GPUs cannot read there, an ordinary tile.
+  static Tile kept_at_home(Runtime& runtime, Index rows, Index cols, int owner = 0) {
+    return Tile(runtime, {rows, cols, cols, sizeof(T), -1, true}, owner);
   }
 
   /// A tile over memory of the caller, who leaves it alone (but through HostView) until the Tile has ended; ending

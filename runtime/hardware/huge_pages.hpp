@@ -21,6 +21,7 @@ class HugePages {
 
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
   [[nodiscard]] void* data() const { return data_; }
+  [[nodiscard]] bool locked() const { return locked_; }
 
  private:
   void* data_ = nullptr;

@@ -21,7 +21,7 @@ std::string full_name(const std::string& codelet, const std::string& label);
 
 /// A codelet of StarPU's whose tasks find their tiles in certain memory nodes, whichever worker runs them.
 struct CodeletOnNodes {
-  std::vector<int> nodes;  ///< of each tile; -1: the worker's
+  std::vector<int> nodes;  ///< of each tile, or STARPU_SPECIFIC_NODE_LOCAL and the like
   starpu_codelet codelet{};
 };
 

@@ -32,6 +32,7 @@ void note_written(const Buffers& buffers) {
   for (const auto& [tile, access] : buffers.all) {
     if (!writes(access)) continue;
     tile->written.store(true, std::memory_order_relaxed);
+    tile->is_at_home = false;
     tile->note_told();
     tile->written_in.store(tile->runtime->period, std::memory_order_relaxed);
     // What wait() has thrown; else the task will do nothing, or has not failed yet.
@@ -57,10 +58,18 @@ struct DestroyTask {
 };
 using OwnTask = std::unique_ptr<starpu_task, DestroyTask>;
 
+bool is_read_at_home(const Buffer& buffer) {
+  return buffer.tile->is_at_home && buffer.access == Access::read;
+}
+
 starpu_codelet& codelet_for(CodeletCore::State& core, const ShortList<Buffer, 3>& tiles, const Hints& hints) {
-  if (!hints.together) return core.codelet;
+  if (!hints.together && std::none_of(tiles.begin(), tiles.end(), is_read_at_home)) return core.codelet;
   std::vector<int> nodes;
-  for (const Buffer& buffer : tiles) nodes.push_back(buffer.tile->home);
+  for (const Buffer& buffer : tiles)
+    if (hints.together)
+      nodes.push_back(buffer.tile->home);
+    else
+      nodes.push_back(is_read_at_home(buffer) ? STARPU_SPECIFIC_NODE_CPU : STARPU_SPECIFIC_NODE_LOCAL);
   return core.on(nodes);
 }
 
@@ -114,7 +123,7 @@ TaskRecord* enter(Runtime::State& runtime, TaskRecord& record) {
   const std::uint64_t window = runtime.options.window;
   constexpr std::uint64_t seldom = 32;  // workers write to what is looked at
   const bool look = window < seldom || runtime.tasks.submitted() % seldom == 0;
-  if (runtime.tasks.fill(window)) {
+  if (runtime.tasks.fill(window) && starpu_is_paused() == 0) {  // nothing ends in a Pause
     // Several threads may pass at once: there may be as many more in flight.
     std::unique_lock lock(runtime.mutex);
     runtime.wait_until(

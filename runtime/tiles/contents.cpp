@@ -10,10 +10,10 @@ namespace asterism::detail {
 void copy_on_gpu(Stream stream, const void* from, Index from_ld, void* to, Index to_ld, Index rows,
                  Index cols, std::size_t element_bytes) {
   const auto bytes = [&](Index elements) { return static_cast<std::size_t>(elements) * element_bytes; };
-  cuda::check(
-      cudaMemcpy2DAsync(to, bytes(to_ld), from, bytes(from_ld), bytes(cols), static_cast<std::size_t>(rows),
-                        cudaMemcpyDeviceToDevice, cuda::native(stream)),
-      "a copy of a tile");
+  // Not DeviceToDevice: `from` may be read at home (Tile::kept_at_home).
+  cuda::check(cudaMemcpy2DAsync(to, bytes(to_ld), from, bytes(from_ld), bytes(cols),
+                                static_cast<std::size_t>(rows), cudaMemcpyDefault, cuda::native(stream)),
+              "a copy of a tile");
 }
 
 void clear_on_gpu(Stream stream, void* data, Index ld, Index rows, Index cols, std::size_t element_bytes) {

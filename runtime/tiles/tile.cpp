@@ -8,6 +8,10 @@
 
 #include "../run/state.hpp"
 
+#ifdef ASTERISM_WITH_CUDA
+#include "../cuda.hpp"
+#endif
+
 namespace asterism::detail {
 namespace {
 
@@ -52,6 +56,24 @@ unsigned node_of_gpu(int gpu) {
     throw Error(
         fmt::format("tile for GPU {}: there are {}, counted from 0", gpu, starpu_cuda_worker_get_count()));
   return starpu_worker_get_memory_node(static_cast<unsigned>(worker));
+}
+
+/// Whether there are GPUs, and their kernels find page-locked main memory at the address that it has for cores.
+bool gpus_read_locked_memory() {
+#ifdef ASTERISM_WITH_CUDA
+  const unsigned gpus = starpu_cuda_worker_get_count();
+  for (unsigned gpu = 0; gpu < gpus; ++gpu) {
+    const int worker = number_in_starpu(WorkerKind::cuda, static_cast<int>(gpu));
+    const int device = starpu_worker_get_devid(worker);
+    int can = 0;
+    if (cudaDeviceGetAttribute(&can, cudaDevAttrCanUseHostPointerForRegisteredMem, device) != cudaSuccess ||
+        can == 0)
+      return false;
+  }
+  return gpus > 0;
+#else
+  return false;
+#endif
 }
 
 /// The state of a tile that can be used. @throw Error
@@ -100,16 +122,33 @@ void TileState::begin(Runtime::State& its_runtime, const TileShape& its_shape, v
     home = static_cast<int>(kept_node);
     kept = starpu_malloc_on_node(kept_node, bytes());
   }
+  void* const in_main_memory = borrowed ? memory_of_caller : take_room_at_home();
   int from = -1;
-  if (borrowed) from = STARPU_MAIN_RAM;
+  if (in_main_memory != nullptr) from = STARPU_MAIN_RAM;
   if (kept != 0) from = static_cast<int>(kept_node);
   starpu_matrix_data_register(
-      &handle, from, borrowed ? reinterpret_cast<std::uintptr_t>(memory_of_caller) : kept,
+      &handle, from, kept != 0 ? kept : reinterpret_cast<std::uintptr_t>(in_main_memory),
       static_cast<std::uint32_t>(borrowed ? shape.ld : shape.cols), static_cast<std::uint32_t>(shape.cols),
       static_cast<std::uint32_t>(shape.rows), shape.element_bytes);
   if (runtime->ranks > 1) ranks::register_tile(handle, runtime->next_tag++, owner);
   const std::lock_guard lock(runtime->mutex);
   runtime->tiles.insert(this);
+}
+
+void* TileState::take_room_at_home() {
+  if (!shape.at_home || owner != runtime->rank || !gpus_read_locked_memory() ||
+      starpu_memory_allocate(STARPU_MAIN_RAM, bytes(), 0) != 0)
+    return nullptr;
+  room_at_home = HugePages(bytes());
+  if (room_at_home.locked()) return room_at_home.data();
+  give_room_at_home_back();
+  return nullptr;
+}
+
+void TileState::give_room_at_home_back() noexcept {
+  if (room_at_home.data() == nullptr) return;
+  room_at_home = {};
+  starpu_memory_deallocate(STARPU_MAIN_RAM, bytes());
 }
 
 TileBase::TileBase() noexcept = default;
@@ -157,6 +196,7 @@ void TileState::end() noexcept {
   else
     starpu_data_unregister_no_coherency(handle);
   if (kept != 0) starpu_free_on_node(kept_node, kept, bytes());
+  give_room_at_home_back();
   const std::lock_guard lock(runtime->mutex);
   runtime->tiles.erase(this);
   runtime = nullptr;
@@ -235,7 +275,11 @@ void TileBase::wont_use() const {
 
 void TileBase::fetch() const { bring_to_main_memory(usable(*this), STARPU_R); }
 
-void TileBase::send_home() const { bring_to_main_memory(usable(*this), STARPU_RW); }
+void TileBase::send_home() const {
+  TileState& tile = usable(*this);
+  bring_to_main_memory(tile, STARPU_RW);
+  tile.is_at_home = tile.room_at_home.data() != nullptr;
+}
 
 void TileBase::return_home() const {
   release(acquire(*this, HostAccess::read_write));  // whoever may write has the only copy

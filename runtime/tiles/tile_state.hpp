@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "../arguments/tile_arguments.hpp"
+#include "../hardware/huge_pages.hpp"
 #include "../ranks/ranks.hpp"
 #include "../runtime.hpp"
 #include "../tile.hpp"
@@ -32,6 +33,8 @@ struct TileState : std::enable_shared_from_this<TileState> {
   std::uintptr_t kept = 0;  // its room on the GPU that keeps it, in memory node kept_node
   unsigned kept_node = 0;
   int home = -1;  // the memory node of the GPU where Hints::together finds it; -1: none in particular
+  HugePages room_at_home;             // its room in main memory
+  bool is_at_home = false;            // and nowhere else, by what has been submitted
   std::atomic<bool> written = false;  // reading a tile that nobody wrote makes StarPU abort
   std::atomic<int> host_views = 0;    // HostViews that hold it now
   // What kept the last task that has ended from writing it; nullptr: nothing.
@@ -47,6 +50,9 @@ struct TileState : std::enable_shared_from_this<TileState> {
 
   /// @throw Error: see Tile
   void begin(Runtime::State& its_runtime, const TileShape& its_shape, void* memory_of_caller, int its_owner);
+  /// Takes room in main memory that GPUs read from. @return where; nullptr: there is none
+  void* take_room_at_home();
+  void give_room_at_home_back() noexcept;
   /// The host is about to change the tile.
   void note_host_change();
   /// Other ranks get it anew.

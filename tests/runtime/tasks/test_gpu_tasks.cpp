@@ -228,6 +228,42 @@ TEST_CASE("gpu: what a GPU keeps stays there while a stream passes") {
                        "tile for GPU 1: there are 1, counted from 0", Error);
 }
 
+TEST_CASE("gpu: what is kept at home is read there, until a task writes it") {
+  Runtime runtime(one_gpu());
+  const Codelet<NoArgs, InOut<double>> visit{"test_gpu_visit", nullptr,
+                                             [](Stream, const NoArgs&, InOut<double>) {}};
+  const Codelet<NoArgs, In<double>, Out<double>> copy_first{
+      "test_gpu_copy_first", nullptr, [](Stream stream, const NoArgs&, In<double> from, Out<double> to) {
+        cuda::check(
+            cudaMemcpyAsync(to.data, from.data, sizeof(double), cudaMemcpyDefault, cuda::native(stream)),
+            "a copy");
+      }};
+  const Tile<double> kept = Tile<double>::kept_at_home(runtime, 1024, 1024), first(runtime, 1, 1);
+  const std::int64_t bytes = 8 << 20;
+  const auto comes_for = [&](const auto& submit) {
+    const std::int64_t before = runtime.traffic().to_device;
+    submit();
+    runtime.wait();
+    return runtime.traffic().to_device - before;
+  };
+  const auto read_it = [&] { copy_first({}, kept, first); };
+  set_first(7, kept);
+  kept.send_home();
+  CHECK(comes_for(read_it) == 0);
+  CHECK(value(first) == 7);
+  CHECK(comes_for([&] { visit({}, kept); }) == bytes);
+  CHECK(comes_for(read_it) == 0);  // it is on the GPU
+  set_first(8, kept);
+  CHECK(comes_for(read_it) == bytes);  // by what a tile does that nobody has sent home
+  visit({}, kept);
+  kept.send_home();
+  CHECK(comes_for(read_it) == 0);
+  CHECK(value(first) == 8);
+  kept.forget();
+  set_first(9, kept);
+  CHECK(value(kept) == 9);
+}
+
 TEST_CASE("runtime: handles and status words are those of a CUDA worker") {
   const char* const handle =
       "a handle of cuBLAS is a CUDA worker's: ask for it in the host code of a CUDA kernel, or in what "

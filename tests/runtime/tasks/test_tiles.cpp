@@ -232,6 +232,18 @@ TEST_CASE("tiles: no GPU keeps what there is no GPU for") {
                        "tile for GPU 0: there are 0, counted from 0", Error);
 }
 
+TEST_CASE("tiles: one that is kept at home is as any other without GPUs") {
+  Runtime runtime({.gpus = 0});
+  const Tile<double> tile = Tile<double>::kept_at_home(runtime, 1, 1);
+  fill(5, tile);
+  tile.send_home();
+  add_later(1, tile);
+  CHECK(HostView<double>(tile, Access::read)(0, 0) == 6);
+  tile.forget();
+  fill(7, tile);
+  CHECK(HostView<double>(tile, Access::read)(0, 0) == 7);
+}
+
 TEST_CASE("tiles: two may read at once") {
   Runtime runtime;
   const Tile<double> tile(runtime, 1, 1);
