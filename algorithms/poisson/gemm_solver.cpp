@@ -297,8 +297,6 @@ void GemmSolver<T>::transform_back(Index problem, Tiles<T>& u) {
       else
         codelets::multiply<T>(product, {.a = v, .b = at.inverse[p], .c = u[s.number]}, hints);
     }
-    codelets::copy_rows<T>(0, u[s.number], front_[s.number], hints_at(at.worker));
-    codelets::copy_rows<T>(rows - 1, u[s.number], back_[s.number], hints_at(at.worker));
     if (settings_.fetch_result) u[s.number].fetch();
   }
 }

@@ -54,7 +54,7 @@ class GemmSolver : public SlabbedProblem<T> {
  private:
   using Base::begin, Base::finish, Base::lift, Base::solution_means, typename Base::Begun;
   using Base::require_slabs;
-  using Base::runtime_, Base::grid_, Base::settings_, Base::layout_, Base::slabs_, Base::front_, Base::back_;
+  using Base::runtime_, Base::grid_, Base::settings_, Base::layout_, Base::slabs_;
 
   /// A memory that the modes of slabs come back from: a GPU, or a rank's main memory.
   struct Place {

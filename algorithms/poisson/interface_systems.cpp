@@ -22,11 +22,11 @@ InterfaceSystems::InterfaceSystems(Runtime& runtime, const Grid& grid, const Lay
       crosses_gpus_(layout.interface == Where::cuda && layout.lanes * runtime.ranks() > 1),
       outermost_(grid.has_waves() && !periodic_ ? 0 : 1),
       chains_{{{Direction::forward, (layout.slabs + 1) / 2}, {Direction::backward, layout.slabs / 2}}} {
-  shown_ = tiles(rows_.shown);
-  prefix_shown_ = tiles(rows_.carried_shown(periodic_));
-  prefix_response_ = tiles(rows_.carried_response(periodic_));
-  first_ = tiles(rows_.beside);
-  before_ = tiles(rows_.beside);
+  shown_ = tiles(rows_.shown, Recalled::yes);
+  prefix_shown_ = tiles(rows_.carried_shown(periodic_), Recalled::yes);
+  prefix_response_ = tiles(rows_.carried_response(periodic_), Recalled::yes);
+  first_ = tiles(rows_.beside, Recalled::no);
+  before_ = tiles(rows_.beside, Recalled::no);
   if (!exist()) return;
   make_responses(axis);
   for (problem_ = 0; problem_ < grid.batch; ++problem_) {
@@ -36,16 +36,19 @@ InterfaceSystems::InterfaceSystems(Runtime& runtime, const Grid& grid, const Lay
   }
 }
 
-Tile<double> InterfaceSystems::tile(Index rows, Slab s) const {
+Tile<double> InterfaceSystems::tile(Index rows, Slab s, Recalled recalled) const {
   const int owner = slabs_->owner(s.number);
+  if (passes_ && recalled == Recalled::yes)
+    return Tile<double>::kept_at_home(*runtime_, rows, columns_, owner);
   if (!layout_.keeps_interface) return {*runtime_, rows, columns_, owner};
   const int gpu = std::max(0, slabs_->hints(s).worker);  // -1 where there is but one
   return Tile<double>::kept_on_gpu(*runtime_, rows, columns_, gpu, owner);
 }
 
-Tiles<double> InterfaceSystems::tiles(Index rows) const {
+Tiles<double> InterfaceSystems::tiles(Index rows, Recalled recalled) const {
   std::vector<Tile<double>> tiles;
-  for (Index number = 0; number < slabs_->count(); ++number) tiles.push_back(tile(rows, (*slabs_)[number]));
+  for (Index number = 0; number < slabs_->count(); ++number)
+    tiles.push_back(tile(rows, (*slabs_)[number], recalled));
   return Tiles<double>(std::move(tiles));
 }
 
@@ -69,7 +72,7 @@ void InterfaceSystems::make_responses(const Tiles<double>& axis) {
 /// meet(Prefix, Prefix) gives both the same on machines of different kinds.
 std::vector<InterfaceSystems::Meeting> InterfaceSystems::meetings(bool has_waves) const {
   const auto make = [&](Slab middle) {
-    const auto value = [&] { return tile(rows_.beside, middle); };
+    const auto value = [&] { return tile(rows_.beside, middle, Recalled::no); };
     return periodic_ ? Meeting{value(), value(), value(), value()} : Meeting{value(), value(), {}, {}};
   };
   std::vector<Meeting> its;
@@ -176,10 +179,12 @@ void InterfaceSystems::eliminate(Slab s) {
     }
 }
 
-/// What pass 2 will read again when slab i of a chain has been eliminated. StarPU would wait with it until there is no room
-/// left, and the GPU with StarPU.
+/// What pass 2 will read again when slab i of a chain has been eliminated: from main memory then, as it comes. StarPU would
+/// wait with it until there is no room left, and the GPU with StarPU; and again for the room to have it back.
 void InterfaceSystems::send_home(const Chain& chain, Index i) const {
-  shown_[nth(chain, i).number].send_home();
+  const Slab e = nth(chain, i);
+  shown_[e.number].send_home();
+  if (i + 1 < chain.length && kind_of(e) != kind_of(nth(chain, i + 1))) response(e).wont_use();
   if (i == 0) return;
   const Slab before = nth(chain, i - 1);
   prefix_shown_[before.number].send_home();

@@ -78,9 +78,11 @@ class InterfaceSystems {
   [[nodiscard]] std::tuple<int, Index> kind_of(Slab s) const;
   [[nodiscard]] const Tile<double>& response(Slab s) const { return responses_.at(kind_of(s)); }
   [[nodiscard]] Hints hints(Slab s) const;
+  /// Whether pass 2 reads what pass 1 has written.
+  enum class Recalled { no, yes };
   /// Of this many rows, where the tasks of a slab are; one for every slab.
-  [[nodiscard]] Tile<double> tile(Index rows, Slab s) const;
-  [[nodiscard]] Tiles<double> tiles(Index rows) const;
+  [[nodiscard]] Tile<double> tile(Index rows, Slab s, Recalled recalled) const;
+  [[nodiscard]] Tiles<double> tiles(Index rows, Recalled recalled) const;
   void make_responses(const Tiles<double>& axis);
   /// Those of a problem.
   [[nodiscard]] std::vector<Meeting> meetings(bool has_waves) const;

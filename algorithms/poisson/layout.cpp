@@ -70,10 +70,10 @@ Index interface_rows(const Grid& grid) {
 template <class T>
 constexpr Index planes_of_double = sizeof(double) / sizeof(T);
 
-/// What a slab shows to the others takes as much room as so many of its planes: that, and copies of two planes.
+/// A slab's part of the interface systems takes as much room as so many of its planes.
 template <class T>
 Index interface_planes(const Grid& grid) {
-  return interface_rows(grid) * planes_of_double<T> + 2;
+  return interface_rows(grid) * planes_of_double<T>;
 }
 
 /// Where the slabs are, as what they show is there. But a step of few columns would wait there behind slabs that pass
@@ -129,7 +129,15 @@ CoreWork work_on_cores(const Resources& r, const Grid& grid, Index cores) {
           .workers = cores};
 }
 
-Index choose_slab_planes(const Resources& r, Mode mode, bool fetch_result, Index interface_planes,
+/// At least so many planes a slab: what the slabs show takes no more than a quarter of the memories that keep it beside a
+/// stream, and else no more than a twentieth of the grid, or 64 MiB.
+Index least_planes(const Resources& r, Mode mode, Where interface, Index interface_planes) {
+  if (mode == Mode::streaming && interface == Where::cuda)
+    return parts(interface_planes * (r.grid / r.plane), r.workers * r.capacity / 4 / r.plane);
+  return interface_planes * r.planes / std::max({Index{1}, r.planes / 20, 64 * mebibyte / r.plane});
+}
+
+Index choose_slab_planes(const Resources& r, Mode mode, bool fetch_result, Index least,
                          const CoreWork& on_cores) {
   constexpr Index largest = 2048 * mebibyte;
   const Index gpus = r.where == Where::cuda ? worthwhile_gpus(r, mode, fetch_result) : 0;
@@ -153,9 +161,7 @@ Index choose_slab_planes(const Resources& r, Mode mode, bool fetch_result, Index
     wanted = parts(on_cores.planes, slabs) * r.plane;
     if (r.spills) most = r.capacity / (8 * (r.workers + 1));
   }
-  // What the slabs show takes no more than a twentieth of the grid, or 64 MiB.
-  const Index allowed = std::max({Index{1}, r.planes / 20, 64 * mebibyte / r.plane});
-  const Index planes = std::max(parts(wanted, r.plane), interface_planes * r.planes / allowed);
+  const Index planes = std::max(parts(wanted, r.plane), least);
   const Index most_planes = std::max<Index>(1, most / r.plane), limited = std::min(planes, most_planes);
   return r.where == Where::cuda ? dealt_in_blocks(r, gpus, limited, most_planes) : limited;
 }
@@ -188,9 +194,9 @@ template <class T>
 Index planes_beside_interface(const Resources& r, const Grid& grid, const SlabArgs& args) {
   const InterfaceRows rows = grid.interface();
   const Index all = interface_rows(grid);
-  // What a slab is solved with comes to the GPU in pass 2, `told` planes of it: the higher slabs are, the less. The pipeline
+  // What a slab is solved with is read by the GPU in pass 2, `told` planes of it: the higher slabs are, the less. The pipeline
   // takes the longer to fill, to turn and to drain, three slabs. Their sum is least where both are equal.
-  const Index told = (all - 2 * rows.beside) * planes_of_double<T>;
+  const Index told = (all - 2 * rows.beside - rows.shown / 2) * planes_of_double<T>;
   const Index beside = (rows.response + rows.mu + 2 * all) * planes_of_double<T>;
   const auto fits = [&](Index planes) {
     Layout layout;
@@ -241,7 +247,9 @@ Layout choose_layout(const Machine& machine, const RankedMachine& all, const Gri
   const CoreWork on_cores = work_on_cores(r, grid, all.cores);
   const bool is_free = settings.slab_planes == 0;
   cut(r, grid,
-      is_free ? choose_slab_planes(r, layout.mode, settings.fetch_result, interface, on_cores) : settings.slab_planes,
+      is_free ? choose_slab_planes(r, layout.mode, settings.fetch_result,
+                                   least_planes(r, layout.mode, layout.interface, interface), on_cores)
+              : settings.slab_planes,
       layout);
   layout.lanes = r.where == Where::cuda ? r.workers : 1;
   layout.dealing =

@@ -131,14 +131,12 @@ SlabbedProblem<T>::SlabbedProblem(Runtime& runtime, const Problem& problem, cons
       slabs_(runtime, layout_,
              deal_slabs(runtime, grid_, layout_, settings, sizeof(T), of_grid(measure, grid_))),
       axis_(axis_of_slabs(runtime, grid_, slabs_)),
-      front_(slabs_.template per_slab<T>(1, grid_.columns())),
-      back_(slabs_.template per_slab<T>(1, grid_.columns())),
       cpus_(runtime.machine().count(WorkerKind::cpu)),
       side_values_(runtime, with_planes_to_cut(problem), grid_, slabs_),
       models_(runtime, grid_, layout_, slabs_, axis_) {}
 
 template <class T>
-Hints SlabbedProblem<T>::before_passes_hints(Slab s) const {
+Hints SlabbedProblem<T>::beside_passes_hints(Slab s) const {
   // What passes through is looked at where it lies, so that it need not cross the link once more.
   return layout_.mode == Mode::streaming && cpus_ > 0 ? Hints{.where = Where::cpu} : slabs_.hints(s);
 }
@@ -159,7 +157,7 @@ template <class T>
 void SlabbedProblem<T>::lift(Tiles<T>& f) const {
   for (Index number = 0; number < slab_count(); ++number) {
     const Slab s = slabs_[number];
-    side_values_.lift(s, f[number], axis_[number], before_passes_hints(s));
+    side_values_.lift(s, f[number], axis_[number], beside_passes_hints(s));
   }
 }
 
@@ -211,7 +209,7 @@ std::vector<double> SlabbedProblem<T>::solution_means(const Tiles<T>& f) {
   const PlaneMoments moments(*runtime_, grid_, layout_, slabs_);
   for (Index number = 0; number < slab_count(); ++number) {
     const Slab s = slabs_[number];
-    moments.take(s, f[number], axis_[number], before_passes_hints(s));
+    moments.take(s, f[number], axis_[number], beside_passes_hints(s));
   }
   projected_.clear();
   const char* const what = side_values_.any() ? "f, with the given derivatives," : "f";
@@ -223,7 +221,14 @@ std::vector<double> SlabbedProblem<T>::solution_means(const Tiles<T>& f) {
 template <class T>
 Check SlabbedProblem<T>::check(Tiles<T>& u, const Source& source, const std::optional<Known>& known) {
   require_slabs(u);
-  const CheckedProblem<T> problem{grid_, layout_, slabs_, axis_, front_, back_, side_values_, projected_};
+  const Tiles<T> front = slabs_.template per_slab<T>(1, grid_.columns()),
+                 back = slabs_.template per_slab<T>(1, grid_.columns());
+  for (Index number = 0; number < slab_count(); ++number) {
+    const Slab s = slabs_[number];
+    codelets::copy_rows<T>(0, u[number], front[number], beside_passes_hints(s));
+    codelets::copy_rows<T>(slabs_.planes_of(s.place) - 1, u[number], back[number], beside_passes_hints(s));
+  }
+  const CheckedProblem<T> problem{grid_, layout_, slabs_, axis_, front, back, side_values_, projected_};
   return SolutionCheck<T>(*runtime_, problem, models_, known)(u, source);
 }
 

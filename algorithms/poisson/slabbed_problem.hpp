@@ -95,11 +95,10 @@ class SlabbedProblem {
   Settings settings_;
   Layout layout_;
   SlabPartition slabs_;
-  Tiles<double> axis_;     // rows of the slowest axis, per slab
-  Tiles<T> front_, back_;  // first and last plane of u, per slab: solvers put them there
+  Tiles<double> axis_;  // rows of the slowest axis, per slab
 
  private:
-  [[nodiscard]] Hints before_passes_hints(Slab s) const;
+  [[nodiscard]] Hints beside_passes_hints(Slab s) const;
   void require_slab(Index number, const Tile<T>& tile) const;
 
   int cpus_ = 0;                   // of this rank

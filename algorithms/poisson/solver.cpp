@@ -114,8 +114,6 @@ void Solver<T>::solve_and_transform_back(Slab s, const Tile<T>& f) {
                            .before = interface_.before(s),
                            .after = interface_.after(s),
                            .means = args.sets_mean ? means_[s.number] : modes.after_axis,
-                           .first = front_[s.number],
-                           .last = back_[s.number],
                            .work = stream_.work(s)},
                           slabs_.hints(s));
   stream_.solved(f);

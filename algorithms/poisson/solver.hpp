@@ -42,7 +42,7 @@ class Solver : public SlabbedProblem<T> {
  private:
   using Base::begin, Base::finish, Base::lift, Base::solution_means, typename Base::Begun;
   using Base::require_slabs;
-  using Base::runtime_, Base::grid_, Base::settings_, Base::layout_, Base::slabs_, Base::axis_, Base::front_, Base::back_;
+  using Base::runtime_, Base::grid_, Base::settings_, Base::layout_, Base::slabs_, Base::axis_;
 
   /// Pass 1 and pass 2 of one slab.
   void transform_and_reduce(Slab s, const Tile<T>& f);

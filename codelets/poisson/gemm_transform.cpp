@@ -45,11 +45,6 @@ void multiply(const Product& product, In<T> a, In<T> b, InOut<T> c) {
 }
 
 template <class T>
-void copy_rows(const Index& first, In<T> matrix, Out<T> rows) {
-  for (Index i = 0; i < rows.rows; ++i) std::copy_n(matrix.row(first + i), rows.cols, rows.row(i));
-}
-
-template <class T>
 void set_first_column(In<T> column, InOut<T> matrix) {
   for (Index i = 0; i < matrix.rows; ++i) matrix.row(i)[0] = column.row(i)[0];
 }
@@ -66,7 +61,6 @@ void reduce_columns(double scale, In<T> columns, In<double> axis, In<double> mu,
 #define ASTERISM_INSTANTIATE(T)                                   \
   template void transform_matrix(const TransformPart&, Out<T>);   \
   template void multiply(const Product&, In<T>, In<T>, InOut<T>); \
-  template void copy_rows(const Index&, In<T>, Out<T>);           \
   template void set_first_column(In<T>, InOut<T>);                \
   template void reduce_columns(double, In<T>, In<double>, In<double>, Out<double>, double*);
 ASTERISM_INSTANTIATE(float)

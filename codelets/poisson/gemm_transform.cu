@@ -99,11 +99,6 @@ void multiply(Stream stream, const Product& product, In<T> a, In<T> b, InOut<T> 
 }
 
 template <class T>
-void copy_rows(Stream stream, const Index& first, In<T> matrix, Out<T> rows) {
-  copy_block(stream, matrix.row(first), matrix.ld, rows.data, rows.ld, rows.rows, rows.cols);
-}
-
-template <class T>
 void set_first_column(Stream stream, In<T> column, InOut<T> matrix) {
   copy_block(stream, column.data, column.ld, matrix.data, matrix.ld, matrix.rows, Index{1});
 }
@@ -119,7 +114,6 @@ void reduce_columns(Stream stream, double scale, In<T> columns, In<double> axis,
 #define ASTERISM_INSTANTIATE(T)                                           \
   template void transform_matrix(Stream, const TransformPart&, Out<T>);   \
   template void multiply(Stream, const Product&, In<T>, In<T>, InOut<T>); \
-  template void copy_rows(Stream, const Index&, In<T>, Out<T>);           \
   template void set_first_column(Stream, In<T>, InOut<T>);                \
   template void reduce_columns(Stream, double, In<T>, In<double>, In<double>, Out<double>, double*);
 ASTERISM_INSTANTIATE(float)

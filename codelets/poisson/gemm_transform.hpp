@@ -108,10 +108,6 @@ void transform_matrix(const TransformPart& part, Out<T> matrix);
 template <class T>
 void multiply(const Product& product, In<T> a, In<T> b, InOut<T> c);
 
-/// The rows of `matrix` from `first` on, as many as there is room for.
-template <class T>
-void copy_rows(const Index& first, In<T> matrix, Out<T> rows);
-
 /// @param column as many rows as the matrix
 template <class T>
 void set_first_column(In<T> column, InOut<T> matrix);
@@ -136,9 +132,6 @@ void transform_matrix(Stream stream, const TransformPart& part, Out<T> matrix);
 /// As cpu::multiply; in T itself, not in the shorter numbers that GPUs may multiply instead.
 template <class T>
 void multiply(Stream stream, const Product& product, In<T> a, In<T> b, InOut<T> c);
-
-template <class T>
-void copy_rows(Stream stream, const Index& first, In<T> matrix, Out<T> rows);
 
 template <class T>
 void set_first_column(Stream stream, In<T> column, InOut<T> matrix);
@@ -188,11 +181,6 @@ inline const Codelet<Product, MultiplyAnewPorts<AsPorts, T>> multiply_anew{
     ASTERISM_CUDA_KERNEL([](Stream stream, const Product& product, MultiplyAnewPorts<AsPorts, T> p) {
       cuda::multiply<T>(stream, product, p.a, p.b, {p.c.data, p.c.rows, p.c.cols, p.c.ld});
     })};
-
-/// Ports: a matrix, a tile with as many columns for some of its rows. Argument: the first of them.
-template <class T>
-inline const Codelet<Index, In<T>, Out<T>> copy_rows{typed_name<T>("copy_rows"), cpu::copy_rows<T>,
-                                                     ASTERISM_CUDA_KERNEL(cuda::copy_rows<T>)};
 
 /// Ports: a column, the matrix.
 template <class T>

@@ -84,12 +84,25 @@ ASTERISM_HOST_DEVICE inline Boundary boundary_at(const Told& told, Index k) {
   return {shown_at(told.shown, y_first_row, k), shown_at(told.shown, y_last_row, k),
           response_at(told.response, k)};
 }
+/// As an elimination sees it that goes in this direction. Each row is read on its own, so that what a step does not use need
+/// not come: it may lie across the link.
+ASTERISM_HOST_DEVICE inline Boundary boundary_at(const Told& told, Direction direction, Index k) {
+  const bool forward = direction == Direction::forward;
+  const Response response = response_at(told.response, k);
+  return {shown_at(told.shown, forward ? y_first_row : y_last_row, k),
+          shown_at(told.shown, forward ? y_last_row : y_first_row, k),
+          forward ? response : mirrored(response)};
+}
 ASTERISM_HOST_DEVICE inline Wave wave_shown_at(const In<double>& tile, Index row, Index k) {
   return tile.data == nullptr ? Wave{} : wave_at(tile, row, k);
 }
 ASTERISM_HOST_DEVICE inline Emitter emitter_at(const Told& told, Index k) {
   return {wave_shown_at(told.shown, 0, k), wave_shown_at(told.shown, 2, k),
           scattering_at(told.response, 0, k)};
+}
+ASTERISM_HOST_DEVICE inline Emitter emitter_at(const Told& told, Direction direction, Index k) {
+  const Emitter given = emitter_at(told, k);
+  return direction == Direction::forward ? given : mirrored(given);
 }
 
 /// Joined segments; none where all is zeros: shares add up to 1.
@@ -153,8 +166,7 @@ template <Half half>
 ASTERISM_HOST_DEVICE inline void eliminate_decay(HalfConstant<half> which, Direction direction,
                                                  const Told& segment, const Told& before,
                                                  const Out<double>& after, Index k) {
-  const Boundary given = boundary_at(segment, k);
-  const Boundary b = direction == Direction::forward ? given : mirrored(given);
+  const Boundary b = boundary_at(segment, direction, k);
   if (is_joined(before.response.rows))
     put(which, after, k, join(joined_at(before, k), b));
   else
@@ -164,8 +176,7 @@ template <Half half>
 ASTERISM_HOST_DEVICE inline void eliminate_wave(HalfConstant<half> /*which*/, Direction direction,
                                                 const Told& segment, const Told& before,
                                                 const Out<double>& after, Index k) {
-  const Emitter given = emitter_at(segment, k);
-  const Emitter e = direction == Direction::forward ? given : mirrored(given);
+  const Emitter e = emitter_at(segment, direction, k);
   if (is_joined(before.response.rows)) {
     const Emitter joined = join(joined_waves_at(before, k), e);
     if constexpr (half == Half::shown) {
@@ -195,8 +206,7 @@ ASTERISM_HOST_DEVICE inline void substitute_decay(Direction direction, const Tol
                                                   const In<double>& after, const Out<double>& first,
                                                   const Out<double>& before, Index k) {
   const Prefix p = prefix_from(prefix, start, k);
-  const Boundary given = boundary_at(segment, k);
-  const Boundary b = direction == Direction::forward ? given : mirrored(given);
+  const Boundary b = boundary_at(segment, direction, k);
   const Neighbours neighbours = substitute(p, first_after(p, b.y_first, b.response.first), after.data[k]);
   first.data[k] = neighbours.first;
   before.data[k] = neighbours.before;
@@ -205,8 +215,7 @@ ASTERISM_HOST_DEVICE inline void substitute_wave(Direction direction, const Told
                                                  const In<double>& start, const In<double>& after,
                                                  const Out<double>& first, const Out<double>& before,
                                                  Index k) {
-  const Emitter given = emitter_at(segment, k);
-  const Emitter e = direction == Direction::forward ? given : mirrored(given);
+  const Emitter e = emitter_at(segment, direction, k);
   const Cut cut = substitute(prefix_waves_from(prefix, start, k), e, beyond_at(after, k));
   put(first, k, Beyond{cut.left, {}});
   put(before, k, Beyond{cut.right, {}});

@@ -84,14 +84,17 @@ void transform_slab(const SlabArgs& args, TransformPorts<AsPorts, T> p) {
 
 template <class T>
 void solve_slab(const SlabArgs& args, SolvePorts<AsPorts, T> p) {
-  const auto& [f, axis, mu, before, after, means, first, last, work] = p;
+  const auto& [f, axis, mu, before, after, means, work] = p;
   if (args.content == Content::grid) to_modes(args, f);
   solve(f, axis, mu, args.scale, before, after);
   if (args.sets_mean)
     for (Index i = 0; i < f.rows; ++i) f.row(i)[0] = static_cast<T>(means.row(i)[0]);
   from_modes(args, f);
-  std::copy_n(f.row(0), f.cols, first.data);
-  std::copy_n(f.row(f.rows - 1), f.cols, last.data);
+}
+
+template <class T>
+void copy_rows(const Index& first, In<T> matrix, Out<T> rows) {
+  for (Index i = 0; i < rows.rows; ++i) std::copy_n(matrix.row(first + i), rows.cols, rows.row(i));
 }
 
 template <class T>
@@ -113,6 +116,7 @@ void plan_slabs(const SlabArgs& args) {
   template void reduce_slab(const SlabArgs&, ReducePorts<AsPorts, T>);       \
   template void transform_slab(const SlabArgs&, TransformPorts<AsPorts, T>); \
   template void solve_slab(const SlabArgs&, SolvePorts<AsPorts, T>);         \
+  template void copy_rows(const Index&, In<T>, Out<T>);                      \
   template Index slab_scratch<T>(const SlabArgs&, Index);                    \
   template void plan_slabs<T>(const SlabArgs&);
 ASTERISM_INSTANTIATE(float)

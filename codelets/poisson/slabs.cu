@@ -89,13 +89,6 @@ __global__ void set_means_kernel(In<double> means, InOut<T> modes) {
   if (i < modes.rows) modes.row(i)[0] = static_cast<T>(means.row(i)[0]);
 }
 
-template <class T>
-void copy_plane(Stream stream, T* to, const T* from, Index columns) {
-  check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(columns) * sizeof(T), cudaMemcpyDeviceToDevice,
-                        native(stream)),
-        "copy of a slab's edge");
-}
-
 }  // namespace
 
 template <class T>
@@ -124,7 +117,7 @@ void transform_slab(Stream stream, const SlabArgs& args, TransformPorts<AsPorts,
 
 template <class T>
 void solve_slab(Stream stream, const SlabArgs& args, SolvePorts<AsPorts, T> p) {
-  const auto& [f, axis, mu, before, after, means, first, last, work] = p;
+  const auto& [f, axis, mu, before, after, means, work] = p;
   const Workspace<T> w(args, f.rows, work);
   if (args.content == Content::grid)
     for_each_group(args, f.rows,
@@ -137,8 +130,14 @@ void solve_slab(Stream stream, const SlabArgs& args, SolvePorts<AsPorts, T> p) {
   }
   for_each_group(args, f.rows,
                  [&](Index start, Index count) { from_modes<T>(stream, args, f.row(start), count, w); });
-  copy_plane<T>(stream, first.data, f.row(0), f.cols);
-  copy_plane<T>(stream, last.data, f.row(f.rows - 1), f.cols);
+}
+
+template <class T>
+void copy_rows(Stream stream, const Index& first, In<T> matrix, Out<T> rows) {
+  const auto bytes = [](Index elements) { return static_cast<std::size_t>(elements) * sizeof(T); };
+  check(cudaMemcpy2DAsync(rows.data, bytes(rows.ld), matrix.row(first), bytes(matrix.ld), bytes(rows.cols),
+                          static_cast<std::size_t>(rows.rows), cudaMemcpyDeviceToDevice, native(stream)),
+        "a copy of rows");
 }
 
 template <class T>
@@ -159,6 +158,7 @@ void plan_slabs(const SlabArgs& args) {
   template void reduce_slab(Stream, const SlabArgs&, ReducePorts<AsPorts, T>);       \
   template void transform_slab(Stream, const SlabArgs&, TransformPorts<AsPorts, T>); \
   template void solve_slab(Stream, const SlabArgs&, SolvePorts<AsPorts, T>);         \
+  template void copy_rows(Stream, const Index&, In<T>, Out<T>);                    \
   template Index slab_scratch<T>(const SlabArgs&, Index);                   \
   template void plan_slabs<T>(const SlabArgs&);
 ASTERISM_INSTANTIATE(float)

@@ -2,6 +2,7 @@
 // rows and columns.
 
 #include "codelets/poisson/gemm_transform.hpp"
+#include "codelets/poisson/slabs.hpp"
 
 #include <doctest/doctest.h>
 
