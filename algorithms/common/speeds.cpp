@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "../../runtime/collectives.hpp"
+#include "../../runtime/pause.hpp"
 
 namespace asterism {
 
@@ -20,10 +21,14 @@ void measure_speeds(Runtime& runtime, std::vector<Candidate>& workers, const std
     for (const Trial& trial : trials)
       if (trial.prepare) trial.prepare();
     runtime.wait();
-    for (const Trial& trial : trials) trial.submit();
+    {
+      const Pause pause;  // who began before all are submitted would seem the faster
+      for (const Trial& trial : trials) trial.submit();
+    }
     const std::vector<double> seconds = seconds_until_done(last_tiles);
+    constexpr double shortest = 1e-6;  // that can be told
     for (std::size_t k = 0; k < our_work.size(); ++k)
-      our_speeds[k] = std::max(our_speeds[k], our_work[k] / seconds[k]);
+      our_speeds[k] = std::max(our_speeds[k], our_work[k] / std::max(seconds[k], shortest));
   }
   runtime.wait();
   const std::vector<double> speeds =

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <numeric>
+#include <utility>
 
 #include "../common/partition.hpp"
 
@@ -12,36 +13,33 @@ namespace {
 /// Walks that a GPU is busy enough with, so that others may be between two generations meanwhile.
 constexpr Index walks_for_gpu = 768;
 
-/// The walks of some islands, one after the other.
+Index count_walks(const std::vector<Share>& shares) {
+  return std::accumulate(shares.begin(), shares.end(), Index{0},
+                         [](Index count, const Share& share) { return count + share.walks; });
+}
+
+/// Walks, island by island.
 class WalksInOrder {
  public:
-  WalksInOrder(const std::vector<IslandPlan>& islands, std::size_t first, std::size_t end)
-      : islands_(islands), island_(first) {
-    for (std::size_t i = first; i < end; ++i) count_ += islands[i].walks;
-  }
-
-  [[nodiscard]] Index count() const { return count_; }
+  explicit WalksInOrder(std::vector<Share> walks) : left_(std::move(walks)) {}
 
   /// The next ones.
   std::vector<Share> take(Index walks) {
     std::vector<Share> shares;
     while (walks > 0) {
-      const Index some = std::min(walks, islands_[island_].walks - taken_);
-      shares.push_back({island_, some});
+      Share& next = left_[next_];
+      const Index some = std::min(walks, next.walks);
+      if (some > 0) shares.push_back({next.island, some});
       walks -= some;
-      taken_ += some;
-      if (taken_ < islands_[island_].walks) continue;
-      ++island_;
-      taken_ = 0;
+      next.walks -= some;
+      if (next.walks == 0) ++next_;
     }
     return shares;
   }
 
  private:
-  const std::vector<IslandPlan>& islands_;
-  std::size_t island_;
-  Index taken_ = 0;  // of the island
-  Index count_ = 0;
+  std::vector<Share> left_;  // from next_ on
+  std::size_t next_ = 0;
 };
 
 bool has(const std::vector<Candidate>& workers, Where where) {
@@ -52,8 +50,8 @@ bool has(const std::vector<Candidate>& workers, Where where) {
 void add_batches_of_gpu(const Candidate& gpu, const std::vector<Share>& shares, Index bytes,
                         std::vector<Batch>& batches) {
   if (shares.empty()) return;
-  Index all = 0, before = 0;
-  for (const Share& share : shares) all += share.walks;
+  Index before = 0;
+  const Index all = count_walks(shares);
   const Index fitting = fitting_walks(all, bytes, gpu),
               count = std::max({Index{1}, all / walks_for_gpu, (all + fitting - 1) / fitting});
   for (Index last = -1; const Share& share : shares) {
@@ -65,16 +63,58 @@ void add_batches_of_gpu(const Candidate& gpu, const std::vector<Share>& shares, 
   }
 }
 
-void add_batches(WalksInOrder walks, const std::vector<Candidate>& workers, Index bytes,
-                 std::vector<Batch>& batches) {
-  const std::vector<Index> counts = share_walks(walks.count(), workers);
-  for (std::size_t k = 0; k < workers.size(); ++k) {
-    const std::vector<Share> shares = walks.take(counts[k]);
-    if (workers[k].where == Where::cuda)
-      add_batches_of_gpu(workers[k], shares, bytes, batches);
-    else
-      for (const Share& share : shares) batches.push_back({{share}, workers[k].rank, hints_of(workers[k])});
+/// Takes the part of the cores from walks, one after the other to the next core that is to have more. Walks of one island may
+/// be many times as long as those of another: so the cores together get the same part of each island's. Islands of few walks
+/// come first, while all cores are to have more, so that these are spread. @param counts of all workers, 0 for GPUs
+/// @return for each worker
+std::vector<std::vector<Share>> take_for_cores(std::vector<Share>& walks, std::vector<Index> counts) {
+  std::vector<std::vector<Share>> taken(counts.size());
+  const Index all = count_walks(walks), of_cores = std::accumulate(counts.begin(), counts.end(), Index{0});
+  std::vector<Share*> fewest_first;
+  for (Share& share : walks) fewest_first.push_back(&share);
+  std::ranges::stable_sort(fewest_first, {}, [](const Share* share) { return share->walks; });
+  Index before = 0;
+  std::size_t core = 0;
+  for (Share* const of_island : fewest_first) {
+    Share& share = *of_island;
+    const Index first = before * of_cores / all, last = (before + share.walks) * of_cores / all;
+    before += share.walks;
+    share.walks -= last - first;
+    for (Index i = first; i < last; ++i) {
+      while (counts[core] == 0) core = (core + 1) % counts.size();
+      --counts[core];
+      std::vector<Share>& its = taken[core];
+      if (its.empty() || its.back().island != share.island) its.push_back({share.island, 0});
+      ++its.back().walks;
+      core = (core + 1) % counts.size();
+    }
   }
+  return taken;
+}
+
+/// Of a rank with GPUs.
+void add_batches_beside_gpus(std::vector<Share> walks, const std::vector<Candidate>& workers, Index bytes,
+                             std::vector<Batch>& batches) {
+  const std::vector<Index> counts = share_walks(count_walks(walks), workers);
+  std::vector<Index> of_cores = counts;
+  for (std::size_t k = 0; k < workers.size(); ++k)
+    if (workers[k].where == Where::cuda) of_cores[k] = 0;
+  const std::vector<std::vector<Share>> taken = take_for_cores(walks, of_cores);
+  WalksInOrder rest(std::move(walks));
+  for (std::size_t k = 0; k < workers.size(); ++k)
+    if (workers[k].where == Where::cuda)
+      add_batches_of_gpu(workers[k], rest.take(counts[k]), bytes, batches);
+    else if (!taken[k].empty())
+      batches.push_back({taken[k], workers[k].rank, hints_of(workers[k])});
+}
+
+/// Of a rank without GPUs: those of an island.
+void add_batches_of_cores(const Share& walks, const std::vector<Candidate>& workers,
+                          std::vector<Batch>& batches) {
+  const std::vector<Index> counts = share_walks(walks.walks, workers);
+  for (std::size_t k = 0; k < workers.size(); ++k)
+    if (counts[k] > 0)
+      batches.push_back({{{walks.island, counts[k]}}, workers[k].rank, hints_of(workers[k])});
 }
 
 }  // namespace
@@ -115,10 +155,12 @@ std::vector<Batch> cut_walks(const std::vector<IslandPlan>& islands, const std::
     std::vector<Candidate> its_workers;
     std::ranges::copy_if(workers, std::back_inserter(its_workers),
                          [rank](const Candidate& worker) { return worker.rank == rank; });
+    std::vector<Share> walks;
+    for (std::size_t i = first; i < end; ++i) walks.push_back({i, islands[i].walks});
     if (has(its_workers, Where::cuda))
-      add_batches({islands, first, end}, its_workers, bytes, batches);
+      add_batches_beside_gpus(std::move(walks), its_workers, bytes, batches);
     else
-      for (std::size_t i = first; i < end; ++i) add_batches({islands, i, i + 1}, its_workers, bytes, batches);
+      for (const Share& of_island : walks) add_batches_of_cores(of_island, its_workers, batches);
   }
   return batches;
 }

@@ -31,9 +31,11 @@ struct Sample {
   }
 };
 
-/// Long enough for a speed, and short beside a generation.
+/// Of a walk: a millisecond or two on a core, beside which its waking counts little.
 Index iterations_of_trial(const SelectionArguments& a) {
-  return a.kind == IslandKind::tempering ? a.n * (a.n - 1) : 2 * a.n;
+  constexpr Index steps = 50'000, moves = 500'000;
+  const Index pairs = a.n * (a.n - 1) / 2;
+  return a.kind == IslandKind::tempering ? std::max(steps, 2 * pairs) : std::max(moves / pairs, 2 * a.n);
 }
 
 /// Walks of a worker's trial.
@@ -100,10 +102,10 @@ std::vector<Turn> turns_of(int rank, const std::vector<Turn>& turns) {
   return its;
 }
 
-double seconds_of(const std::vector<Turn>& turns, Where where) {
+double seconds_of_gpus(const std::vector<Turn>& turns) {
   double seconds = 0;
   for (const auto& [worker, walks] : turns)
-    if (worker.where == where)
+    if (worker.where == Where::cuda)
       seconds = std::max(seconds, static_cast<double>(walks) * per_walk / worker.speed);
   return seconds;
 }
@@ -122,7 +124,7 @@ std::vector<Turn> turns_of_all(std::vector<Candidate> workers, Index walks,
                                const std::vector<Turn>& of_gpus) {
   constexpr double task = 20e-6;  // seconds that one more task of a generation takes those who wait for it
   const auto cores = std::ranges::count(workers, Where::cpu, &Candidate::where);
-  if (seconds_of(of_gpus, Where::cuda) < task * static_cast<double>(cores)) return {};
+  if (seconds_of_gpus(of_gpus) < task * static_cast<double>(cores)) return {};
   for (std::size_t k = 0; k < workers.size(); ++k)
     workers[k].speed = of_gpus[std::min(k, of_gpus.size() - 1)].worker.speed;
   const std::vector<Index> shares = share_walks(walks, workers);
@@ -135,14 +137,23 @@ std::vector<Turn> turns_of_all(std::vector<Candidate> workers, Index walks,
 
 std::vector<Candidate> quicker_of(const std::vector<Turn>& of_gpus, const std::vector<Turn>& of_all) {
   constexpr double clearly = 0.95;
-  const double together = std::max(seconds_of(of_all, Where::cuda), seconds_of(of_all, Where::cpu));
-  const bool with_cores = !of_all.empty() && together < clearly * seconds_of(of_gpus, Where::cuda);
-  std::vector<Candidate> workers;
+  std::vector<Candidate> gpus, all;
   for (const auto& [worker, walks] : of_gpus)
-    if (worker.where == Where::cuda) workers.push_back(worker);  // of which many walks tell the speed best
-  for (const auto& [worker, walks] : of_all)
-    if (with_cores && worker.where == Where::cpu) workers.push_back(worker);
-  return workers;
+    if (worker.where == Where::cuda) gpus.push_back(worker);
+  if (of_all.empty()) return gpus;
+  Index walks_of_all = 0;
+  for (const auto& [worker, walks] : of_all) {
+    all.push_back(worker);
+    walks_of_all += walks;
+  }
+  const std::vector<Index> shares = share_walks(walks_of_all, all);
+  // With shares by what was measured. A GPU need not be quicker with fewer walks than it had.
+  double together = 0;  // seconds
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    const Index walks = all[k].where == Where::cuda ? std::max(shares[k], of_all[k].walks) : shares[k];
+    together = std::max(together, static_cast<double>(walks) * per_walk / all[k].speed);
+  }
+  return together < clearly * seconds_of_gpus(of_gpus) ? all : gpus;
 }
 
 template <class E>

@@ -3,14 +3,18 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "algorithms/common/partition.hpp"
 #include "algorithms/common/speeds.hpp"
+#include "runtime/codelet.hpp"
 #include "runtime/per_rank.hpp"
 #include "runtime/runtime.hpp"
 
@@ -254,6 +258,34 @@ TEST_CASE("speeds within a tenth of each other are equal, kind by kind") {
   even_out(workers);
   const std::vector<double> expected{1e11, 1e11, 1e11, 1e9, 2e9};
   for (std::size_t i = 0; i < workers.size(); ++i) CHECK(workers[i].speed == expected[i]);
+}
+
+TEST_CASE("no worker is measured as faster than it is, whoever is submitted first") {
+  using namespace std::chrono_literals;
+  Runtime runtime;
+  std::vector<Candidate> cores;
+  std::ranges::copy_if(all_workers(runtime), std::back_inserter(cores),
+                       [](const Candidate& worker) { return worker.where == Where::cpu; });
+  const Codelet<NoArgs, Out<double>> nap{"test_nap", [](const NoArgs&, Out<double> out) {
+                                           std::this_thread::sleep_for(5ms);
+                                           out.data[0] = 1;
+                                         }};
+  std::vector<Tile<double>> tiles;
+  for (const Candidate& core : cores) tiles.emplace_back(runtime, 1, 1, core.rank);
+  std::vector<Trial> trials;
+  for (std::size_t k = 0; k < cores.size(); ++k)
+    trials.push_back({.work = 1,
+                      .submit =
+                          [&nap, &core = cores[k], &tile = tiles[k]] {
+                            nap({}, tile, {.where = Where::cpu, .worker = core.worker});
+                            std::this_thread::sleep_for(10ms);
+                          },
+                      .last = &tiles[k]});
+  measure_speeds(runtime, cores, trials);
+  for (const Candidate& core : cores) {
+    CHECK(core.speed <= 200);  // a nap takes 5 ms at least
+    CHECK(core.speed > 0);
+  }
 }
 
 TEST_CASE("all ranks know all workers, and whose tiles are where") {
