@@ -31,11 +31,12 @@ struct Sample {
   }
 };
 
-/// Of a walk: a millisecond or two on a core, beside which its waking counts little.
+/// Of a walk: where a GPU does not make it long, a millisecond on a core, beside which its waking counts little.
 Index iterations_of_trial(const SelectionArguments& a) {
-  constexpr Index steps = 50'000, moves = 500'000;
+  constexpr Index steps = 10'000, most = 1000, moves = 500'000;
   const Index pairs = a.n * (a.n - 1) / 2;
-  return a.kind == IslandKind::tempering ? std::max(steps, 2 * pairs) : std::max(moves / pairs, 2 * a.n);
+  return a.kind == IslandKind::tempering ? std::max(steps, 2 * pairs)
+                                         : std::max(std::min(most, moves / pairs), 2 * a.n);
 }
 
 /// Walks of a worker's trial.
