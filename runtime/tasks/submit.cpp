@@ -32,7 +32,7 @@ void note_written(const Buffers& buffers) {
   for (const auto& [tile, access] : buffers.all) {
     if (!writes(access)) continue;
     tile->written.store(true, std::memory_order_relaxed);
-    tile->is_at_home = false;
+    tile->is_at_home.store(false, std::memory_order_relaxed);
     tile->note_told();
     tile->written_in.store(tile->runtime->period, std::memory_order_relaxed);
     // What wait() has thrown; else the task will do nothing, or has not failed yet.

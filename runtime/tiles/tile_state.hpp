@@ -33,8 +33,9 @@ struct TileState : std::enable_shared_from_this<TileState> {
   std::uintptr_t kept = 0;  // its room on the GPU that keeps it, in memory node kept_node
   unsigned kept_node = 0;
   int home = -1;  // the memory node of the GPU where Hints::together finds it; -1: none in particular
-  HugePages room_at_home;             // its room in main memory
-  bool is_at_home = false;            // and nowhere else, by what has been submitted
+  // Its own room in main memory, and whether it is there and nowhere else, by what has been submitted.
+  HugePages room_at_home;
+  std::atomic<bool> is_at_home = false;
   std::atomic<bool> written = false;  // reading a tile that nobody wrote makes StarPU abort
   std::atomic<int> host_views = 0;    // HostViews that hold it now
   // What kept the last task that has ended from writing it; nullptr: nothing.
