@@ -36,12 +36,19 @@ void clear_rows_on_gpu(Stream stream, Out<T> to) {
   clear_on_gpu(stream, to.data, to.ld, to.rows, to.cols, sizeof(T));
 }
 template <class T>
-void copy_rows(In<T> from, Out<T> to) {
-  for (Index i = 0; i < to.rows; ++i) std::copy_n(from.row(i), to.cols, to.row(i));
+void copy_rows(Index first, In<T> from, Out<T> to) {
+  for (Index i = 0; i < to.rows; ++i) std::copy_n(from.row(first + i), to.cols, to.row(i));
 }
 template <class T>
-void copy_rows_on_gpu(Stream stream, In<T> from, Out<T> to) {
-  copy_on_gpu(stream, from.data, from.ld, to.data, to.ld, to.rows, to.cols, sizeof(T));
+void copy_rows_on_gpu(Stream stream, Index first, In<T> from, Out<T> to) {
+  copy_on_gpu(stream, from.row(first), from.ld, to.data, to.ld, to.rows, to.cols, sizeof(T));
+}
+/// As the public copy_rows, of what is known to be there.
+template <class T>
+Task submit_copy(const Tile<T>& from, Index first, const Tile<T>& to, const Hints& hints) {
+  static const Codelet<Index, In<T>, Out<T>> all{sized_name<T>("copy"), copy_rows<T>,
+                                                 ASTERISM_CUDA_KERNEL(copy_rows_on_gpu<T>)};
+  return all(first, from, to, hints);
 }
 
 }  // namespace detail
@@ -94,9 +101,18 @@ Task copy(const Tile<T>& from, const Tile<T>& to, const Hints& hints = {}) {
     throw Error("cannot copy a " + std::to_string(from.rows()) + " x " + std::to_string(from.cols()) +
                 " tile to one of " + std::to_string(to.rows()) + " x " + std::to_string(to.cols()) +
                 ": their extents must be the same");
-  static const Codelet<NoArgs, In<T>, Out<T>> all{detail::sized_name<T>("copy"), detail::copy_rows<T>,
-                                                  ASTERISM_CUDA_KERNEL(detail::copy_rows_on_gpu<T>)};
-  return all(from, to, hints);
+  return detail::submit_copy(from, 0, to, hints);
+}
+
+/// Submits a task that copies the rows of a tile from `first` on, as many as `to` has, on the rank that owns `to`.
+/// @throw Error: these are not all rows of `from`, or the tiles have not as many columns
+template <class T>
+Task copy_rows(const Tile<T>& from, Index first, const Tile<T>& to, const Hints& hints = {}) {
+  if (first < 0 || to.rows() > from.rows() - first || from.cols() != to.cols())
+    throw Error("cannot copy rows from " + std::to_string(first) + " on of a " + std::to_string(from.rows()) +
+                " x " + std::to_string(from.cols()) + " tile to one of " + std::to_string(to.rows()) + " x " +
+                std::to_string(to.cols()) + ": it must have these rows, and as many columns");
+  return detail::submit_copy(from, first, to, hints);
 }
 
 /// Gives a tile another owner: a new tile, a task that copies, and the end of the old one, which waits for that task.

@@ -274,8 +274,8 @@ void GemmSolver<T>::transform_back(Index problem, Tiles<T>& u) {
     const Place& at = places_[place_of(s)];
     for (std::size_t p = 0; p < blocks_.size(); ++p)
       if (!is_at(at, blocks_[p]))
-        codelets::copy_rows<T>(place * layout_.slab_planes, modes(problem, p).values, part(s, p),
-                               hints_at(blocks_[p].worker));
+        copy_rows(modes(problem, p).values, place * layout_.slab_planes, part(s, p),
+                  hints_at(blocks_[p].worker));
   }
   for (Index place = 0; place < layout_.slabs; ++place) {
     const Slab s = slabs_.slab(problem, place);

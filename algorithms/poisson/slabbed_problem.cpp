@@ -225,8 +225,8 @@ Check SlabbedProblem<T>::check(Tiles<T>& u, const Source& source, const std::opt
                  back = slabs_.template per_slab<T>(1, grid_.columns());
   for (Index number = 0; number < slab_count(); ++number) {
     const Slab s = slabs_[number];
-    codelets::copy_rows<T>(0, u[number], front[number], beside_passes_hints(s));
-    codelets::copy_rows<T>(slabs_.planes_of(s.place) - 1, u[number], back[number], beside_passes_hints(s));
+    copy_rows(u[number], 0, front[number], beside_passes_hints(s));
+    copy_rows(u[number], slabs_.planes_of(s.place) - 1, back[number], beside_passes_hints(s));
   }
   const CheckedProblem<T> problem{grid_, layout_, slabs_, axis_, front, back, side_values_, projected_};
   return SolutionCheck<T>(*runtime_, problem, models_, known)(u, source);

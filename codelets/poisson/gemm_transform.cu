@@ -3,6 +3,7 @@
 #include <mutex>
 #include <type_traits>
 
+#include "../../runtime/contents.hpp"
 #include "../../runtime/cuda.hpp"
 #include "../../runtime/loaded/cublas.hpp"
 #include "gemm_transform.hpp"
@@ -70,14 +71,6 @@ __global__ void __launch_bounds__(matrix_threads) transform_matrix_kernel(Transf
         static_cast<T>(transform_entry(part.kind, part.n, part.first_row + i, part.first_column + j));
 }
 
-template <class T>
-void copy_block(Stream stream, const T* from, Index from_ld, T* to, Index to_ld, Index rows, Index cols) {
-  const auto bytes = [](Index elements) { return static_cast<std::size_t>(elements) * sizeof(T); };
-  check(cudaMemcpy2DAsync(to, bytes(to_ld), from, bytes(from_ld), bytes(cols), static_cast<std::size_t>(rows),
-                          cudaMemcpyDeviceToDevice, native(stream)),
-        "copy within the GPU");
-}
-
 }  // namespace
 
 void plan_multiply() { blas(); }
@@ -100,7 +93,7 @@ void multiply(Stream stream, const Product& product, In<T> a, In<T> b, InOut<T> 
 
 template <class T>
 void set_first_column(Stream stream, In<T> column, InOut<T> matrix) {
-  copy_block(stream, column.data, column.ld, matrix.data, matrix.ld, matrix.rows, Index{1});
+  detail::copy_on_gpu(stream, column.data, column.ld, matrix.data, matrix.ld, matrix.rows, 1, sizeof(T));
 }
 
 template <class T>

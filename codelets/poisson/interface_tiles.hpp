@@ -80,10 +80,6 @@ ASTERISM_HOST_DEVICE inline Response response_at(const In<double>& tile, Index k
 ASTERISM_HOST_DEVICE inline double shown_at(const In<double>& tile, Index row, Index k) {
   return tile.data == nullptr ? 0.0 : tile.row(row)[k];
 }
-ASTERISM_HOST_DEVICE inline Boundary boundary_at(const Told& told, Index k) {
-  return {shown_at(told.shown, y_first_row, k), shown_at(told.shown, y_last_row, k),
-          response_at(told.response, k)};
-}
 /// As an elimination sees it that goes in this direction. Each row is read on its own, so that what a step does not use need
 /// not come: it may lie across the link.
 ASTERISM_HOST_DEVICE inline Boundary boundary_at(const Told& told, Direction direction, Index k) {
@@ -107,7 +103,7 @@ ASTERISM_HOST_DEVICE inline Emitter emitter_at(const Told& told, Direction direc
 
 /// Joined segments; none where all is zeros: shares add up to 1.
 ASTERISM_HOST_DEVICE inline Boundary joined_at(const Told& told, Index k) {
-  const Boundary joined = boundary_at(told, k);
+  const Boundary joined = boundary_at(told, Direction::forward, k);
   const Shares& last = joined.response.last;
   return last.before == 0.0 && last.after == 0.0 && last.lost == 0.0 ? Boundary{} : joined;
 }

@@ -93,11 +93,6 @@ void solve_slab(const SlabArgs& args, SolvePorts<AsPorts, T> p) {
 }
 
 template <class T>
-void copy_rows(const Index& first, In<T> matrix, Out<T> rows) {
-  for (Index i = 0; i < rows.rows; ++i) std::copy_n(matrix.row(first + i), rows.cols, rows.row(i));
-}
-
-template <class T>
 Index slab_scratch(const SlabArgs& args, Index rows) {
   const Index group = std::min(rows, args.planes_at_once) * args.columns() * static_cast<Index>(sizeof(T));
   return args.interface.state * args.columns() + (group + 7) / 8;
@@ -116,7 +111,6 @@ void plan_slabs(const SlabArgs& args) {
   template void reduce_slab(const SlabArgs&, ReducePorts<AsPorts, T>);       \
   template void transform_slab(const SlabArgs&, TransformPorts<AsPorts, T>); \
   template void solve_slab(const SlabArgs&, SolvePorts<AsPorts, T>);         \
-  template void copy_rows(const Index&, In<T>, Out<T>);                      \
   template Index slab_scratch<T>(const SlabArgs&, Index);                    \
   template void plan_slabs<T>(const SlabArgs&);
 ASTERISM_INSTANTIATE(float)

@@ -133,14 +133,6 @@ void solve_slab(Stream stream, const SlabArgs& args, SolvePorts<AsPorts, T> p) {
 }
 
 template <class T>
-void copy_rows(Stream stream, const Index& first, In<T> matrix, Out<T> rows) {
-  const auto bytes = [](Index elements) { return static_cast<std::size_t>(elements) * sizeof(T); };
-  check(cudaMemcpy2DAsync(rows.data, bytes(rows.ld), matrix.row(first), bytes(matrix.ld), bytes(rows.cols),
-                          static_cast<std::size_t>(rows.rows), cudaMemcpyDeviceToDevice, native(stream)),
-        "a copy of rows");
-}
-
-template <class T>
 Index slab_scratch(const SlabArgs& args, Index rows) {
   return Workspace<T>::size(args, rows);
 }
@@ -158,7 +150,6 @@ void plan_slabs(const SlabArgs& args) {
   template void reduce_slab(Stream, const SlabArgs&, ReducePorts<AsPorts, T>);       \
   template void transform_slab(Stream, const SlabArgs&, TransformPorts<AsPorts, T>); \
   template void solve_slab(Stream, const SlabArgs&, SolvePorts<AsPorts, T>);         \
-  template void copy_rows(Stream, const Index&, In<T>, Out<T>);                    \
   template Index slab_scratch<T>(const SlabArgs&, Index);                   \
   template void plan_slabs<T>(const SlabArgs&);
 ASTERISM_INSTANTIATE(float)

@@ -107,10 +107,6 @@ void transform_slab(const SlabArgs& args, TransformPorts<AsPorts, T> p);
 template <class T>
 void solve_slab(const SlabArgs& args, SolvePorts<AsPorts, T> p);
 
-/// The rows of a matrix (the planes of a slab) from `first` on, as many as there is room for.
-template <class T>
-void copy_rows(const Index& first, In<T> matrix, Out<T> rows);
-
 /// Elements of working memory that any of the slab kernels needs for slabs of `rows` planes.
 template <class T>
 Index slab_scratch(const SlabArgs& args, Index rows);
@@ -129,8 +125,6 @@ template <class T>
 void transform_slab(Stream stream, const SlabArgs& args, TransformPorts<AsPorts, T> p);
 template <class T>
 void solve_slab(Stream stream, const SlabArgs& args, SolvePorts<AsPorts, T> p);
-template <class T>
-void copy_rows(Stream stream, const Index& first, In<T> matrix, Out<T> rows);
 template <class T>
 Index slab_scratch(const SlabArgs& args, Index rows);
 /// Of the calling thread's current device.
@@ -153,11 +147,6 @@ inline const Codelet<SlabArgs, TransformPorts<AsPorts, T>> transform_slab{
 template <class T>
 inline const Codelet<SlabArgs, SolvePorts<AsPorts, T>> solve_slab{
     typed_name<T>("solve_slab"), cpu::solve_slab<T>, ASTERISM_CUDA_KERNEL(cuda::solve_slab<T>)};
-
-/// Ports: a matrix, a tile with as many columns for some of its rows. Argument: the first of them.
-template <class T>
-inline const Codelet<Index, In<T>, Out<T>> copy_rows{typed_name<T>("copy_rows"), cpu::copy_rows<T>,
-                                                     ASTERISM_CUDA_KERNEL(cuda::copy_rows<T>)};
 
 template <template <class> class As>
 struct RespondPorts {

@@ -162,7 +162,7 @@ void copy(const Out<std::byte>& from, const Out<std::byte>& to, cudaMemcpyKind k
                                   static_cast<std::size_t>(to.rows), kind, starpu_cuda_get_local_stream()),
                 "copy through a mailbox");
   else
-    detail::copy_rows<std::byte>({from.data, from.rows, from.cols, from.ld}, to);
+    detail::copy_rows<std::byte>(0, {from.data, from.rows, from.cols, from.ld}, to);
 }
 
 /// Puts a tile into a slot, and tells which one that is.

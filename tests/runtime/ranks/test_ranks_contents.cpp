@@ -56,6 +56,13 @@ TEST_CASE_TEMPLATE("contents: tiles of all element types are set, cleared, made,
   const Tile<T> other(runtime, 3, 2, 0);
   CHECK(refusal([&] { copy(a, other); }) ==
         "cannot copy a 2 x 3 tile to one of 3 x 2: their extents must be the same");
+  const Tile<T> second(runtime, 1, 3, 0);
+  copy_rows(a, 1, second);
+  CHECK(gather(second) == std::vector<T>{T(1), T(2), T(3)});
+  CHECK(
+      refusal([&] { copy_rows(a, 2, second); }) ==
+      "cannot copy rows from 2 on of a 2 x 3 tile to one of 1 x 3: it must have these rows, and as many columns");
+  CHECK(refusal([&] { copy_rows(a, 0, other); }).starts_with("cannot copy rows from 0 on of a 2 x 3 tile"));
 }
 
 TEST_CASE("contents: a tile on every rank") {

@@ -22,10 +22,10 @@ struct Numbers {
 const Codelet<NoArgs, In<double>, Out<double>, Out<double>> copy_both{
     "test_ranks_copy_both",
     +[](const NoArgs&, In<double> from, Out<double> a, Out<double> b) {
-      for (const Out<double>& to : {a, b}) detail::copy_rows(from, to);
+      for (const Out<double>& to : {a, b}) detail::copy_rows(0, from, to);
     },
     ASTERISM_CUDA_KERNEL(+[](Stream stream, const NoArgs&, In<double> from, Out<double> a, Out<double> b) {
-      for (const Out<double>& to : {a, b}) detail::copy_rows_on_gpu(stream, from, to);
+      for (const Out<double>& to : {a, b}) detail::copy_rows_on_gpu(stream, 0, from, to);
     })};
 
 /// How many elements of what a rank has there are not those numbers.
