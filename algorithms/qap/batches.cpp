@@ -64,8 +64,8 @@ void add_batches_of_gpu(const Candidate& gpu, const std::vector<Share>& shares, 
 }
 
 /// Takes the part of the cores from walks, one after the other to the next core that is to have more. Walks of one island may
-/// be many times as long as those of another: so the cores together get the same part of each island's. Islands of few walks
-/// come first, while all cores are to have more, so that these are spread. @param counts of all workers, 0 for GPUs
+/// be many times as long as those of another: so the cores together get the same part of each island's, and equally fast ones
+/// walks of the same islands. Islands of few walks come first, while all cores are to have more, so that these are spread. @param counts of all workers, 0 for GPUs
 /// @return for each worker
 std::vector<std::vector<Share>> take_for_cores(std::vector<Share>& walks, std::vector<Index> counts) {
   std::vector<std::vector<Share>> taken(counts.size());
@@ -104,8 +104,8 @@ void add_batches_beside_gpus(std::vector<Share> walks, const std::vector<Candida
   for (std::size_t k = 0; k < workers.size(); ++k)
     if (workers[k].where == Where::cuda)
       add_batches_of_gpu(workers[k], rest.take(counts[k]), bytes, batches);
-    else if (!taken[k].empty())
-      batches.push_back({taken[k], workers[k].rank, hints_of(workers[k])});
+    else
+      for (const Share& share : taken[k]) batches.push_back({{share}, workers[k].rank, hints_of(workers[k])});
 }
 
 /// Of a rank without GPUs: those of an island.

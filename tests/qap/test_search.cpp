@@ -212,7 +212,12 @@ TEST_CASE("cores walk beside GPUs where generations become shorter by it") {
   CHECK(quicker_of(of_gpus, of_all).size() == 2);
   of_all[0].worker.speed = 20 * walk;
   of_all[3].worker.speed = 3 * walk;  // a slower core than the one that spoke for it gets less
-  CHECK(quicker_of(of_gpus, of_all).size() == 4);
+  const std::vector<Candidate> evened = quicker_of(of_gpus, of_all);
+  REQUIRE(evened.size() == 4);
+  CHECK(evened[2].speed == 4 * walk);
+  CHECK(evened[3].speed == 4 * walk);
+  of_all[3].worker.speed = 2 * walk;  // another kind of core
+  CHECK(quicker_of(of_gpus, of_all)[3].speed == 2 * walk);
   of_all[2].worker.speed = of_all[3].worker.speed = 1 * walk;
   CHECK(quicker_of(of_gpus, of_all).size() == 2);
 
@@ -224,7 +229,7 @@ TEST_CASE("cores walk beside GPUs where generations become shorter by it") {
   CHECK(turns_of_all(workers({1, 1}, {1, 1}), 101, of_gpus).empty());  // no walk for a core
 }
 
-TEST_CASE("a task beside GPUs has walks of all islands, one on a core alone those of one") {
+TEST_CASE("a task on a GPU has walks of all islands, one on a core those of one") {
   std::vector<IslandPlan> islands{{.walks = 125}, {.walks = 16}, {.walks = 125}, {.walks = 16}};
   using Shares = std::vector<std::vector<Share>>;
   const auto cut = [&](const std::vector<Candidate>& all) {
@@ -241,11 +246,17 @@ TEST_CASE("a task beside GPUs has walks of all islands, one on a core alone thos
   CHECK(cut(small) == Shares{{{0, 125}}, {{1, 16}}, {{2, 125}}, {{3, 16}}});
   // The same part of all islands, whose walks may be long or short, and those of one to different cores.
   CHECK(cut(workers({17}, {3})) ==
-        Shares{{{0, 110}, {1, 15}, {2, 110}, {3, 14}}, {{1, 1}, {3, 2}, {0, 15}, {2, 15}}});
+        Shares{{{0, 110}, {1, 15}, {2, 110}, {3, 14}}, {{1, 1}}, {{3, 2}}, {{0, 15}}, {{2, 15}}});
   CHECK(cut(workers({17}, {1, 1, 1})) == Shares{{{0, 110}, {1, 15}, {2, 110}, {3, 14}},
-                                                {{1, 1}, {0, 5}, {2, 5}},
-                                                {{3, 1}, {0, 5}, {2, 5}},
-                                                {{3, 1}, {0, 5}, {2, 5}}});
+                                                {{1, 1}},
+                                                {{0, 5}},
+                                                {{2, 5}},
+                                                {{3, 1}},
+                                                {{0, 5}},
+                                                {{2, 5}},
+                                                {{3, 1}},
+                                                {{0, 5}},
+                                                {{2, 5}}});
   CHECK(cut(workers({}, {1, 1})) ==
         Shares{{{0, 63}}, {{0, 62}}, {{1, 8}}, {{1, 8}}, {{2, 63}}, {{2, 62}}, {{3, 8}}, {{3, 8}}});
   islands.assign(8, {.walks = 250});  // each half of them keeps a GPU busy
