@@ -129,16 +129,27 @@ CoreWork work_on_cores(const Resources& r, const Grid& grid, Index cores) {
           .workers = cores};
 }
 
-/// At least so many planes a slab: what the slabs show takes no more than a quarter of the memories that keep it beside a
-/// stream, and else no more than a twentieth of the grid, or 64 MiB.
+/// Planes that what the slabs of a problem show may take the room of: a twentieth of the grid, or 64 MiB.
+Index shown_planes(const Resources& r) {
+  return std::max({Index{1}, r.planes / 20, 64 * mebibyte / r.plane});
+}
+
+/// At least so many planes a slab of GPUs: beside a stream what they show takes no more than a quarter of their memories.
 Index least_planes(const Resources& r, Mode mode, Where interface, Index interface_planes) {
   if (mode == Mode::streaming && interface == Where::cuda)
     return parts(interface_planes * (r.grid / r.plane), r.workers * r.capacity / 4 / r.plane);
-  return interface_planes * r.planes / std::max({Index{1}, r.planes / 20, 64 * mebibyte / r.plane});
+  return interface_planes * r.planes / shown_planes(r);
 }
 
-Index choose_slab_planes(const Resources& r, Mode mode, bool fetch_result, Index least,
-                         const CoreWork& on_cores) {
+/// At most so many slabs of a problem on cores. No memory is spared, but for where what does not fit is spilled, by leaving
+/// cores without two: while one waits for the interface systems the other is worked on.
+Index most_slabs_on_cores(const Resources& r, const CoreWork& work, Index interface_planes) {
+  const Index busy = r.spills ? 1 : parts(2 * work.workers, work.problems);
+  return std::max(busy, shown_planes(r) / interface_planes);
+}
+
+Index choose_slab_planes(const Resources& r, Mode mode, Where interface, bool fetch_result,
+                         Index interface_planes, const CoreWork& on_cores) {
   constexpr Index largest = 2048 * mebibyte;
   const Index gpus = r.where == Where::cuda ? worthwhile_gpus(r, mode, fetch_result) : 0;
   Index wanted = 0, most = r.grid;  // bytes
@@ -157,13 +168,13 @@ Index choose_slab_planes(const Resources& r, Mode mode, bool fetch_result, Index
     wanted = std::min(std::clamp(r.grid / (8 * r.workers), 16 * mebibyte, 256 * mebibyte), r.capacity / 16);
     most = r.capacity / 8;
   } else {
-    const Index slabs = slabs_on_cores(on_cores);
-    wanted = parts(on_cores.planes, slabs) * r.plane;
-    if (r.spills) most = r.capacity / (8 * (r.workers + 1));
+    const Index slabs = slabs_on_cores(on_cores, most_slabs_on_cores(r, on_cores, interface_planes));
+    const Index planes = parts(on_cores.planes, slabs);
+    return r.spills ? std::clamp<Index>(r.capacity / (8 * (r.workers + 1)) / r.plane, 1, planes) : planes;
   }
-  const Index planes = std::max(parts(wanted, r.plane), least);
-  const Index most_planes = std::max<Index>(1, most / r.plane), limited = std::min(planes, most_planes);
-  return r.where == Where::cuda ? dealt_in_blocks(r, gpus, limited, most_planes) : limited;
+  const Index planes = std::max(parts(wanted, r.plane), least_planes(r, mode, interface, interface_planes));
+  const Index most_planes = std::max<Index>(1, most / r.plane);
+  return dealt_in_blocks(r, gpus, std::min(planes, most_planes), most_planes);
 }
 
 /// Planes that are transformed together, and the working memory that a slab's task then needs.
@@ -247,9 +258,9 @@ Layout choose_layout(const Machine& machine, const RankedMachine& all, const Gri
   const CoreWork on_cores = work_on_cores(r, grid, all.cores);
   const bool is_free = settings.slab_planes == 0;
   cut(r, grid,
-      is_free ? choose_slab_planes(r, layout.mode, settings.fetch_result,
-                                   least_planes(r, layout.mode, layout.interface, interface), on_cores)
-              : settings.slab_planes,
+      is_free
+          ? choose_slab_planes(r, layout.mode, layout.interface, settings.fetch_result, interface, on_cores)
+          : settings.slab_planes,
       layout);
   layout.lanes = r.where == Where::cuda ? r.workers : 1;
   layout.dealing =

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "../support/skip.hpp"
@@ -73,6 +74,26 @@ TEST_CASE("what takes milliseconds keeps all cores busy, evenly") {
   CHECK(slabs_on_cores(square(1023, 2)) == 2);
 }
 
+TEST_CASE("no more slabs than are asked for, and those evenly dealt") {
+  for (const Index workers : {2, 3, 16})
+    for (const Index most : {1, 2, 5, 17, 50}) {
+      CAPTURE(workers);
+      CAPTURE(most);
+      const Index slabs = slabs_on_cores(cube(511, workers), most);
+      CHECK(slabs <= most);
+      if (most > workers) CHECK(slabs % workers == 0);
+    }
+  CHECK(slabs_on_cores(cube(511, 16), 1000) > 16);
+  CHECK(slabs_on_cores(cube(5, 2), 1000) <= 5);
+}
+
+TEST_CASE("slabs stay in the caches of many cores, as far as the interface systems allow") {
+  const CoreWork work = square(4095, 16);
+  const Index slabs = slabs_on_cores(work);
+  CHECK(work.planes * work.columns * work.element_bytes <= slabs * (Index{2} << 20));
+  CHECK(seconds_on_cores(work, slabs) < seconds_on_cores(work, slabs / 4));
+}
+
 TEST_CASE("problems of a batch are solved side by side: one slab each where there are enough of them") {
   CoreWork batch = square(511, 4);
   CHECK(slabs_on_cores(batch) > 1);
@@ -88,6 +109,9 @@ TEST_CASE("solvers take the model's number, and any other that they are asked fo
     const poisson::Solver<double> solver(runtime, {.shape = {n, n}});
     CHECK(solver.layout().slabs == slabs_on_cores(square(n, workers)));
   }
+  // Of large planes few show much: no fewer for that than two a core.
+  const poisson::Solver<float> large(runtime, {.shape = {40, 1000, 1100}});
+  CHECK(large.layout().slabs >= std::min<Index>(2 * workers, 20));
   const poisson::Solver<double> asked(runtime, {.shape = {31, 31}}, {.slab_planes = 8});
   CHECK(asked.layout().slabs == 4);
 }

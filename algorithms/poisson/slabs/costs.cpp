@@ -16,7 +16,7 @@ namespace cost {
 constexpr double tridiagonal = 2.0e-9;  ///< of a cell, there and back
 constexpr double transform = 2.5e-9;    ///< of a cell along an axis, there and back, in float64
 constexpr double reduce = 0.3e-9;  ///< of a cell for each of these axes, in pass 1: planes are read once more
-constexpr double miss = 0.4e-9;    ///< of a cell of a slab that does not stay in a core's caches
+constexpr double miss = 0.4e-9;    ///< of a cell for each doubling of a slab beyond what stays in a core's caches
 constexpr double column = 1.5e-9;  ///< of a step of the interface chain
 constexpr double step = 8e-6;      ///< from one task of that chain to the next
 constexpr double submission = 2.5e-6;  ///< of a task
@@ -30,8 +30,11 @@ constexpr double power_of_two = 10e-12;  ///< of a cell along an axis, likewise,
 constexpr double other_length = 35e-12;  ///< and where it is not
 }  // namespace gpu_cost
 
-/// A little more than a core's own caches hold.
-constexpr double cached_bytes = 4 << 20;
+/// What stays in a core's caches: of many (16, measured) in its own; of few much in what all share, too.
+double cached_bytes(const CoreWork& work) {
+  constexpr Index few = 4;
+  return work.workers > few ? 2 << 20 : 4 << 20;
+}
 /// The check of u makes f again, slab by slab: beside a large grid that is to take little memory.
 constexpr double most_bytes = 32 << 20;
 
@@ -41,13 +44,12 @@ Index slabs_within(const CoreWork& work, double bytes) {
   return std::clamp<Index>(static_cast<Index>(std::ceil(all / bytes)), 1, work.planes);
 }
 
-Index slabs_that_stay_cached(const CoreWork& work) { return slabs_within(work, cached_bytes); }
-
 double seconds_of_cell(const CoreWork& work, Index slabs) {
   const auto axes = static_cast<double>(work.transformed_axes);
   const double share = static_cast<double>(work.element_bytes) / sizeof(double);
+  const double slab = static_cast<double>(parts(work.planes, slabs) * work.columns * work.element_bytes);
   return cost::tridiagonal + cost::transform * axes * share + (slabs > 1 ? cost::reduce * axes : 0) +
-         (work.workers > 1 && slabs < slabs_that_stay_cached(work) ? cost::miss : 0);
+         (work.workers > 1 ? cost::miss * std::max(0.0, std::log2(slab / cached_bytes(work))) : 0);
 }
 
 }  // namespace
@@ -68,19 +70,22 @@ double seconds_on_cores(const CoreWork& work, Index slabs) {
   return std::max(static_cast<double>(rounds) * slab + chain, tasks * (cost::submission + looks));
 }
 
-Index slabs_on_cores(const CoreWork& work) {
-  const Index fewest = slabs_within(work, most_bytes);
+Index slabs_on_cores(const CoreWork& work, Index most) {
+  if (most == 0 || most > work.planes) most = work.planes;
+  const Index evenly = most > work.workers ? most / work.workers * work.workers : most;
+  const Index fewest = std::min(evenly, slabs_within(work, most_bytes));
   Index best = fewest;
   double least = seconds_on_cores(work, fewest);
   const auto consider = [&](Index slabs) {
-    if (slabs < fewest || slabs > work.planes) return;
+    if (slabs < fewest || slabs > most) return;
     const double seconds = seconds_on_cores(work, slabs);
     if (seconds < least) best = slabs, least = seconds;
   };
   for (Index slabs = 2; slabs <= work.workers; ++slabs) consider(slabs);
-  // More of them where they are to stay in the caches: as many for each core, or as few as stay there.
-  const Index cached = slabs_that_stay_cached(work);
+  // More of them where they are to stay in the caches: as few as stay there, or nearly so, or as many for each core.
+  const Index cached = std::min(slabs_within(work, cached_bytes(work)), most);
   consider(cached);
+  consider(cached / work.workers * work.workers);
   consider(parts(cached, work.workers) * work.workers);
   return best;
 }

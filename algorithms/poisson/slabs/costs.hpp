@@ -22,7 +22,8 @@ struct CoreWork {
 double seconds_on_cores(const CoreWork& work, Index slabs);
 
 /// As few slabs a problem as possible among those numbers with which it takes the least, of 32 MiB each at most.
-Index slabs_on_cores(const CoreWork& work);
+/// @param most slabs a problem, which may be higher then; 0: any number
+Index slabs_on_cores(const CoreWork& work, Index most = 0);
 
 /// Seconds of a solve of so many unknowns that stay in a GPU's memory, as one slab.
 double seconds_on_gpu(const Grid& grid, Index unknowns, Index element_bytes);
