@@ -37,7 +37,7 @@ TEST_CASE("gpu: rows of a tile are copied there, from its memory or from where t
   const auto number = [](Index i, Index j) { return static_cast<float>(i * cols + j); };
   const Tile<float> some(runtime, rows, cols), kept = Tile<float>::kept_at_home(runtime, rows, cols);
   for (const Tile<float>* const from : {&some, &kept}) {
-    set(runtime, *from, number);
+    asterism::set(runtime, *from, number);
     const Tile<float> to(runtime, 400, cols);
     copy_rows(*from, first, to, {.where = Where::cuda});
     const HostView<float> view(to, HostView<float>::Access::read);
