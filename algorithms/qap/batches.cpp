@@ -63,66 +63,63 @@ void add_batches_of_gpu(const Candidate& gpu, const std::vector<Share>& shares, 
   }
 }
 
-/// Takes the part of the cores from walks, one after the other to the next core that is to have more. Walks of one island may
-/// be many times as long as those of another: so the cores together get the same part of each island's, and equally fast ones
-/// walks of the same islands. Islands of few walks come first, while all cores are to have more, so that these are spread. @param counts of all workers, 0 for GPUs
-/// @return for each worker
-std::vector<std::vector<Share>> take_for_cores(std::vector<Share>& walks, std::vector<Index> counts) {
-  std::vector<std::vector<Share>> taken(counts.size());
-  const Index all = count_walks(walks), of_cores = std::accumulate(counts.begin(), counts.end(), Index{0});
-  std::vector<Share*> fewest_first;
-  for (Share& share : walks) fewest_first.push_back(&share);
-  std::ranges::stable_sort(fewest_first, {}, [](const Share* share) { return share->walks; });
-  Index before = 0;
-  std::size_t core = 0;
-  for (Share* const of_island : fewest_first) {
-    Share& share = *of_island;
-    const Index first = before * of_cores / all, last = (before + share.walks) * of_cores / all;
-    before += share.walks;
-    share.walks -= last - first;
-    for (Index i = first; i < last; ++i) {
-      while (counts[core] == 0) core = (core + 1) % counts.size();
-      --counts[core];
-      std::vector<Share>& its = taken[core];
-      if (its.empty() || its.back().island != share.island) its.push_back({share.island, 0});
-      ++its.back().walks;
-      core = (core + 1) % counts.size();
-    }
-  }
-  return taken;
+/// Walks of an island, about equally many in each of `count` batches.
+void add_batches_of_cores(const Share& walks, Index count, int rank, Cores& cores,
+                          std::vector<Batch>& batches) {
+  const std::vector<Index> bounds =
+      bounds_by_weight(walks.walks, std::vector<double>(static_cast<std::size_t>(count), 1.0));
+  for (std::size_t k = 0; k + 1 < bounds.size(); ++k)
+    if (const Index some = bounds[k + 1] - bounds[k]; some > 0)
+      batches.push_back({{{walks.island, some}}, rank, cores.next(rank)});
 }
 
-/// Of a rank with GPUs.
+/// Of a rank with GPUs. Walks of one island may be many times as long as those of another: so the cores together get the same
+/// part of each island's, in batches of which each core makes several in a generation.
 void add_batches_beside_gpus(std::vector<Share> walks, const std::vector<Candidate>& workers, Index bytes,
-                             std::vector<Batch>& batches) {
-  const std::vector<Index> counts = share_walks(count_walks(walks), workers);
-  std::vector<Index> of_cores = counts;
+                             Cores& cores, std::vector<Batch>& batches) {
+  constexpr Index batches_of_core = 12;
+  const Index all = count_walks(walks),
+              many = batches_of_core * std::ranges::count(workers, Where::cpu, &Candidate::where);
+  const std::vector<Index> counts = share_walks(all, workers);
+  Index of_cores = 0;
   for (std::size_t k = 0; k < workers.size(); ++k)
-    if (workers[k].where == Where::cuda) of_cores[k] = 0;
-  const std::vector<std::vector<Share>> taken = take_for_cores(walks, of_cores);
+    if (workers[k].where == Where::cpu) of_cores += counts[k];
+  const Index in_batch = many > 0 ? parts(of_cores, many) : 0;
+  std::vector<Batch> beside;
+  for (Index before = 0; Share & share : walks) {
+    const Index its = (before + share.walks) * of_cores / all - before * of_cores / all;
+    before += share.walks;
+    share.walks -= its;
+    if (its > 0)
+      add_batches_of_cores({share.island, its}, parts(its, in_batch), workers.front().rank, cores, beside);
+  }
   WalksInOrder rest(std::move(walks));
   for (std::size_t k = 0; k < workers.size(); ++k)
-    if (workers[k].where == Where::cuda)
-      add_batches_of_gpu(workers[k], rest.take(counts[k]), bytes, batches);
-    else
-      for (const Share& share : taken[k]) batches.push_back({{share}, workers[k].rank, hints_of(workers[k])});
-}
-
-/// Of a rank without GPUs: those of an island.
-void add_batches_of_cores(const Share& walks, const std::vector<Candidate>& workers,
-                          std::vector<Batch>& batches) {
-  const std::vector<Index> counts = share_walks(walks.walks, workers);
-  for (std::size_t k = 0; k < workers.size(); ++k)
-    if (counts[k] > 0)
-      batches.push_back({{{walks.island, counts[k]}}, workers[k].rank, hints_of(workers[k])});
+    if (workers[k].where == Where::cuda) add_batches_of_gpu(workers[k], rest.take(counts[k]), bytes, batches);
+  std::ranges::move(beside, std::back_inserter(batches));
 }
 
 }  // namespace
 
+Cores::Cores(const std::vector<Candidate>& workers, const std::string& scheduler) {
+  if (scheduler == "prio" || scheduler == "eager" || scheduler == "lws" || scheduler == "ws") return;
+  for (const Candidate& worker : workers)
+    if (worker.where == Where::cpu) of_rank_[worker.rank].push_back(worker);
+}
+
+Hints Cores::next(int rank) {
+  const auto found = of_rank_.find(rank);
+  if (found == of_rank_.end()) return {.where = Where::cpu};
+  std::deque<Candidate>& cores = found->second;
+  cores.push_back(cores.front());
+  cores.pop_front();
+  return hints_of(cores.back());
+}
+
 Hints hints_of(const Candidate& worker) { return {.where = worker.where, .worker = worker.worker}; }
 
 std::vector<Index> share_walks(Index walks, const std::vector<Candidate>& workers) {
-  constexpr double surely = 0.8;  // a core may have something else to do
+  constexpr double surely = 0.95;  // a core may have something else to do
   std::vector<double> weights;
   for (const Candidate& worker : workers) weights.push_back(worker.speed);
   const double all = std::accumulate(weights.begin(), weights.end(), 0.0);
@@ -147,7 +144,7 @@ Index fitting_walks(Index walks, Index bytes, const Candidate& worker) {
 }
 
 std::vector<Batch> cut_walks(const std::vector<IslandPlan>& islands, const std::vector<Candidate>& workers,
-                             Index bytes) {
+                             Index bytes, Cores& cores) {
   std::vector<Batch> batches;
   for (std::size_t first = 0, end = 0; first < islands.size(); first = end) {
     const int rank = islands[first].rank;
@@ -158,9 +155,10 @@ std::vector<Batch> cut_walks(const std::vector<IslandPlan>& islands, const std::
     std::vector<Share> walks;
     for (std::size_t i = first; i < end; ++i) walks.push_back({i, islands[i].walks});
     if (has(its_workers, Where::cuda))
-      add_batches_beside_gpus(std::move(walks), its_workers, bytes, batches);
+      add_batches_beside_gpus(std::move(walks), its_workers, bytes, cores, batches);
     else
-      for (const Share& of_island : walks) add_batches_of_cores(of_island, its_workers, batches);
+      for (const Share& of_island : walks)
+        add_batches_of_cores(of_island, static_cast<Index>(its_workers.size()), rank, cores, batches);
   }
   return batches;
 }

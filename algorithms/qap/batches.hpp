@@ -3,6 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "../../runtime/codelet.hpp"
@@ -25,6 +28,19 @@ struct Batch {
   Hints hints;
 };
 
+/// Who takes tasks for cores of a rank: whoever is free. How long each takes changes from generation to generation, and how
+/// fast cores are, too. A scheduler that chooses a core as soon as a task is ready knows neither: there each core in turn.
+class Cores {
+ public:
+  /// @param workers of all ranks @param scheduler StarPU's
+  Cores(const std::vector<Candidate>& workers, const std::string& scheduler);
+
+  Hints next(int rank);
+
+ private:
+  std::map<int, std::deque<Candidate>> of_rank_;  // where it is each in turn: the next one first
+};
+
 /// How many walks each worker gets, in proportion to speeds. Beside GPUs a core gets no more than it surely makes while
 /// they make theirs, which may be none: a generation waits for its last walk, of which a core has one at a time, a GPU
 /// many.
@@ -32,14 +48,13 @@ std::vector<Index> share_walks(Index walks, const std::vector<Candidate>& worker
 
 /// Cuts the walks of all islands. On a rank without GPUs every island in equal batches, so that it need not wait for others.
 /// Or else all walks of the rank by the workers' speeds, as a GPU makes those of many islands in about the time that it takes
-/// for those of one: the cores together get the same part of each island's, the GPUs the rest in order. An island's walks are
-/// a task of their own on each core: a selection that is due need not wait for those of others.
+/// for those of one: the cores together get the same part of each island's, the GPUs the rest in order.
 /// @param islands rank by rank @param workers that walk, of measured speeds where a rank has GPUs and cores
 /// @param bytes that a walk takes on a GPU: a batch of several islands takes no more than half of its memory
 std::vector<Batch> cut_walks(const std::vector<IslandPlan>& islands, const std::vector<Candidate>& workers,
-                             Index bytes);
+                             Index bytes, Cores& cores);
 
-/// Each batch has its worker: how long it takes changes from generation to generation, so StarPU cannot know.
+/// This worker and no other.
 Hints hints_of(const Candidate& worker);
 
 /// Walks for which half of a worker's memory is enough, one at least, of `walks` that there are.

@@ -56,8 +56,13 @@ class TypedGenerations final : public Generations {
     for (const IslandPlan& island : plan.islands) add(island);
     const std::vector<Candidate> workers =
         walking_workers<E>(runtime, plan, walk_, {matrices_, costs_, starts_}, settings);
-    for (const Batch& batch : cut_walks(plan.islands, workers, bytes_of_walk<E>(n_, plan.capacity)))
+    Cores cores(all_workers(runtime), runtime.machine().scheduler);
+    for (const Batch& batch : cut_walks(plan.islands, workers, bytes_of_walk<E>(n_, plan.capacity), cores))
       add(batch);
+    for (const IslandPlan& island : plan.islands) {
+      selecting_.push_back(cores.next(island.rank));
+      selecting_.back().priority = 1;  // the island's walks wait for it, and those of others can wait
+    }
     for (std::size_t i = 0; i < islands_.size(); ++i) start(i);
   }
   TypedGenerations(const TypedGenerations&) = delete;
@@ -135,7 +140,7 @@ class TypedGenerations final : public Generations {
                       .own = islands_[i].own,
                       .champion = of_generation(islands_[i].champions, submitted_),
                       .found = of_generation(islands_[i].found, submitted_)},
-                     {.priority = 1});  // the island's walks wait for it, and those of others can wait
+                     selecting_[i]);
   }
 
   [[nodiscard]] Found found_in(const Tile<Index>& tile) const {
@@ -170,6 +175,7 @@ class TypedGenerations final : public Generations {
   PerRank<std::int32_t> starts_;
   std::deque<Island> islands_;  // they stay where they are
   std::vector<Walks> walks_;
+  std::vector<Hints> selecting_;  // for each island
   Index submitted_ = 0;
 };
 

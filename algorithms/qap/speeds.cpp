@@ -111,24 +111,6 @@ double seconds_of_gpus(const std::vector<Turn>& turns) {
   return seconds;
 }
 
-/// Cores of a rank of which none is twice as fast as another become equally fast, as fast as they are together: in a trial of
-/// milliseconds those seem fast that share their hardware with nobody, and later it is others.
-void even_out_cores(std::vector<Candidate>& workers) {
-  constexpr double alike = 2;
-  double least = std::numeric_limits<double>::infinity(), most = 0, sum = 0;
-  Index cores = 0;
-  for (const Candidate& worker : workers) {
-    if (worker.where == Where::cuda) continue;
-    least = std::min(least, worker.speed);
-    most = std::max(most, worker.speed);
-    sum += worker.speed;
-    ++cores;
-  }
-  if (most > alike * least) return;
-  for (Candidate& worker : workers)
-    if (worker.where == Where::cpu) worker.speed = sum / static_cast<double>(cores);
-}
-
 }  // namespace
 
 std::vector<Turn> turns_of_gpus(const std::vector<Candidate>& workers, Index walks) {
@@ -165,14 +147,19 @@ std::vector<Candidate> quicker_of(const std::vector<Turn>& of_gpus, const std::v
     all.push_back(worker);
     walks_of_all += walks;
   }
-  even_out_cores(all);
   const std::vector<Index> shares = share_walks(walks_of_all, all);
-  // With shares by what was measured. A GPU need not be quicker with fewer walks than it had.
-  double together = 0;  // seconds
-  for (std::size_t k = 0; k < all.size(); ++k) {
-    const Index walks = all[k].where == Where::cuda ? std::max(shares[k], of_all[k].walks) : shares[k];
-    together = std::max(together, static_cast<double>(walks) * per_walk / all[k].speed);
-  }
+  // With shares by what was measured. A GPU need not be quicker with fewer walks than it had; cores share theirs.
+  double together = 0, speed_of_cores = 0;  // seconds, of all
+  Index walks_of_cores = 0;
+  for (std::size_t k = 0; k < all.size(); ++k)
+    if (all[k].where == Where::cuda) {
+      const Index walks = std::max(shares[k], of_all[k].walks);
+      together = std::max(together, static_cast<double>(walks) * per_walk / all[k].speed);
+    } else {
+      walks_of_cores += shares[k];
+      speed_of_cores += all[k].speed;
+    }
+  together = std::max(together, static_cast<double>(walks_of_cores) * per_walk / speed_of_cores);
   return together < clearly * seconds_of_gpus(of_gpus) ? all : gpus;
 }
 

@@ -36,8 +36,7 @@ std::vector<Turn> turns_of_gpus(const std::vector<Candidate>& workers, Index wal
 std::vector<Turn> turns_of_all(std::vector<Candidate> workers, Index walks, const std::vector<Turn>& of_gpus);
 
 /// The cores of a rank only where they make its generations clearly shorter: a GPU with fewer walks than it could make
-/// at a time need not be quicker. Cores get equal speeds unless one is more than twice as fast as another.
-/// @param of_gpus, of_all measured
+/// at a time need not be quicker. @param of_gpus, of_all measured
 std::vector<Candidate> quicker_of(const std::vector<Turn>& of_gpus, const std::vector<Turn>& of_all);
 
 /// Generations from which on it pays to try who walks how fast: the trial takes as long as a few, and cores beside GPUs

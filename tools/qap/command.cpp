@@ -88,7 +88,7 @@ Command add_qap(CLI::App& program) {
   add_footer(*app, qap_footer);
   return {app, [options] {
             const StatedQap stated = read(*options);
-            keep_core_for_selection(options->common.runtime, options->settings);
+            fit_machine_to_search(options->common.runtime, options->settings);
             return with_runtime(options->common.runtime, [&](Runtime& runtime) {
               return tell(runtime, options->common, report_of(*options, solve(runtime, *options, stated)));
             });

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cstdlib>
 
 namespace asterism::tools {
 namespace {
@@ -78,7 +79,8 @@ void add_search_options(CLI::App& app, qap::SearchSettings& s) {
              "of pmts: to which these grow where nothing gets better; default: its square");
 }
 
-void keep_core_for_selection(Options& machine, qap::SearchSettings& settings) {
+void fit_machine_to_search(Options& machine, qap::SearchSettings& settings) {
+  if (machine.scheduler.empty() && std::getenv("STARPU_SCHED") == nullptr) machine.scheduler = "prio";
   if (machine.cpus != 0 || machine.gpus == 0) return;
   machine.cpus = 1;
   settings.walkers = qap::Walkers::gpus;

@@ -171,7 +171,7 @@ Command add_bench_qap(CLI::App& bench_app) {
   add_search_options(*app, options->settings);
   add_bench_options(*app, options->common, options->repeats, "seeds, from 1 on; default: 5");
   return {app, [options] {
-            keep_core_for_selection(options->common.runtime, options->settings);
+            fit_machine_to_search(options->common.runtime, options->settings);
             const Interruption interruption;  // ends a run and with it the benchmark: what is known is told
             return with_runtime(options->common.runtime,
                                 [&](Runtime& runtime) { return bench(runtime, *options); });
