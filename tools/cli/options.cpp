@@ -73,7 +73,7 @@ void add_machine_options(CLI::App& app, CommonOptions& options) {
   machine.name(
       "--scheduler", runtime.scheduler, "NAME",
       "StarPU's scheduling policy; `asterism info` lists those that there are; default: $STARPU_SCHED "
-      "if set, else dmdas with GPUs, prio on cores alone");
+      "if set, else dmdas with GPUs (but for qap), prio on cores alone");
   OptionGroup(app, "Output")
       .flag("--json", options.json,
             "report for programs: one JSON object on standard output, nothing else there");
