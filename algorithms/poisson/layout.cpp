@@ -141,11 +141,12 @@ Index least_planes(const Resources& r, Mode mode, Where interface, Index interfa
   return interface_planes * r.planes / shown_planes(r);
 }
 
-/// At most so many slabs of a problem on cores. No memory is spared, but for where what does not fit is spilled, by leaving
-/// cores without two: while one waits for the interface systems the other is worked on.
+/// At most so many slabs of a problem on cores. For two a core, of which one waits for the interface systems while the other is
+/// worked on, what they show may take half as much memory as the grid, or 256 MiB; but for where memory is short.
 Index most_slabs_on_cores(const Resources& r, const CoreWork& work, Index interface_planes) {
-  const Index busy = r.spills ? 1 : parts(2 * work.workers, work.problems);
-  return std::max(busy, shown_planes(r) / interface_planes);
+  const Index room = std::max(r.planes / 2, 256 * mebibyte / r.plane) / interface_planes;
+  const Index busy = r.spills ? 1 : std::min(parts(2 * work.workers, work.problems), room);
+  return std::max({Index{1}, busy, shown_planes(r) / interface_planes});
 }
 
 Index choose_slab_planes(const Resources& r, Mode mode, Where interface, bool fetch_result,

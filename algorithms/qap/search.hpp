@@ -74,6 +74,7 @@ struct SearchSettings {
   Index walks = 0;             ///< of a robust island; 0: 16. Of tempering; 0: 24
   Index first_iterations = 0;  ///< of a multistart's walk; 0: n
   Index most_iterations = 0;   ///< to which they grow; 0: n^2
+  /// Cores beside GPUs take walks as they become free where Options::scheduler is prio; under dmdas they are dealt out.
   Walkers walkers = Walkers::all;
   /// Called on every rank for every new best, in the thread that searches. Says whether to go on. What it throws is
   /// thrown before on_generation is called.

@@ -109,9 +109,9 @@ TEST_CASE("solvers take the model's number, and any other that they are asked fo
     const poisson::Solver<double> solver(runtime, {.shape = {n, n}});
     CHECK(solver.layout().slabs == slabs_on_cores(square(n, workers)));
   }
-  // Of large planes few show much: no fewer for that than two a core.
+  // What slabs of large planes show takes much memory. That is no reason to leave cores without any.
   const poisson::Solver<float> large(runtime, {.shape = {40, 1000, 1100}});
-  CHECK(large.layout().slabs >= std::min<Index>(2 * workers, 20));
+  CHECK(large.layout().slabs >= std::min<Index>(workers, 5));
   const poisson::Solver<double> asked(runtime, {.shape = {31, 31}}, {.slab_planes = 8});
   CHECK(asked.layout().slabs == 4);
 }
