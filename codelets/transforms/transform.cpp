@@ -111,7 +111,8 @@ class Direct {
   explicit Direct(Index n)
       : n_(n),
         fft_(fft_kind(kind), fft_length(kind, n)),
-        fold_(fold_rotations<U>(kind, n)),
+        fold_(is_first_kind(kind) ? rotations<U>(fft_length(kind, n), 0, 1, fft_length(kind, n))
+                                  : fold_rotations<U>(kind, n)),
         unfold_(unfold_rotations<U>(kind, n)) {}
 
   template <class T>
@@ -153,6 +154,14 @@ class Direct {
       if (there.second != nowhere) to[there.second] = pair.second;
     };
     at_end(0);
+    if constexpr (is_first_kind(kind)) {
+      // The second of a pair is the first of its mirror image, and compilers find vectors where places go one way.
+      for (Index p = 1; p < fft_length(kind, n); ++p) {
+        const PairPlaces here = fold_from(kind, n, p, Position::inside);
+        to[p] = fold<kind, U>(n, p, line[here.first], line[here.second], rotations[p]).first;
+      }
+      return;
+    }
     for (Index p = 1; p < pairs - 1; ++p) {
       const PairPlaces here = fold_from(kind, n, p, Position::inside),
                    there = fold_to(kind, n, p, Position::inside);
@@ -189,7 +198,7 @@ class Direct {
 
   Index n_;
   LineFft<U> fft_;
-  std::vector<Complex<U>> fold_, unfold_;
+  std::vector<Complex<U>> fold_, unfold_;  // of dst1 and dct1 as far round as (T2) and (T4) want it
 };
 
 /// dst1 and dct1 by (T9), in the precision of U.
@@ -198,7 +207,7 @@ class Halved {
  public:
   static bool pays(Index n) {
     // FFTW vectorises complex transforms best: while they stay in the first-level cache they cost no more than two halves.
-    constexpr Index small = std::is_same_v<U, float> ? 2048 : 512;
+    constexpr Index small = std::is_same_v<U, float> ? 2048 : 256;
     return fft_length(kind, n) % 2 == 0 && fft_length(kind, n) > small;
   }
 
