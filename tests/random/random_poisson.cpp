@@ -168,12 +168,25 @@ double rounded(const Solve& s, Real value) {
   return s.f32 ? static_cast<float>(value) : static_cast<double>(value);
 }
 
+/// Numbers of one problem of a batch.
+Reals part(const Reals& all, std::size_t first, std::size_t count) {
+  const auto begin = all.begin() + static_cast<std::ptrdiff_t>(first);
+  return {begin, begin + static_cast<std::ptrdiff_t>(count)};
+}
+
 /// Where constants solve the homogeneous problem, f keeps a mean for the solver to project away, or has none
 /// to rounding.
 void settle_mean(Draw& draw, Solve& s, const Oracle& oracle) {
   if (!oracle.singular()) return;
   const Reals f(s.f.begin(), s.f.end()), lifted = oracle.lifted(f), without = oracle.projected(lifted);
-  if (norm2(without) < 0.1L * (norm2(f) + norm2(lifted))) {  // rounding is all that would be left of it
+  const auto unknowns = static_cast<std::size_t>(nodes_of(s.problem));
+  const auto size = [unknowns](const Reals& all, std::size_t first) {
+    return norm2(part(all, first, unknowns));
+  };
+  bool is_rounding = false;  // all that would be left of a problem of the batch
+  for (std::size_t k = 0; k < f.size(); k += unknowns)
+    is_rounding = is_rounding || size(without, k) < 0.1L * (size(f, k) + size(lifted, k));
+  if (is_rounding) {
     std::fill(s.f.begin(), s.f.end(), 0);
     for (Ends& ends : s.problem.ends)
       for (End* end : {&ends.lower, &ends.upper}) *end = {end->condition};
@@ -303,11 +316,8 @@ Solution solve(Runtime& runtime, const Solve& s) {
 Real relative_error(const Reals& u, const Reals& exact, std::size_t unknowns) {
   Worst worst;
   for (std::size_t first = 0; first < u.size(); first += unknowns) {
-    const auto part = [&](const Reals& all) {
-      const auto begin = all.begin() + static_cast<std::ptrdiff_t>(first);
-      return Reals(begin, begin + static_cast<std::ptrdiff_t>(unknowns));
-    };
-    const Real error = norm2(difference(part(u), part(exact))), size = norm2(part(exact));
+    const Reals its = part(u, first, unknowns), its_exact = part(exact, first, unknowns);
+    const Real error = norm2(difference(its, its_exact)), size = norm2(its_exact);
     if (!(error == 0)) worst.take_in(error / size);
   }
   return worst.value();
