@@ -31,16 +31,17 @@ TEST_CASE("gpu: a tile is cleared there, and no more than its own elements") {
     CHECK(memory[static_cast<std::size_t>(k)] == (k % ld < cols ? 0.0 : 4.0));
 }
 
-TEST_CASE("gpu: rows of a tile are copied there, from its memory or from where the tile is at home") {
+TEST_CASE_TEMPLATE("gpu: rows of a tile are copied there, from its memory or from where the tile is at home",
+                   T, float, double) {
   Runtime runtime;
   constexpr Index rows = 900, cols = 50, first = 300;
-  const auto number = [](Index i, Index j) { return static_cast<float>(i * cols + j); };
-  const Tile<float> some(runtime, rows, cols), kept = Tile<float>::kept_at_home(runtime, rows, cols);
-  for (const Tile<float>* const from : {&some, &kept}) {
+  const auto number = [](Index i, Index j) { return static_cast<T>(i * cols + j); };
+  const Tile<T> some(runtime, rows, cols), kept = Tile<T>::kept_at_home(runtime, rows, cols);
+  for (const Tile<T>* const from : {&some, &kept}) {
     asterism::set(runtime, *from, number);
-    const Tile<float> to(runtime, 400, cols);
+    const Tile<T> to(runtime, 400, cols);
     copy_rows(*from, first, to, {.where = Where::cuda});
-    const HostView<float> view(to, HostView<float>::Access::read);
+    const HostView<T> view(to, HostView<T>::Access::read);
     for (Index i = 0; i < view.rows(); ++i)
       for (Index j = 0; j < cols; ++j) CHECK(view(i, j) == number(first + i, j));
   }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "../../support/matrix.hpp"
 #include "runtime/contents.hpp"
 #include "runtime/per_rank.hpp"
 
@@ -63,6 +64,15 @@ TEST_CASE_TEMPLATE("contents: tiles of all element types are set, cleared, made,
       refusal([&] { copy_rows(a, 2, second); }) ==
       "cannot copy rows from 2 on of a 2 x 3 tile to one of 1 x 3: it must have these rows, and as many columns");
   CHECK(refusal([&] { copy_rows(a, 0, other); }).starts_with("cannot copy rows from 0 on of a 2 x 3 tile"));
+}
+
+TEST_CASE_TEMPLATE("contents: copied rows are written, and no more than these", T, float, double) {
+  const test::Matrix<T> from = test::Matrix<T>(9, 5).fill_random(1);
+  test::Matrix<T> rows(4, 5, 1);
+  detail::copy_rows<T>(3, from.in(), rows.out());
+  for (Index i = 0; i < 4; ++i)
+    for (Index j = 0; j < 5; ++j) CHECK(rows(i, j) == from(3 + i, j));
+  CHECK(rows.guarded());
 }
 
 TEST_CASE("contents: a tile on every rank") {
