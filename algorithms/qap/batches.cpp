@@ -66,11 +66,9 @@ void add_batches_of_gpu(const Candidate& gpu, const std::vector<Share>& shares, 
 /// Walks of an island, about equally many in each of `count` batches.
 void add_batches_of_cores(const Share& walks, Index count, int rank, Cores& cores,
                           std::vector<Batch>& batches) {
-  const std::vector<Index> bounds =
-      bounds_by_weight(walks.walks, std::vector<double>(static_cast<std::size_t>(count), 1.0));
-  for (std::size_t k = 0; k + 1 < bounds.size(); ++k)
-    if (const Index some = bounds[k + 1] - bounds[k]; some > 0)
-      batches.push_back({{{walks.island, some}}, rank, cores.next(rank)});
+  const std::vector<Candidate> equals(static_cast<std::size_t>(count));
+  for (const Index some : share_walks(walks.walks, equals))
+    if (some > 0) batches.push_back({{{walks.island, some}}, rank, cores.next(rank)});
 }
 
 /// Of a rank with GPUs. Walks of one island may be many times as long as those of another: so the cores together get the same

@@ -54,10 +54,11 @@ class TypedGenerations final : public Generations {
              .stop = stop_};
     fill(problem, matrices_of<E>(problem, facts, form), settings.start);
     for (const IslandPlan& island : plan.islands) add(island);
-    const std::vector<Candidate> workers =
-        walking_workers<E>(runtime, plan, walk_, {matrices_, costs_, starts_}, settings);
-    Cores cores(all_workers(runtime), runtime.machine().scheduler);
-    for (const Batch& batch : cut_walks(plan.islands, workers, bytes_of_walk<E>(n_, plan.capacity), cores))
+    const std::vector<Candidate> workers = all_workers(runtime);
+    const std::vector<Candidate> walking =
+        walking_workers<E>(runtime, workers, plan, walk_, {matrices_, costs_, starts_}, settings);
+    Cores cores(workers, runtime.machine().scheduler);
+    for (const Batch& batch : cut_walks(plan.islands, walking, bytes_of_walk<E>(n_, plan.capacity), cores))
       add(batch);
     for (const IslandPlan& island : plan.islands) {
       selecting_.push_back(cores.next(island.rank));

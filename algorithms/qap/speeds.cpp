@@ -164,12 +164,13 @@ std::vector<Candidate> quicker_of(const std::vector<Turn>& of_gpus, const std::v
 }
 
 template <class E>
-std::vector<Candidate> walking_workers(Runtime& runtime, const Plan& plan, const TabuArguments& a,
-                                       const Givens<E>& givens, const SearchSettings& settings) {
+std::vector<Candidate> walking_workers(Runtime& runtime, const std::vector<Candidate>& all, const Plan& plan,
+                                       const TabuArguments& a, const Givens<E>& givens,
+                                       const SearchSettings& settings) {
   const bool is_short =
       settings.generations.value_or(std::numeric_limits<Index>::max()) < generations_worth_a_trial;
   std::map<int, std::vector<Candidate>> of_rank;
-  for (const Candidate& worker : all_workers(runtime)) {  // of a rank its GPUs first
+  for (const Candidate& worker : all) {  // of a rank its GPUs first
     const auto before = of_rank.find(worker.rank);
     const bool beside_gpus = before != of_rank.end() && before->second.front().where == Where::cuda;
     const bool may =
@@ -195,11 +196,14 @@ std::vector<Candidate> walking_workers(Runtime& runtime, const Plan& plan, const
   return chosen;
 }
 
-template std::vector<Candidate> walking_workers(Runtime&, const Plan&, const TabuArguments&,
-                                                const Givens<std::int16_t>&, const SearchSettings&);
-template std::vector<Candidate> walking_workers(Runtime&, const Plan&, const TabuArguments&,
-                                                const Givens<std::int32_t>&, const SearchSettings&);
-template std::vector<Candidate> walking_workers(Runtime&, const Plan&, const TabuArguments&,
-                                                const Givens<std::int64_t>&, const SearchSettings&);
+template std::vector<Candidate> walking_workers(Runtime&, const std::vector<Candidate>&, const Plan&,
+                                                const TabuArguments&, const Givens<std::int16_t>&,
+                                                const SearchSettings&);
+template std::vector<Candidate> walking_workers(Runtime&, const std::vector<Candidate>&, const Plan&,
+                                                const TabuArguments&, const Givens<std::int32_t>&,
+                                                const SearchSettings&);
+template std::vector<Candidate> walking_workers(Runtime&, const std::vector<Candidate>&, const Plan&,
+                                                const TabuArguments&, const Givens<std::int64_t>&,
+                                                const SearchSettings&);
 
 }  // namespace asterism::qap

@@ -45,9 +45,11 @@ constexpr Index generations_worth_a_trial = 100;
 
 /// All workers that walk. Where a rank has GPUs and cores both are tried, with the search's own walks from an island's
 /// starts: its GPUs with all walks, and then all workers together; in a short search its GPUs walk alone. With several
-/// ranks: collective, the same on all. @param a of the walks' tasks, but for target and stop @throw as measure_speeds
+/// ranks: collective, the same on all. @param all workers (all_workers) @param a of the walks' tasks, but for target and stop
+/// @throw as measure_speeds
 template <class E>
-std::vector<Candidate> walking_workers(Runtime& runtime, const Plan& plan, const TabuArguments& a,
-                                       const Givens<E>& givens, const SearchSettings& settings);
+std::vector<Candidate> walking_workers(Runtime& runtime, const std::vector<Candidate>& all, const Plan& plan,
+                                       const TabuArguments& a, const Givens<E>& givens,
+                                       const SearchSettings& settings);
 
 }  // namespace asterism::qap

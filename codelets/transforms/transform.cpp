@@ -198,7 +198,8 @@ class Direct {
 
   Index n_;
   LineFft<U> fft_;
-  std::vector<Complex<U>> fold_, unfold_;  // of dst1 and dct1 as far round as (T2) and (T4) want it
+  std::vector<Complex<U>> fold_;  // of dst1 and dct1 for every element of the sequence, not for pairs
+  std::vector<Complex<U>> unfold_;
 };
 
 /// dst1 and dct1 by (T9), in the precision of U.
