@@ -12,6 +12,7 @@ InterfaceSystems::InterfaceSystems(Runtime& runtime, const Grid& grid, const Lay
                                    const std::vector<ModeTiles>& modes)
     : runtime_(&runtime),
       slabs_(&slabs),
+      axis_(&axis),
       modes_(&modes),
       layout_(layout),
       columns_(grid.columns()),
@@ -28,7 +29,6 @@ InterfaceSystems::InterfaceSystems(Runtime& runtime, const Grid& grid, const Lay
   first_ = tiles(rows_.beside, Recalled::no);
   before_ = tiles(rows_.beside, Recalled::no);
   if (!exist()) return;
-  make_responses(axis);
   for (problem_ = 0; problem_ < grid.batch; ++problem_) {
     for (const Chain& chain : chains_)
       for (Index i = 0; i < chain.length && !layout_.repeats_responses; ++i) eliminate_response(chain, i);
@@ -58,14 +58,23 @@ std::tuple<int, Index> InterfaceSystems::kind_of(Slab s) const {
   return {slabs_->owner(s.number), spacing_ == Spacing::equal ? end : s.place};
 }
 
-void InterfaceSystems::make_responses(const Tiles<double>& axis) {
-  for (Index number = 0; number < slabs_->count(); ++number) {
-    const Slab s = (*slabs_)[number];
-    const auto [found, is_new] = responses_.try_emplace(kind_of(s));
-    if (!is_new) continue;
-    found->second = Tile<double>(*runtime_, rows_.response, columns_, slabs_->owner(number));
-    codelets::respond({.axis = axis[number], .mu = modes(s).mu, .response = found->second}, slabs_->hints(s));
-  }
+const Tile<double>& InterfaceSystems::response(Slab s) {
+  const auto [found, is_new] = responses_.try_emplace(kind_of(s));
+  auto& [response, is_there] = found->second;
+  if (is_new) response = Tile<double>(*runtime_, rows_.response, columns_, slabs_->owner(s.number));
+  if (!is_there)
+    codelets::respond({.axis = (*axis_)[s.number], .mu = modes(s).mu, .response = response},
+                      slabs_->hints(s));
+  is_there = true;
+  return response;
+}
+
+/// Making it again is quicker than having it come again, and until then it takes no room.
+void InterfaceSystems::give_up_response(const Chain& chain, Index i, Index next) {
+  if (next < 0 || next >= chain.length || kind_of(nth(chain, i)) == kind_of(nth(chain, next))) return;
+  Responding& its = responses_[kind_of(nth(chain, i))];
+  forget(its.response);
+  its.is_there = false;
 }
 
 /// Each side works out for itself where the chains meet, as that costs no message from one side to the other. But only
@@ -176,6 +185,7 @@ void InterfaceSystems::eliminate(Slab s) {
                            .after = prefix_shown_[e.number]},
                           hints(e));
       if (passes_) send_home(chain, i);
+      if (layout_.repeats_responses) give_up_response(chain, i, i + 1);
     }
 }
 
@@ -184,7 +194,6 @@ void InterfaceSystems::eliminate(Slab s) {
 void InterfaceSystems::send_home(const Chain& chain, Index i) const {
   const Slab e = nth(chain, i);
   shown_[e.number].send_home();
-  if (i + 1 < chain.length && kind_of(e) != kind_of(nth(chain, i + 1))) response(e).wont_use();
   if (i == 0) return;
   const Slab before = nth(chain, i - 1);
   prefix_shown_[before.number].send_home();
@@ -261,6 +270,7 @@ void InterfaceSystems::substitute_next(Chain& chain) {
     } else {
       forget(first_[e.number]);
     }
+    if (layout_.repeats_responses && i > outermost_) give_up_response(chain, i, i - 1);
   }
   forget(shown_[e.number]);
 }

@@ -23,7 +23,7 @@ enum class Spacing {
 /// `substitute_down_to` as they are solved. Where no such system exists only the first and the last may be called.
 class InterfaceSystems {
  public:
-  /// @param slabs, modes have to outlive it. @param axis rows of the slowest axis, per slab. @param modes per rank
+  /// @param slabs, axis, modes have to outlive it. @param axis rows of the slowest axis, per slab. @param modes per rank
   InterfaceSystems(Runtime& runtime, const Grid& grid, const Layout& layout, const SlabPartition& slabs,
                    Spacing spacing, const Tiles<double>& axis, const std::vector<ModeTiles>& modes);
 
@@ -76,14 +76,16 @@ class InterfaceSystems {
   [[nodiscard]] const Meeting& meeting(const Chain& chain) const;
 
   [[nodiscard]] std::tuple<int, Index> kind_of(Slab s) const;
-  [[nodiscard]] const Tile<double>& response(Slab s) const { return responses_.at(kind_of(s)); }
+  /// How a slab responds: makes it where it is not there.
+  [[nodiscard]] const Tile<double>& response(Slab s);
+  /// Where slab i of a chain was the last, for now, that needs how it responds. @param next of the chain
+  void give_up_response(const Chain& chain, Index i, Index next);
   [[nodiscard]] Hints hints(Slab s) const;
   /// Whether pass 2 reads what pass 1 has written.
   enum class Recalled { no, yes };
   /// Of this many rows, where the tasks of a slab are; one for every slab.
   [[nodiscard]] Tile<double> tile(Index rows, Slab s, Recalled recalled) const;
   [[nodiscard]] Tiles<double> tiles(Index rows, Recalled recalled) const;
-  void make_responses(const Tiles<double>& axis);
   /// Those of a problem.
   [[nodiscard]] std::vector<Meeting> meetings(bool has_waves) const;
 
@@ -96,6 +98,7 @@ class InterfaceSystems {
 
   Runtime* runtime_;
   const SlabPartition* slabs_;
+  const Tiles<double>* axis_;
   const std::vector<ModeTiles>* modes_;
   Layout layout_;
   Index columns_;
@@ -112,7 +115,11 @@ class InterfaceSystems {
 
   Tiles<double> shown_, prefix_shown_, prefix_response_;  // per slab; the latter two of the prefixes after it
   Tiles<double> first_, before_;  // per slab, as its chain sees it: its first unknown and the value before it
-  std::map<std::tuple<int, Index>, Tile<double>> responses_;  // by rank and kind of slab
+  struct Responding {
+    Tile<double> response;
+    bool is_there = false;
+  };
+  std::map<std::tuple<int, Index>, Responding> responses_;  // by rank and kind of slab
   std::vector<std::vector<Meeting>> meetings_;  // per problem: one for each chain, or one for both
 
   Index problem_ = 0;

@@ -192,8 +192,8 @@ void choose_working_memory(const Resources& r, SlabArgs args, Layout& layout) {
   }
   if constexpr (built_with_cuda) {
     if (r.where != Where::cuda) return;
-    // Whole blocks of the tridiagonal kernels, as reduce_slab hands them on group by group.
-    constexpr Index block = cuda::block_rows;
+    // As reduce_slab hands them on to the tridiagonal kernels, group by group.
+    const Index block = cuda::group_rows(args.columns(), args.interface);
     layout.planes_at_once =
         std::min(std::max(block, 64 * mebibyte / r.plane / block * block), layout.slab_planes);
     args.planes_at_once = layout.planes_at_once;
@@ -201,7 +201,7 @@ void choose_working_memory(const Resources& r, SlabArgs args, Layout& layout) {
   }
 }
 
-/// Planes of a slab of a stream whose interface tiles come and go as the slabs do, but for those of two slabs.
+/// Planes of a slab of a stream whose interface tiles come and go as the slabs do.
 template <class T>
 Index planes_beside_interface(const Resources& r, const Grid& grid, const SlabArgs& args) {
   const InterfaceRows rows = grid.interface();
@@ -209,13 +209,17 @@ Index planes_beside_interface(const Resources& r, const Grid& grid, const SlabAr
   // What a slab is solved with is read by the GPU in pass 2, `told` planes of it: the higher slabs are, the less. The pipeline
   // takes the longer to fill, to turn and to drain, three slabs. Their sum is least where both are equal.
   const Index told = (all - 2 * rows.beside - rows.shown / 2) * planes_of_double<T>;
-  const Index beside = (rows.response + rows.mu + 2 * all) * planes_of_double<T>;
+  // How a slab responds, what each rank has of the modes, and what two slabs tell.
+  const bool periodic = grid.slow.periodic();
+  const Index modes =
+      rows.mu + 2 * rows.beside + rows.carried_shown(periodic) + 2 * rows.carried_response(periodic);
+  const Index beside = (rows.response + modes + 2 * all) * planes_of_double<T>;
   const auto fits = [&](Index planes) {
     Layout layout;
     layout.slab_planes = planes;
     choose_working_memory<T>(r, args, layout);
-    // What leaves, and what StarPU keeps to use again, takes the rest; without it slabs go before they are solved.
-    return (2 * planes + beside) * r.plane + 8 * layout.scratch <= r.capacity / 4 * 3;
+    // Three slabs, one that comes, one that is solved and one that leaves. What StarPU keeps to use again takes the rest.
+    return (3 * planes + beside) * r.plane + 8 * layout.scratch <= r.capacity / 16 * 13;
   };
   auto planes = static_cast<Index>(std::sqrt(static_cast<double>(told * r.planes) / 3));
   while (planes > 1 && !fits(planes)) --planes;

@@ -121,7 +121,24 @@ struct Boundary {
   }
 };
 
-/// The same seen from the other end of the axis, where what was before comes after.
+/// A Boundary where nobody asks how the segment responds: what it shows, and how it would be continued.
+struct Reduction {
+  double y_first = 0.0, y_last = 0.0;
+  double reach = 1.0;                      ///< first.after
+  double complement = Pivot{}.complement;  ///< 1 - last.after
+
+  /// Takes in the next row with width_j f_j.
+  ASTERISM_HOST_DEVICE void append(const Row& row, double mu, double f) {
+    Pivot pivot{complement};
+    pivot.advance(row, mu);
+    complement = pivot.complement;
+    y_last = pivot.eliminate(row, y_last, f);
+    y_first += reach * y_last;
+    reach *= pivot.m(row);
+  }
+};
+
+/// A segment seen from the other end of the axis, where what was before comes after.
 ASTERISM_HOST_DEVICE inline Shares mirrored(const Shares& s) { return {s.after, s.before, s.lost}; }
 ASTERISM_HOST_DEVICE inline Response mirrored(const Response& r) { return {mirrored(r.last), mirrored(r.first)}; }
 ASTERISM_HOST_DEVICE inline Boundary mirrored(const Boundary& b) {

@@ -86,27 +86,27 @@ void reduce(In<T> lines, In<double> axis, In<double> mu, double scale, InOut<dou
     double* const last_row = state.row(y_last_row) + k;
     double* const reaches = state.row(reach_row) + k;
     double* const complements = state.row(complement_row) + k;
-    // The first unknown is `first` and `reach` times the next row's, the last one `last` and 1 - complement
-    // times it.
     double first[strip_columns], last[strip_columns], reach[strip_columns], complement[strip_columns];
     for (Index w = 0; w < columns; ++w) {
-      const bool go_on = segment == Segment::append;
-      first[w] = go_on ? first_row[w] : 0.0;
-      last[w] = go_on ? last_row[w] : 0.0;
-      reach[w] = go_on ? reaches[w] : 1.0;
-      complement[w] = go_on ? complements[w] : Pivot{}.complement;
+      const Reduction r = segment == Segment::append
+                              ? Reduction{first_row[w], last_row[w], reaches[w], complements[w]}
+                              : Reduction{};
+      first[w] = r.y_first;
+      last[w] = r.y_last;
+      reach[w] = r.reach;
+      complement[w] = r.complement;
     }
     for (Index i = 0; i < lines.rows; ++i) {
       const T* const f = lines.row(i) + k;
       const Row row = row_at(axis, i);
       const double weight = scale * row.width;
       for (Index w = 0; w < columns; ++w) {
-        Pivot pivot{complement[w]};
-        pivot.advance(row, modes[w]);
-        complement[w] = pivot.complement;
-        last[w] = pivot.eliminate(row, last[w], weight * static_cast<double>(f[w]));
-        first[w] += reach[w] * last[w];
-        reach[w] *= pivot.m(row);
+        Reduction r{first[w], last[w], reach[w], complement[w]};
+        r.append(row, modes[w], weight * static_cast<double>(f[w]));
+        first[w] = r.y_first;
+        last[w] = r.y_last;
+        reach[w] = r.reach;
+        complement[w] = r.complement;
       }
     }
     std::copy_n(first, columns, first_row);

@@ -1,5 +1,8 @@
+#include "../../runtime/contents.hpp"
 #include "../../runtime/cuda.hpp"
+#include "block_rows.cuh"
 #include "wave_columns.hpp"
+#include "whole_columns.hpp"
 
 namespace asterism::poisson::cuda {
 
@@ -8,7 +11,7 @@ using asterism::cuda::native;
 
 namespace {
 
-constexpr int threads = 128;  // of the kernels with one thread per column or per column and block
+constexpr int threads = column_threads;
 
 // The interface system of a column is cut into groups of consecutive blocks, one per warp of a thread block,
 // because one thread per column would leave most of the GPU idle.
@@ -20,7 +23,6 @@ __host__ __device__ constexpr Index tiles_of(Index n, Index columns) { return (n
 
 /// Groups for a segment. Several read the blocks twice, which many columns need not.
 Index groups_of(const Blocks& blocks) {
-  constexpr Index many_columns = Index{1} << 18;
   if (blocks.n >= many_columns) return 1;
   const Index wanted = tiles_of(blocks_of(blocks.rows), least_group);
   return wanted < most_groups ? wanted : most_groups;
@@ -36,52 +38,10 @@ __device__ Place place(Index n) {
   return {Index{blockIdx.x % tiles} * threads + threadIdx.x, Index{blockIdx.x / tiles}};
 }
 
+/// The working memory of a segment of whole columns, while it is reduced.
+InOut<double> state_of(const Blocks& blocks) { return {blocks.data, state_rows, blocks.n, blocks.n}; }
+
 unsigned grid(Index n, Index blocks) { return static_cast<unsigned>(tiles_of(n, threads) * blocks); }
-
-/// Waves are other kernels' (wave_columns.cu).
-__device__ bool is_wave(const In<double>& mu, Index k) { return regime_of(mu, k) == Regime::waves; }
-
-/// A row as all threads of a thread block read it from shared memory.
-struct alignas(16) SharedRow {
-  Row row;
-  double weight;  ///< scale width
-};
-
-/// Fetches the rows of block b. @return their number
-__device__ int fetch_rows(const In<double>& axis, Index b, double scale, SharedRow (&rows)[block_rows]) {
-  const Index first = b * block_rows, left = axis.rows - first;
-  const int count = static_cast<int>(left < block_rows ? left : block_rows);
-  if (static_cast<int>(threadIdx.x) < count) {
-    const Row row = row_at(axis, first + threadIdx.x);
-    rows[threadIdx.x] = {row, scale * row.width};
-  }
-  __syncthreads();
-  return count;
-}
-
-/// The rows of a block of one column. `whole`: all block_rows, known at compile time, so that nothing
-/// branches.
-template <bool whole, class T>
-struct Column {
-  T f[block_rows];
-  int count;
-
-  __device__ Column(const T* data, Index ld, int rows) : count(rows) {
-#pragma unroll
-    for (int i = 0; i < block_rows; ++i)
-      if (has(i)) f[i] = data[i * ld];
-  }
-  __device__ bool has(int i) const { return whole || i < count; }
-};
-
-template <bool whole, class T>
-__device__ Boundary reduce_column(const Column<whole, T>& column, const SharedRow* rows, double mu) {
-  Boundary boundary;
-#pragma unroll
-  for (int i = 0; i < block_rows; ++i)
-    if (column.has(i)) boundary.append(rows[i].row, mu, rows[i].weight * static_cast<double>(column.f[i]));
-  return boundary;
-}
 
 /// Where a boundary lies: `at(p, b)` is row p of that of segment b.
 template <class At>
@@ -133,12 +93,11 @@ __global__ void __launch_bounds__(threads, 5)
   const auto [k, b] = place(lines.cols);
   const int count = fetch_rows(axis, b, scale, rows);
   if (k >= lines.cols || is_wave(mu, k)) return;
-  const T* const data = lines.row(b * block_rows) + k;
-  const InBlocks at(blocks, k);
-  if (count == block_rows)
-    store(at, first_block + b, reduce_column(Column<true, T>(data, lines.ld, count), rows, mu.data[k]));
-  else
-    store(at, first_block + b, reduce_column(Column<false, T>(data, lines.ld, count), rows, mu.data[k]));
+  Boundary boundary;
+  with_column<block_rows>(lines.row(b * block_rows) + k, lines.ld, count, [&](const auto& column) {
+    column.for_each_row(rows, [&](int i, double f) { boundary.append(rows[i].row, mu.data[k], f); });
+  });
+  store(InBlocks(blocks, k), first_block + b, boundary);
 }
 
 /// The blocks of one column that belong to one group; none for a thread without column, which only keeps the
@@ -230,30 +189,8 @@ __global__ void __launch_bounds__(group_columns* most_groups)
   solve_interface(at, group.begin, group.end, around);
 }
 
-template <bool whole, class T>
-__device__ void solve_column(const Column<whole, T>& column, const SharedRow* rows, double mu,
-                             const Around& around, double* m, T* result, Index ld) {
-  double v[block_rows], y = around.before;
-  Pivot pivot;
-#pragma unroll
-  for (int i = 0; i < block_rows; ++i)
-    if (column.has(i)) {
-      pivot.advance(rows[i].row, mu);
-      m[i * threads] = pivot.m(rows[i].row);
-      v[i] = y = pivot.eliminate(rows[i].row, y, rows[i].weight * static_cast<double>(column.f[i]));
-    }
-  double next = around.after;
-#pragma unroll
-  for (int i = block_rows - 1; i >= 0; --i)
-    if (column.has(i)) {
-      next = v[i] + m[i * threads] * next;
-      result[i * ld] = static_cast<T>(next);
-    }
-}
-
 /// `lines` and `solution` are the same memory; under two names the compiler does not keep the addresses of
-/// all rows in registers from the loads to the stores. The m_j of (S3) wait in shared memory, so that more
-/// threads find room.
+/// all rows in registers from the loads to the stores.
 template <class T>
 __global__ void __launch_bounds__(threads, 4)
     solve_blocks_kernel(In<T> lines, In<double> axis, In<double> mu, double scale, Blocks around,
@@ -263,15 +200,12 @@ __global__ void __launch_bounds__(threads, 4)
   const auto [k, b] = place(lines.cols);
   const int count = fetch_rows(axis, b, scale, rows);
   if (k >= lines.cols || is_wave(mu, k)) return;
-  const T* const data = lines.row(b * block_rows) + k;
-  T* const result = solution.row(b * block_rows) + k;
   const InBlocks at(around, k);
-  const Around values{at(y_last_row, b), at(y_first_row, b)};
-  double* const own = &m[0][threadIdx.x];
-  if (count == block_rows)
-    solve_column(Column<true, T>(data, lines.ld, count), rows, mu.data[k], values, own, result, solution.ld);
-  else
-    solve_column(Column<false, T>(data, lines.ld, count), rows, mu.data[k], values, own, result, solution.ld);
+  const Elimination start{at(y_last_row, b), {}};
+  const double after = at(y_first_row, b);
+  with_column<block_rows>(lines.row(b * block_rows) + k, lines.ld, count, [&](const auto& column) {
+    solve_rows(column, rows, mu.data[k], start, after, &m[0][threadIdx.x], solution.row(b * block_rows) + k, solution.ld);
+  });
 }
 
 __device__ Index own_column() { return Index{blockIdx.x} * threads + threadIdx.x; }
@@ -324,6 +258,9 @@ void respond(Stream stream, In<double> axis, In<double> mu, Out<double> response
 template <class T>
 void reduce_blocks(Stream stream, In<T> lines, Index first_row, In<double> axis, In<double> mu, double scale,
                    const Blocks& blocks) {
+  if (takes_whole_columns(lines.cols, mu.rows))
+    return reduce_whole_columns<T>(stream, lines, axis, mu, scale, state_of(blocks),
+                                   first_row == 0 ? Segment::start : Segment::append);
   reduce_blocks_kernel<T><<<grid(lines.cols, blocks_of(lines.rows)), threads, 0, native(stream)>>>(
       lines, first_row / block_rows, axis, mu, scale, blocks);
   check_launch("reduce_blocks");
@@ -331,6 +268,10 @@ void reduce_blocks(Stream stream, In<T> lines, Index first_row, In<double> axis,
 }
 
 void join_blocks(Stream stream, In<double> mu, const Blocks& blocks, Out<double> shown) {
+  if (takes_whole_columns(blocks.n, mu.rows)) {
+    detail::copy_on_gpu(stream, blocks.data, blocks.n, shown.data, shown.ld, shown_rows, blocks.n, sizeof(double));
+    return;
+  }
   const Index groups = groups_of(blocks);
   join_blocks_kernel<<<static_cast<unsigned>(tiles_of(blocks.n, group_columns)),
                        dim3(group_columns, static_cast<unsigned>(groups)), shared_bytes(groups),
@@ -374,6 +315,9 @@ template <class T>
 void solve(Stream stream, InOut<T> lines, In<double> axis, In<double> mu, double scale, In<double> before,
            In<double> after, double* work) {
   const Index n = lines.cols;
+  if (takes_whole_columns(n, mu.rows))
+    return solve_whole_columns<T>(stream, lines, axis, mu, scale, before, after,
+                                  {work, whole_column_starts(lines.rows), n, n});
   const In<T> right_hand_side{lines.data, lines.rows, n, lines.ld};
   const Blocks blocks{work, lines.rows, n};
   reduce_blocks<T>(stream, right_hand_side, 0, axis, mu, scale, blocks);

@@ -3,6 +3,8 @@
 /// recurrences.hpp, the tiles that they leave in interface_tiles.hpp.
 #pragma once
 
+#include <algorithm>
+
 #include "interface_tiles.hpp"
 
 namespace asterism::poisson {
@@ -58,9 +60,30 @@ constexpr Index block_rows = 32;
 
 ASTERISM_HOST_DEVICE constexpr Index blocks_of(Index rows) { return (rows + block_rows - 1) / block_rows; }
 
+/// Columns that keep a GPU busy with a thread each.
+constexpr Index many_columns = Index{1} << 18;
+
+/// Whether a thread takes a whole column of such a segment (whole_columns.hpp), and not a block.
+/// @param mu_rows rows of the tile of mu: waves are taken in blocks
+constexpr bool takes_whole_columns(Index n, Index mu_rows) {
+  return n >= many_columns && mu_rows == rows_without_waves.mu;
+}
+
+/// Rows of whole columns that are reduced together: groups of a segment's rows are multiples.
+constexpr Index reduced_rows = 16;
+
+/// Numbers that a whole column is solved with: two for every block but the last.
+constexpr Index whole_column_starts(Index rows) { return 2 * (blocks_of(rows) - 1); }
+
+/// Rows that groups of a segment's rows are multiples of.
+constexpr Index group_rows(Index n, const InterfaceRows& tiles = rows_without_waves) {
+  return takes_whole_columns(n, tiles.mu) ? reduced_rows : block_rows;
+}
+
 /// Elements of working memory for a segment of `rows` x `n`: the Boundary of every block, or what it emits and how it
-/// scatters.
+/// scatters; of whole columns the state of their reduction, or where their elimination has come to.
 constexpr Index blocks_scratch(Index rows, Index n, const InterfaceRows& tiles = rows_without_waves) {
+  if (takes_whole_columns(n, tiles.mu)) return std::max<Index>(state_rows, whole_column_starts(rows)) * n;
   return tiles.joined * blocks_of(rows) * n;
 }
 
@@ -76,7 +99,7 @@ struct Blocks {
 void respond(Stream stream, In<double> axis, In<double> mu, Out<double> response);
 
 /// The boundaries of the blocks among a group of rows of the segment, from its row `first_row` on, a multiple
-/// of block_rows. `lines` and `axis` have the group's rows: a multiple of block_rows unless they are the
+/// of group_rows, group after group. `lines` and `axis` have the group's rows: a multiple of group_rows unless they are the
 /// segment's last.
 template <class T>
 void reduce_blocks(Stream stream, In<T> lines, Index first_row, In<double> axis, In<double> mu, double scale,
@@ -95,7 +118,7 @@ void substitute(Stream stream, Direction direction, Told segment, Told prefix, I
                 Out<double> first, Out<double> before);
 
 /// As cpu::solve: reads the lines twice and writes them once; the blocks' boundaries add 5 to 9 bytes per
-/// element (the more, the fewer columns there are to many rows). `work`: blocks_scratch(rows, n) elements.
+/// element (the more, the fewer columns there are to many rows), 1 byte where a thread takes a whole column. `work`: blocks_scratch(rows, n) elements.
 template <class T>
 void solve(Stream stream, InOut<T> lines, In<double> axis, In<double> mu, double scale, In<double> before,
            In<double> after, double* work);

@@ -260,32 +260,51 @@ TEST_CASE_TEMPLATE("gpu: solutions of segments", T, float, double) {
       }
 }
 
-TEST_CASE_TEMPLATE("gpu: so many columns that one group is enough", T, float, double) {
+TEST_CASE_TEMPLATE("gpu: so many columns that a thread takes a whole one", T, float, double) {
   static const Codelet<double, InOut<T>, In<double>, In<double>, In<double>, In<double>, Scratch<double>>
       solve{sizeof(T) == 4 ? "test_solve_wide_f32" : "test_solve_wide_f64", nullptr, gpu_solve<T>};
+  static const Codelet<Index, In<T>, In<double>, In<double>, Out<double>, Scratch<double>> reduce{
+      sizeof(T) == 4 ? "test_reduce_wide_f32" : "test_reduce_wide_f64", nullptr, gpu_reduce<T>};
   Runtime runtime;
-  constexpr Index n = (Index{1} << 18) + 1, s = 321;  // eleven blocks
-  const Line line = gpu_lines(s)[1];
-  const Matrix<double> mu = mixed_modes(line, n), before = random(1, n, 12), after = random(1, n, 13);
-  const Matrix<T> f =
-      Matrix<T>(s, n).fill([](Index i, Index k) { return std::sin(static_cast<double>(i * 3 + k)); });
-  Matrix<T> expected = f;
-  cpu::solve<T>(expected.inout(), line.tile().in(), mu.in(), 0.37, before.in(), after.in());
-  const Tile<T> lines = upload(runtime, f);
-  const Tile<double> axis = upload(runtime, line.tile()), modes = upload(runtime, mu),
-                     before_tile = upload(runtime, before), after_tile = upload(runtime, after);
-  const Tile<double> work(runtime, 1, cuda::blocks_scratch(s, n));
-  solve(0.37, lines, axis, modes, before_tile, after_tile, work);
-  runtime.wait();
-  const Matrix<T> v = download(lines);
-  Worst worst, largest;
-  for (Index i = 0; i < s; ++i)
-    for (Index k = 0; k < n; ++k) {
-      worst.take_in(Real{v(i, k)} - Real{expected(i, k)});
-      largest.take_in(expected(i, k));
+  constexpr Index n = cuda::many_columns + 1;
+  CHECK(cuda::takes_whole_columns(n, rows_without_waves.mu));
+  for (const Index s : {1, 15, 32, 33, 161}) {  // less than a block, one, two, six
+    CAPTURE(s);
+    const Line line = gpu_lines(s)[1];
+    const Matrix<double> mu = mixed_modes(line, n), before = random(1, n, 12), after = random(1, n, 13),
+                         axis = line.tile();
+    const Matrix<T> f =
+        Matrix<T>(s, n).fill([](Index i, Index k) { return std::sin(static_cast<double>(i * 3 + k)); });
+    const Tile<T> lines = upload(runtime, f);
+    const Tile<double> axis_tile = upload(runtime, axis), modes = upload(runtime, mu),
+                       before_tile = upload(runtime, before), after_tile = upload(runtime, after);
+    const Tile<double> work(runtime, 1, cuda::blocks_scratch(s, n));
+    const auto compare = [&](const auto& found, const auto& expected, Index rows, double bound) {
+      Worst worst, largest;
+      for (Index i = 0; i < rows; ++i)
+        for (Index k = 0; k < n; ++k) {
+          worst.take_in(Real{found(i, k)} - Real{expected(i, k)});
+          largest.take_in(expected(i, k));
+        }
+      CHECK(largest.value() > 0);
+      CHECK(worst.value() <= bound * largest.value());
+    };
+
+    Matrix<double> state(state_rows, n);
+    cpu::reduce<T>(f.in(), axis.in(), mu.in(), -1.7, state.inout(), Segment::start);
+    for (const Index group : {s, 3 * cuda::group_rows(n)}) {
+      const Tile<double> shown(runtime, shown_rows, n);
+      reduce(group, lines, axis_tile, modes, shown, work);
+      runtime.wait();
+      compare(download(shown), state, shown_rows, 1e-12);
     }
-  CHECK(largest.value() > 0);
-  CHECK(worst.value() <= (sizeof(T) == 4 ? 1e-7 : 1e-11) * largest.value());
+
+    Matrix<T> expected = f;
+    cpu::solve<T>(expected.inout(), axis.in(), mu.in(), 0.37, before.in(), after.in());
+    solve(0.37, lines, axis_tile, modes, before_tile, after_tile, work);
+    runtime.wait();
+    compare(download(lines), expected, s, sizeof(T) == 4 ? 1e-7 : 1e-11);
+  }
 }
 
 TEST_CASE("gpu: responses") {
