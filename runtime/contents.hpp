@@ -43,13 +43,6 @@ template <class T>
 void copy_rows_on_gpu(Stream stream, Index first, In<T> from, Out<T> to) {
   copy_on_gpu(stream, from.row(first), from.ld, to.data, to.ld, to.rows, to.cols, sizeof(T));
 }
-/// As the public copy_rows, of what is known to be there.
-template <class T>
-Task submit_copy(const Tile<T>& from, Index first, const Tile<T>& to, const Hints& hints) {
-  static const Codelet<Index, In<T>, Out<T>> all{sized_name<T>("copy"), copy_rows<T>,
-                                                 ASTERISM_CUDA_KERNEL(copy_rows_on_gpu<T>)};
-  return all(first, from, to, hints);
-}
 
 }  // namespace detail
 
@@ -94,16 +87,6 @@ requires std::invocable<const Value&, Index, Index> Task generate(const Tile<T>&
   return all(value, tile, hints);
 }
 
-/// Submits a task that copies a tile, on the rank that owns `to`. @throw Error: they have different extents
-template <class T>
-Task copy(const Tile<T>& from, const Tile<T>& to, const Hints& hints = {}) {
-  if (from.rows() != to.rows() || from.cols() != to.cols())
-    throw Error("cannot copy a " + std::to_string(from.rows()) + " x " + std::to_string(from.cols()) +
-                " tile to one of " + std::to_string(to.rows()) + " x " + std::to_string(to.cols()) +
-                ": their extents must be the same");
-  return detail::submit_copy(from, 0, to, hints);
-}
-
 /// Submits a task that copies the rows of a tile from `first` on, as many as `to` has, on the rank that owns `to`.
 /// @throw Error: these are not all rows of `from`, or the tiles have not as many columns
 template <class T>
@@ -112,7 +95,19 @@ Task copy_rows(const Tile<T>& from, Index first, const Tile<T>& to, const Hints&
     throw Error("cannot copy rows from " + std::to_string(first) + " on of a " + std::to_string(from.rows()) +
                 " x " + std::to_string(from.cols()) + " tile to one of " + std::to_string(to.rows()) + " x " +
                 std::to_string(to.cols()) + ": it must have these rows, and as many columns");
-  return detail::submit_copy(from, first, to, hints);
+  static const Codelet<Index, In<T>, Out<T>> all{detail::sized_name<T>("copy"), detail::copy_rows<T>,
+                                                 ASTERISM_CUDA_KERNEL(detail::copy_rows_on_gpu<T>)};
+  return all(first, from, to, hints);
+}
+
+/// Submits a task that copies a tile, on the rank that owns `to`. @throw Error: they have different extents
+template <class T>
+Task copy(const Tile<T>& from, const Tile<T>& to, const Hints& hints = {}) {
+  if (from.rows() != to.rows() || from.cols() != to.cols())
+    throw Error("cannot copy a " + std::to_string(from.rows()) + " x " + std::to_string(from.cols()) +
+                " tile to one of " + std::to_string(to.rows()) + " x " + std::to_string(to.cols()) +
+                ": their extents must be the same");
+  return copy_rows(from, 0, to, hints);
 }
 
 /// Gives a tile another owner: a new tile, a task that copies, and the end of the old one, which waits for that task.
