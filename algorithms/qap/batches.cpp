@@ -99,8 +99,8 @@ void add_batches_beside_gpus(std::vector<Share> walks, const std::vector<Candida
 
 }  // namespace
 
-Cores::Cores(const std::vector<Candidate>& workers, const std::string& scheduler) {
-  if (scheduler == "prio" || scheduler == "eager" || scheduler == "lws" || scheduler == "ws") return;
+Cores::Cores(const std::vector<Candidate>& workers, bool chosen_ahead) {
+  if (!chosen_ahead) return;
   for (const Candidate& worker : workers)
     if (worker.where == Where::cpu) of_rank_[worker.rank].push_back(worker);
 }

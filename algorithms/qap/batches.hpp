@@ -32,8 +32,8 @@ struct Batch {
 /// fast cores are, too. A scheduler that chooses a core as soon as a task is ready knows neither: there each core in turn.
 class Cores {
  public:
-  /// @param workers of all ranks @param scheduler StarPU's
-  Cores(const std::vector<Candidate>& workers, const std::string& scheduler);
+  /// @param workers of all ranks @param chosen_ahead Machine::chooses_ahead
+  Cores(const std::vector<Candidate>& workers, bool chosen_ahead);
 
   Hints next(int rank);
 

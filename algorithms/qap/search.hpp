@@ -23,6 +23,10 @@
 
 namespace asterism::qap {
 
+/// For Options::preferred_scheduler: a core takes the next walks when it is free. Beside GPUs the machine's own would deal
+/// them out beforehand, though nobody knows how long they will take.
+inline constexpr const char* preferred_scheduler = "prio";
+
 enum class Method {
   automatic,   ///< multistart and robust islands in turn
   multistart,  ///< PMTS [Czapinski 2014, section 5.2.3]

@@ -83,6 +83,8 @@ Machine Runtime::State::machine() const {
   m.ranks = ranks;
   m.scheduler = options.scheduler;
   m.scheduler_reason = scheduler_reason;
+  constexpr std::array for_whoever_is_free{"prio", "eager", "lws", "ws"};
+  m.chooses_ahead = std::ranges::find(for_whoever_is_free, m.scheduler) == for_whoever_is_free.end();
   m.schedulers = schedulers();
   for (unsigned w = 0; w < starpu_worker_get_count(); ++w) {
     starpu_worker_get_name(static_cast<int>(w), name.data(), name.size());

@@ -26,7 +26,9 @@ struct Options {
   int gpus = -1;               ///< GPUs (of each rank); -1: all of its part of the node
   std::size_t cpu_memory = 0;  ///< bytes of main memory that tiles owned by the runtime may take; 0: no limit
   std::size_t gpu_memory = 0;  ///< bytes of each GPU's memory that may be used; 0: nearly all
-  std::string scheduler = {};  ///< one of Machine::schedulers; empty: $STARPU_SCHED, else dmdas with GPUs, prio without
+  std::string scheduler = {};  ///< one of Machine::schedulers; empty: $STARPU_SCHED, else the preferred one
+  /// What the program would rather have where nobody asks for one; empty: dmdas with GPUs, prio without.
+  std::string preferred_scheduler = {};
   /// Folder, which is there, that tiles are evicted to when cpu_memory is full; empty: none. Each rank's files lie in a
   /// sub-folder asterism-HOST-PROCESS-XXXXXX, which is removed at the end, or by the next Runtime on that host after a
   /// kill. When the disk is full, who waits gets a Stall that says so.
@@ -88,7 +90,10 @@ struct Machine {
   std::vector<Link> links;
   std::vector<std::string> schedulers;  ///< names that Options::scheduler may have
   std::string scheduler;                ///< the one in use
-  std::string scheduler_reason;         ///< why: "asked for", "$STARPU_SCHED", "there are GPUs", "there are no GPUs"
+  /// Why: "asked for", "$STARPU_SCHED", "preferred by the program", "there are GPUs", "there are no GPUs".
+  std::string scheduler_reason;
+  /// Whether it chooses a worker as soon as a task is ready, by how long it should take. Otherwise whoever is free takes it.
+  bool chooses_ahead = true;
   int rank = 0, ranks = 1;
 
   [[nodiscard]] int count(WorkerKind kind) const;

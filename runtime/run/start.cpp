@@ -112,6 +112,10 @@ const char* choose_scheduler(Options& options) {
     options.scheduler = wanted;
     return "$STARPU_SCHED";
   }
+  if (!options.preferred_scheduler.empty()) {
+    options.scheduler = options.preferred_scheduler;
+    return "preferred by the program";
+  }
   const bool has_gpus = gpus_within_reach(options) > 0;
   options.scheduler = has_gpus ? "dmdas" : "prio";
   return has_gpus ? "there are GPUs" : "there are no GPUs";

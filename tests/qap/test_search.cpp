@@ -229,7 +229,7 @@ TEST_CASE("a task on a GPU has walks of all islands, one on a core those of one"
   using Shares = std::vector<std::vector<Share>>;
   const auto cut = [&](const std::vector<Candidate>& all) {
     Shares shares;
-    Cores cores(all, "prio");
+    Cores cores(all, false);
     for (const Batch& batch : cut_walks(islands, all, 1000, cores)) shares.push_back(batch.shares);
     return shares;
   };
@@ -266,7 +266,7 @@ TEST_CASE(
   std::vector<Candidate> all = workers({1}, {1, 1});
   all[2].worker = 1;
   all.push_back({.rank = 1, .where = Where::cpu});
-  Cores free(all, "prio"), in_turn(all, "dmdas");
+  Cores free(all, false), in_turn(all, true);
   for (const int worker : {0, 1, 0}) {
     CHECK(free.next(0).worker == Hints{}.worker);
     CHECK(free.next(0).where == Where::cpu);
@@ -283,7 +283,7 @@ TEST_CASE("each rank's islands are walked by its own workers") {
   std::vector<Candidate> all = workers({1}, {});
   all.push_back({.rank = 1, .where = Where::cpu});
   all.push_back({.rank = 2, .where = Where::cpu});
-  Cores cores(all, "prio");
+  Cores cores(all, false);
   const std::vector<Batch> batches = cut_walks(islands, all, 1000, cores);
   REQUIRE(batches.size() == 2);
   CHECK(batches[0].rank == 0);

@@ -50,19 +50,22 @@ Error refusal(const Options& options) {
 TEST_CASE("runtime: a scheduler that somebody wants, else the machine's") {
   const char* const kept = std::getenv("STARPU_SCHED");
   const std::string former = kept != nullptr ? kept : "";
-  const auto chosen = [](const std::string& asked) {
+  const auto chosen = [](const std::string& asked, const std::string& preferred = {}) {
     Options options;
     options.scheduler = asked;
+    options.preferred_scheduler = preferred;
     const Runtime runtime(options);
     const Machine machine = runtime.machine();
+    CHECK(machine.chooses_ahead == machine.scheduler.starts_with("dm"));
     return machine.scheduler + ", " + machine.scheduler_reason;
   };
   unsetenv("STARPU_SCHED");
   const bool has_gpus = Runtime().machine().count(WorkerKind::cuda) > 0;
   CHECK(chosen("") == (has_gpus ? "dmdas, there are GPUs" : "prio, there are no GPUs"));
-  CHECK(chosen("lws") == "lws, asked for");
+  CHECK(chosen("", "eager") == "eager, preferred by the program");
+  CHECK(chosen("lws", "eager") == "lws, asked for");
   setenv("STARPU_SCHED", "ws", 1);
-  CHECK(chosen("") == "ws, $STARPU_SCHED");
+  CHECK(chosen("", "eager") == "ws, $STARPU_SCHED");
   CHECK(chosen("lws") == "lws, asked for");
   kept != nullptr ? setenv("STARPU_SCHED", former.c_str(), 1) : unsetenv("STARPU_SCHED");
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <cstdlib>
 
 namespace asterism::tools {
 namespace {
@@ -80,7 +79,7 @@ void add_search_options(CLI::App& app, qap::SearchSettings& s) {
 }
 
 void fit_machine_to_search(Options& machine, qap::SearchSettings& settings) {
-  if (machine.scheduler.empty() && std::getenv("STARPU_SCHED") == nullptr) machine.scheduler = "prio";
+  machine.preferred_scheduler = qap::preferred_scheduler;
   if (machine.cpus != 0 || machine.gpus == 0) return;
   machine.cpus = 1;
   settings.walkers = qap::Walkers::gpus;

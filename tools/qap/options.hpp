@@ -20,9 +20,8 @@ void add_qap_options(CLI::App& app, QapOptions& options);
 /// The options of a search that `bench qap` has, too: --search, --islands, --tenure and so on.
 void add_search_options(CLI::App& app, qap::SearchSettings& settings);
 
-/// What a search wants of a machine. Selections between generations need a core: without one (--cpus 0) one is taken for them,
-/// and GPUs alone walk. Beside GPUs, too, a core takes the next walks when it is free; the scheduler that is best for other
-/// problems there would deal them out beforehand.
+/// What a search wants of a machine: its scheduler, and for the selections between generations a core. Without one (--cpus 0)
+/// one is taken for them, and GPUs alone walk.
 void fit_machine_to_search(Options& machine, qap::SearchSettings& settings);
 
 /// "pmts", "rots", ...

@@ -19,6 +19,7 @@ using Prepare = std::function<Solve(Runtime&)>;
 struct MachineChoice {
   int cpus = -1;
   std::string scheduler = {};
+  std::string preferred_scheduler = {};  ///< as the solver's program has it
   bool operator==(const MachineChoice&) const = default;
 };
 
@@ -51,13 +52,16 @@ std::vector<Contest> qap_contests(const Cores& cores);
 /// other cores and schedulers.
 class ContestMaker {
  public:
-  ContestMaker(const Cores& cores, std::string solver, std::string problem, Prepare by_default);
+  /// @param preferred_scheduler as Options have it
+  ContestMaker(const Cores& cores, std::string solver, std::string problem, Prepare by_default,
+               const std::string& preferred_scheduler = {});
   /// One of the options, with the default machine.
   void option(const std::string& words, const Prepare& prepare);
   [[nodiscard]] Contest contest() const { return contest_; }
 
  private:
   Contest contest_;
+  MachineChoice by_default_;
 };
 
 }  // namespace asterism::tools

@@ -78,6 +78,7 @@ void measure(const DefaultsOptions& o, std::vector<Result*> results) {
     Options options = o.common.runtime;
     if (choice.cpus >= 0) options.cpus = choice.cpus;
     if (!choice.scheduler.empty()) options.scheduler = choice.scheduler;
+    options.preferred_scheduler = choice.preferred_scheduler;
     with_runtime(options, [&](Runtime& runtime) {
       race(runtime, {results.begin(), others}, o.patience);
       return 0;

@@ -79,10 +79,14 @@ std::vector<Contest> qap_contests(const Cores& cores) {
   std::vector<Contest> contests;
   for (const Index n : {12, 50}) {
     const auto problem = std::make_shared<const qap::Problem>(random_assignment(n));
-    contests.push_back(
-        ContestMaker(cores, "qap", fmt::format("random, n = {}, 20 generations", n), [=](Runtime& runtime) {
-          return Solve([problem, &runtime] { search(runtime, *problem, {.generations = 20}); });
-        }).contest());
+    contests.push_back(ContestMaker(
+                           cores, "qap", fmt::format("random, n = {}, 20 generations", n),
+                           [=](Runtime& runtime) {
+                             return Solve(
+                                 [problem, &runtime] { search(runtime, *problem, {.generations = 20}); });
+                           },
+                           qap::preferred_scheduler)
+                           .contest());
   }
   return contests;
 }
