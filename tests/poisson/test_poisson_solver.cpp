@@ -281,3 +281,26 @@ TEST_CASE_TEMPLATE("gpu: streaming through a small device memory equals in core"
     CHECK(distance(streamed, in_core) < 1e3 * eps<T>);
   }
 }
+
+TEST_CASE_TEMPLATE("gpu: of many columns what slabs tell each other streams as they do, in each solve anew",
+                   T, float, double) {
+  Problem problem{.shape = {300, 520, 520}};
+  for (const bool is_stretched : {false, true}) {
+    CAPTURE(is_stretched);
+    if (is_stretched) problem.coordinates = stretched(problem, 1);
+    Runtime runtime({.gpus = 1, .gpu_memory = sizeof(T) * (std::size_t{32} << 20)});
+    poisson::Solver<T> solver(runtime, problem);
+    CHECK(solver.layout().interface_passes());
+    CHECK(solver.slab_count() > 8);
+    std::vector<T> u(static_cast<std::size_t>(solver.plane_count() * solver.grid().columns()));
+    Tiles<T> slabs = solver.borrow(u.data());
+    const Known<T> known{Model::random, 7};
+    const auto fill = [&](Index c, Tile<T>& f) { solver.fill(c, f, known); };
+    for (int turn = 0; turn < 2; ++turn) {
+      CAPTURE(turn);
+      for (Index c = 0; c < slabs.count(); ++c) fill(c, slabs[c]);
+      solver.solve(slabs);
+      CHECK(solver.check(slabs, fill, known).scaled_residual <= 2 * eps<T>);
+    }
+  }
+}
