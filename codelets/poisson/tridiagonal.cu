@@ -23,7 +23,8 @@ __host__ __device__ constexpr Index tiles_of(Index n, Index columns) { return (n
 
 /// Groups for a segment. Several read the blocks twice, which many columns need not.
 Index groups_of(const Blocks& blocks) {
-  if (blocks.n >= many_columns) return 1;
+  constexpr Index columns_of_one = Index{1} << 18;
+  if (blocks.n >= columns_of_one) return 1;
   const Index wanted = tiles_of(blocks_of(blocks.rows), least_group);
   return wanted < most_groups ? wanted : most_groups;
 }

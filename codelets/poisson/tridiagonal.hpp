@@ -60,8 +60,8 @@ constexpr Index block_rows = 32;
 
 ASTERISM_HOST_DEVICE constexpr Index blocks_of(Index rows) { return (rows + block_rows - 1) / block_rows; }
 
-/// Columns that keep a GPU busy with a thread each.
-constexpr Index many_columns = Index{1} << 18;
+/// Columns that keep a GPU busy with a thread each (255 x 255 do on an H200).
+constexpr Index many_columns = 60'000;
 
 /// Whether a thread takes a whole column of such a segment (whole_columns.hpp), and not a block.
 /// @param mu_rows rows of the tile of mu: waves are taken in blocks
@@ -118,7 +118,8 @@ void substitute(Stream stream, Direction direction, Told segment, Told prefix, I
                 Out<double> first, Out<double> before);
 
 /// As cpu::solve: reads the lines twice and writes them once; the blocks' boundaries add 5 to 9 bytes per
-/// element (the more, the fewer columns there are to many rows), 1 byte where a thread takes a whole column. `work`: blocks_scratch(rows, n) elements.
+/// element (the more, the fewer columns there are to many rows), 1 byte where a thread takes a whole column. `work`:
+/// blocks_scratch(rows, n) elements.
 template <class T>
 void solve(Stream stream, InOut<T> lines, In<double> axis, In<double> mu, double scale, In<double> before,
            In<double> after, double* work);
