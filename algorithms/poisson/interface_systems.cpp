@@ -71,8 +71,10 @@ const Tile<double>& InterfaceSystems::response(Slab s) {
 
 /// Making it again is quicker than having it come again, and until then it takes no room.
 void InterfaceSystems::give_up_response(const Chain& chain, Index i, Index next) {
-  if (next < 0 || next >= chain.length || kind_of(nth(chain, i)) == kind_of(nth(chain, next))) return;
-  Responding& its = responses_[kind_of(nth(chain, i))];
+  if (!layout_.repeats_responses || next == chain.length) return;
+  const auto kind = kind_of(nth(chain, i));
+  if (kind == kind_of(nth(chain, next))) return;
+  Responding& its = responses_.at(kind);
   forget(its.response);
   its.is_there = false;
 }
@@ -185,7 +187,7 @@ void InterfaceSystems::eliminate(Slab s) {
                            .after = prefix_shown_[e.number]},
                           hints(e));
       if (passes_) send_home(chain, i);
-      if (layout_.repeats_responses) give_up_response(chain, i, i + 1);
+      give_up_response(chain, i, i + 1);
     }
 }
 
@@ -270,7 +272,7 @@ void InterfaceSystems::substitute_next(Chain& chain) {
     } else {
       forget(first_[e.number]);
     }
-    if (layout_.repeats_responses && i > outermost_) give_up_response(chain, i, i - 1);
+    if (i > outermost_) give_up_response(chain, i, i - 1);
   }
   forget(shown_[e.number]);
 }

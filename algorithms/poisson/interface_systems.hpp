@@ -78,7 +78,8 @@ class InterfaceSystems {
   [[nodiscard]] std::tuple<int, Index> kind_of(Slab s) const;
   /// How a slab responds: makes it where it is not there.
   [[nodiscard]] const Tile<double>& response(Slab s);
-  /// Where slab i of a chain was the last, for now, that needs how it responds. @param next of the chain
+  /// Gives up how slab i of a chain responds where the next one needs another response, and responses are repeated.
+  /// @param next its number in the chain, or the chain's length
   void give_up_response(const Chain& chain, Index i, Index next);
   [[nodiscard]] Hints hints(Slab s) const;
   /// Whether pass 2 reads what pass 1 has written.

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "../../runtime/error.hpp"
+#include "mode_systems.hpp"
 #include "slabs/costs.hpp"
 
 namespace asterism::poisson {
@@ -210,10 +211,7 @@ Index planes_beside_interface(const Resources& r, const Grid& grid, const SlabAr
   // takes the longer to fill, to turn and to drain, three slabs. Their sum is least where both are equal.
   const Index told = (all - 2 * rows.beside - rows.shown / 2) * planes_of_double<T>;
   // How a slab responds, what each rank has of the modes, and what two slabs tell.
-  const bool periodic = grid.slow.periodic();
-  const Index modes =
-      rows.mu + 2 * rows.beside + rows.carried_shown(periodic) + 2 * rows.carried_response(periodic);
-  const Index beside = (rows.response + modes + 2 * all) * planes_of_double<T>;
+  const Index beside = (rows.response + mode_rows(grid) + 2 * all) * planes_of_double<T>;
   const auto fits = [&](Index planes) {
     Layout layout;
     layout.slab_planes = planes;

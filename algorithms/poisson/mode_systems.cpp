@@ -15,6 +15,12 @@ std::vector<double> mode_eigenvalues(const Grid& grid) {
   return mu;
 }
 
+Index mode_rows(const Grid& grid) {
+  const InterfaceRows rows = grid.interface();
+  const bool periodic = grid.slow.periodic();
+  return rows.mu + 2 * rows.beside + rows.carried_shown(periodic) + 2 * rows.carried_response(periodic);
+}
+
 ModeTiles mode_tiles(Runtime& runtime, const Grid& grid, int rank, const std::vector<double>& mu, Index first,
                      Index count) {
   const InterfaceRows rows = grid.interface();

@@ -22,6 +22,8 @@ struct ModeTiles {
   Tile<double> mu, before_axis, after_axis;
   Tile<double> shown_by_none, lower_response, upper_response;
 };
+/// Rows of all of these together.
+Index mode_rows(const Grid& grid);
 /// Those of modes from `first` on, `count` of them, on a rank. @param mu mode_eigenvalues()
 ModeTiles mode_tiles(Runtime& runtime, const Grid& grid, int rank, const std::vector<double>& mu, Index first,
                      Index count);

@@ -19,7 +19,6 @@ using Prepare = std::function<Solve(Runtime&)>;
 struct MachineChoice {
   int cpus = -1;
   std::string scheduler = {};
-  std::string preferred_scheduler = {};  ///< as the solver's program has it
   bool operator==(const MachineChoice&) const = default;
 };
 
@@ -32,7 +31,8 @@ struct Entry {
 
 struct Contest {
   std::string solver, problem;
-  std::vector<Entry> entries = {};  ///< the default first
+  std::string preferred_scheduler = {};  ///< as Options have it, by the solver's program
+  std::vector<Entry> entries = {};       ///< the default first
 };
 
 /// What there is to choose from on a machine.
@@ -52,7 +52,6 @@ std::vector<Contest> qap_contests(const Cores& cores);
 /// other cores and schedulers.
 class ContestMaker {
  public:
-  /// @param preferred_scheduler as Options have it
   ContestMaker(const Cores& cores, std::string solver, std::string problem, Prepare by_default,
                const std::string& preferred_scheduler = {});
   /// One of the options, with the default machine.
@@ -61,7 +60,6 @@ class ContestMaker {
 
  private:
   Contest contest_;
-  MachineChoice by_default_;
 };
 
 }  // namespace asterism::tools

@@ -70,7 +70,7 @@ void race(Runtime& runtime, const std::vector<Result*>& results, double patience
 }
 
 /// Together those that want the same machine.
-void measure(const DefaultsOptions& o, std::vector<Result*> results) {
+void measure(const Contest& contest, const DefaultsOptions& o, std::vector<Result*> results) {
   while (!results.empty()) {
     const MachineChoice choice = results.front()->entry->machine;
     const auto others = std::stable_partition(results.begin(), results.end(),
@@ -78,7 +78,7 @@ void measure(const DefaultsOptions& o, std::vector<Result*> results) {
     Options options = o.common.runtime;
     if (choice.cpus >= 0) options.cpus = choice.cpus;
     if (!choice.scheduler.empty()) options.scheduler = choice.scheduler;
-    options.preferred_scheduler = choice.preferred_scheduler;
+    options.preferred_scheduler = contest.preferred_scheduler;
     with_runtime(options, [&](Runtime& runtime) {
       race(runtime, {results.begin(), others}, o.patience);
       return 0;
@@ -94,11 +94,11 @@ const Entry& fastest(const Contest& contest, const DefaultsOptions& o) {
   for (const Entry& entry : contest.entries) results.push_back({.entry = &entry});
   std::vector<Result*> searched;
   for (Result& result : results) searched.push_back(&result);
-  measure(o, searched);
+  measure(contest, o, searched);
   std::ranges::sort(searched, {}, &Result::seconds);
   searched.resize(std::min<std::size_t>(3, searched.size()));
   if (std::ranges::find(searched, &results.front()) == searched.end()) searched.push_back(&results.front());
-  measure(o, searched);
+  measure(contest, o, searched);
   return *std::ranges::min_element(results, {}, &Result::seconds)->entry;
 }
 
@@ -109,7 +109,7 @@ std::pair<Result, Result> decide(const Contest& contest, const DefaultsOptions& 
   std::vector<Result*> measured{&by_default};
   if (other.entry != by_default.entry) measured.push_back(&other);
   for (int round = 0; round < o.rounds; ++round) {
-    measure(o, measured);
+    measure(contest, o, measured);
     std::ranges::reverse(measured);
   }
   return {by_default, other.seconds < by_default.seconds ? other : by_default};
