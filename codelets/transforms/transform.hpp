@@ -71,7 +71,7 @@
 ///     dct1:   Y_{2l} = dct1(s_0, ..., s_M)_l,       Y_{2l+1} = dct3(e_0, ..., e_{M-1})_l,          (T9)
 ///
 /// outputs and points of dst1 counted from 1 as in (T2). Again and again that is half the arithmetic of (T2) and (T4), all
-/// of it in real FFTs of at most half the length: less time than (T2) from 256 points on.
+/// of it in real FFTs of at most half the length: less time than (T2) beyond FFT lengths of 256 (2048 in float32).
 ///
 /// dct4 with an even n = 2M in half of (T7)'s FFT, with r_j = exp(-i pi (8j+1) / 8n):
 ///
