@@ -59,10 +59,11 @@ std::vector<TenureRange> multistart_tenures(const SearchSettings& s, Index n) {
   return tenures;
 }
 
-/// Iterations of a walk in a generation: so many that the tasks' beginnings and ends take little of the time (2.5e6 moves
-/// or more, but for small n), and so few that islands do not wait long for walks of others.
+/// Iterations of a walk in a generation: so many that the tasks' beginnings and ends take little of the time (5e6 moves or
+/// more, but for small n), and so few that islands do not wait long for walks of others.
+constexpr Index few_in_generation(Index n) { return std::max<Index>(250, 5 * n / 2); }
 constexpr Index in_generation(Index n) {
-  return std::max(5 * n / 2, std::min<Index>(1000, 2'500'000 / std::max<Index>(1, n * n)));
+  return std::max(few_in_generation(n), std::min<Index>(1000, 5'000'000 / std::max<Index>(1, n * n)));
 }
 
 IslandPlan multistart_island(const SearchSettings& s, Index n) {
@@ -86,7 +87,9 @@ IslandPlan robust_island(const SearchSettings& s, Index n) {
   a.rule = TabuRule::assignment;
   a.initials = s.walks > 0 ? s.walks : 16;
   a.tenures = {within(s.tenure.value_or(TenureRange{9 * n / 10, (11 * n + 9) / 10}), n)};
-  a.first_iterations = a.most_iterations = a.in_generation = in_generation(n);
+  // Beside an island of multistart, whose many walks begin with n iterations, all would wait for these few.
+  a.first_iterations = a.most_iterations = a.in_generation =
+      s.method == Method::automatic ? few_in_generation(n) : in_generation(n);
   a.patience = std::max<Index>(2000, 5 * n * n);
   island.walks = a.initials;
   return island;
