@@ -2,6 +2,8 @@
 /// What a thread does with the rows of a block of one column on a GPU.
 #pragma once
 
+#include <cuda_pipeline_primitives.h>
+
 #include "wave_columns.hpp"
 
 namespace asterism::poisson::cuda {
@@ -18,49 +20,83 @@ struct alignas(16) SharedRow {
   double weight;  ///< scale width
 };
 
-/// Fetches the rows of block b. All threads have done with those that were there before. @return their number
+/// How many of `rows` are in block b: fewer than `size` in the last one, none beyond it.
 template <int size>
-__device__ int fetch_rows(const In<double>& axis, Index b, double scale, SharedRow (&rows)[size]) {
-  const Index first = b * size, left = axis.rows - first;
-  const int count = static_cast<int>(left < size ? left : size);
-  if (static_cast<int>(threadIdx.x) < count) {
-    const Row row = row_at(axis, first + threadIdx.x);
+__device__ int rows_in_block(Index rows, Index b) {
+  const Index left = rows - b * size;
+  return static_cast<int>(left < size ? left : size);
+}
+
+/// Fetches the rows of block b, once all threads of the thread block, which all call it, have done with those before.
+template <int size>
+__device__ void fetch_rows(const In<double>& axis, Index b, double scale, SharedRow (&rows)[size]) {
+  __syncthreads();
+  if (static_cast<int>(threadIdx.x) < rows_in_block<size>(axis.rows, b)) {
+    const Row row = row_at(axis, b * size + threadIdx.x);
     rows[threadIdx.x] = {row, scale * row.width};
   }
   __syncthreads();
-  return count;
 }
 
-/// At most `size` rows of one column. `whole`: all of them, known at compile time, so that nothing branches.
-template <int size, bool whole, class T>
-struct Column {
-  T f[size];
-  int count;
+/// Elements of one column that are on their way to the thread that works on it, in `size` slots of its own in shared memory.
+/// They arrive group by group, and others set out for the slots that become free. (Of loads into registers hardly any are
+/// under way at a time: the compiler puts them next to where they are used.)
+template <int size, class T, class Slot = T>
+class Arrivals {
+ public:
+  /// Where each element was, another number may be kept.
+  using Slots = Slot[size][column_threads];
 
-  __device__ Column(const T* data, Index ld, int rows) : count(rows) {
+  __device__ explicit Arrivals(Slots& slots) : mine_(&slots[0][threadIdx.x]) {}
+
+  /// The first `count` elements set out, ld apart.
+  __device__ void begin(const T* data, Index ld, int count) const {
 #pragma unroll
-    for (int i = 0; i < size; ++i)
-      if (has(i)) f[i] = data[i * ld];
+    for (int g = 0; g < groups; ++g) set_out(g, data, ld, count);
   }
-  __device__ bool has(int i) const { return whole || i < count; }
 
-  /// Calls body(i, width_i f_i) for its rows.
+  /// Calls body(i, element i) for the `count` elements that set out last, while the `next_count` from `next` on do.
   template <class Body>
-  __device__ void for_each_row(const SharedRow* rows, Body body) const {
+  __device__ void for_each(int count, const T* next, Index ld, int next_count, const Body& body) const {
 #pragma unroll
-    for (int i = 0; i < size; ++i)
-      if (has(i)) body(i, rows[i].weight * static_cast<double>(f[i]));
+    for (int g = 0; g < groups; ++g) {
+      __pipeline_wait_prior(groups - 1);
+      if ((g + 1) * group <= count) {
+#pragma unroll
+        for (int i = g * group; i < (g + 1) * group; ++i) body(i, element(i));
+      } else {
+#pragma unroll
+        for (int i = g * group; i < (g + 1) * group; ++i)
+          if (i < count) body(i, element(i));
+      }
+      set_out(g, next, ld, next_count);
+    }
+  }
+  /// The last ones.
+  template <class Body>
+  __device__ void for_each(int count, const Body& body) const {
+    for_each(count, nullptr, 0, 0, body);
+  }
+
+ private:
+  static constexpr int group = 8, groups = size / group;
+  static_assert(size % group == 0 && sizeof(T) <= sizeof(Slot));
+
+  Slot* mine_;
+
+  [[nodiscard]] __device__ Slot* place(int i) const { return mine_ + i * column_threads; }
+  [[nodiscard]] __device__ double element(int i) const {
+    T value;
+    memcpy(&value, place(i), sizeof(T));  // not as a T: what is kept there next is none
+    return static_cast<double>(value);
+  }
+  __device__ void set_out(int g, const T* data, Index ld, int count) const {
+#pragma unroll
+    for (int i = g * group; i < (g + 1) * group; ++i)
+      if (i < count) __pipeline_memcpy_async(place(i), data + i * ld, sizeof(T));
+    __pipeline_commit();
   }
 };
-
-/// Calls body(its rows) with the Column at `data`.
-template <int size, class T, class Body>
-__device__ void with_column(const T* data, Index ld, int count, Body body) {
-  if (count == size)
-    body(Column<size, true, T>(data, ld, count));
-  else
-    body(Column<size, false, T>(data, ld, count));
-}
 
 /// Where an elimination (S3) has come to: y_j and the pivot of the row before.
 struct Elimination {
@@ -73,21 +109,22 @@ struct Elimination {
   }
 };
 
-/// Solves a column's rows between `start` and the value `after` them. The m_j of (S3) wait in shared memory, m[j *
-/// column_threads], so that more threads find room. @return the first row's unknown
-template <int size, bool whole, class T>
-__device__ double solve_rows(const Column<size, whole, T>& column, const SharedRow* rows, double mu, Elimination start,
+/// Solves the `count` rows of a block of a column, whose elements are `arriving`, between `start` and the value `after` them.
+/// The m_j of (S3) wait in shared memory, m[j * column_threads], which may be where the elements arrive, so that more threads
+/// find room. @param arriving called as arriving(body), which calls body(i, element i) @return the first row's unknown
+template <int size, class Arriving, class T>
+__device__ double solve_rows(const Arriving& arriving, int count, const SharedRow* rows, double mu, Elimination start,
                              double after, double* m, T* result, Index ld) {
   double y[size];
-  column.for_each_row(rows, [&](int i, double f) {
-    start.advance(rows[i].row, mu, f);
+  arriving([&](int i, double f) {
+    start.advance(rows[i].row, mu, rows[i].weight * f);
     m[i * column_threads] = start.pivot.m(rows[i].row);
     y[i] = start.y;
   });
   double next = after;
 #pragma unroll
   for (int i = size - 1; i >= 0; --i)
-    if (column.has(i)) {
+    if (i < count) {
       next = y[i] + m[i * column_threads] * next;
       result[i * ld] = static_cast<T>(next);
     }

@@ -87,16 +87,22 @@ std::size_t shared_bytes(Index groups) {
 }
 
 template <class T>
-__global__ void __launch_bounds__(threads, 5)
+__global__ void __launch_bounds__(threads, 6)
     reduce_blocks_kernel(In<T> lines, Index first_block, In<double> axis, In<double> mu, double scale,
                          Blocks blocks) {
+  using Column = Arrivals<block_rows, T>;
   __shared__ SharedRow rows[block_rows];
+  __shared__ typename Column::Slots slots;
   const auto [k, b] = place(lines.cols);
-  const int count = fetch_rows(axis, b, scale, rows);
-  if (k >= lines.cols || is_wave(mu, k)) return;
+  const int count = rows_in_block<block_rows>(lines.rows, b);
+  const bool is_mine = k < lines.cols && !is_wave(mu, k);
+  const Column column(slots);
+  if (is_mine) column.begin(lines.row(b * block_rows) + k, lines.ld, count);
+  fetch_rows(axis, b, scale, rows);
+  if (!is_mine) return;
   Boundary boundary;
-  with_column<block_rows>(lines.row(b * block_rows) + k, lines.ld, count, [&](const auto& column) {
-    column.for_each_row(rows, [&](int i, double f) { boundary.append(rows[i].row, mu.data[k], f); });
+  column.for_each(count, [&, mode = mu.data[k]](int i, double f) {
+    boundary.append(rows[i].row, mode, rows[i].weight * f);
   });
   store(InBlocks(blocks, k), first_block + b, boundary);
 }
@@ -190,23 +196,23 @@ __global__ void __launch_bounds__(group_columns* most_groups)
   solve_interface(at, group.begin, group.end, around);
 }
 
-/// `lines` and `solution` are the same memory; under two names the compiler does not keep the addresses of
-/// all rows in registers from the loads to the stores.
 template <class T>
-__global__ void __launch_bounds__(threads, 4)
-    solve_blocks_kernel(In<T> lines, In<double> axis, In<double> mu, double scale, Blocks around,
-                        Out<T> solution) {
+__global__ void __launch_bounds__(threads, 5)
+    solve_blocks_kernel(InOut<T> lines, In<double> axis, In<double> mu, double scale, Blocks around) {
+  using Column = Arrivals<block_rows, T, double>;
   __shared__ SharedRow rows[block_rows];
-  __shared__ double m[block_rows][threads];
+  __shared__ typename Column::Slots slots;
   const auto [k, b] = place(lines.cols);
-  const int count = fetch_rows(axis, b, scale, rows);
-  if (k >= lines.cols || is_wave(mu, k)) return;
+  const int count = rows_in_block<block_rows>(lines.rows, b);
+  const bool is_mine = k < lines.cols && !is_wave(mu, k);
+  const Column column(slots);
+  T* const data = lines.row(b * block_rows) + k;
+  if (is_mine) column.begin(data, lines.ld, count);
+  fetch_rows(axis, b, scale, rows);
+  if (!is_mine) return;
   const InBlocks at(around, k);
-  const Elimination start{at(y_last_row, b), {}};
-  const double after = at(y_first_row, b);
-  with_column<block_rows>(lines.row(b * block_rows) + k, lines.ld, count, [&](const auto& column) {
-    solve_rows(column, rows, mu.data[k], start, after, &m[0][threadIdx.x], solution.row(b * block_rows) + k, solution.ld);
-  });
+  solve_rows<block_rows>([&](const auto& body) { column.for_each(count, body); }, count, rows, mu.data[k],
+                         {at(y_last_row, b), {}}, at(y_first_row, b), &slots[0][threadIdx.x], data, lines.ld);
 }
 
 __device__ Index own_column() { return Index{blockIdx.x} * threads + threadIdx.x; }
@@ -328,7 +334,7 @@ void solve(Stream stream, InOut<T> lines, In<double> axis, In<double> mu, double
                      native(stream)>>>(mu, blocks, before.data, after.data);
   check_launch("interface");
   solve_blocks_kernel<T><<<grid(n, blocks_of(lines.rows)), threads, 0, native(stream)>>>(
-      right_hand_side, axis, mu, scale, blocks, {lines.data, lines.rows, n, lines.ld});
+      lines, axis, mu, scale, blocks);
   check_launch("solve_blocks");
   solve_wave_blocks(stream, lines, axis, mu, scale, before, after, blocks);
 }

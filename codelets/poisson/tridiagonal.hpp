@@ -54,7 +54,7 @@ void solve(InOut<T> lines, In<double> axis, In<double> mu, double scale, In<doub
 
 namespace cuda {
 
-/// Rows that one thread keeps in registers. Segments are cut into blocks of this many rows (the last may be
+/// Rows that a thread works on. Segments are cut into blocks of this many rows (the last may be
 /// shorter).
 constexpr Index block_rows = 32;
 
@@ -69,15 +69,17 @@ constexpr bool takes_whole_columns(Index n, Index mu_rows) {
   return n >= many_columns && mu_rows == rows_without_waves.mu;
 }
 
-/// Rows of whole columns that are reduced together: groups of a segment's rows are multiples.
-constexpr Index reduced_rows = 16;
+/// Rows of a block of a whole column.
+constexpr Index column_block_rows = 16;
 
 /// Numbers that a whole column is solved with: two for every block but the last.
-constexpr Index whole_column_starts(Index rows) { return 2 * (blocks_of(rows) - 1); }
+constexpr Index whole_column_starts(Index rows) {
+  return 2 * ((rows + column_block_rows - 1) / column_block_rows - 1);
+}
 
 /// Rows that groups of a segment's rows are multiples of.
 constexpr Index group_rows(Index n, const InterfaceRows& tiles = rows_without_waves) {
-  return takes_whole_columns(n, tiles.mu) ? reduced_rows : block_rows;
+  return takes_whole_columns(n, tiles.mu) ? column_block_rows : block_rows;
 }
 
 /// Elements of working memory for a segment of `rows` x `n`: the Boundary of every block, or what it emits and how it
@@ -118,7 +120,7 @@ void substitute(Stream stream, Direction direction, Told segment, Told prefix, I
                 Out<double> first, Out<double> before);
 
 /// As cpu::solve: reads the lines twice and writes them once; the blocks' boundaries add 5 to 9 bytes per
-/// element (the more, the fewer columns there are to many rows), 1 byte where a thread takes a whole column. `work`:
+/// element (the more, the fewer columns there are to many rows), 2 bytes where a thread takes a whole column. `work`:
 /// blocks_scratch(rows, n) elements.
 template <class T>
 void solve(Stream stream, InOut<T> lines, In<double> axis, In<double> mu, double scale, In<double> before,

@@ -10,7 +10,7 @@ using asterism::cuda::native;
 
 namespace {
 
-constexpr int threads = column_threads;
+constexpr int threads = column_threads, size = column_block_rows;
 
 __device__ Index own_column() { return Index{blockIdx.x} * threads + threadIdx.x; }
 
@@ -19,20 +19,26 @@ unsigned grid(Index n) { return static_cast<unsigned>((n + threads - 1) / thread
 template <class T>
 __global__ void __launch_bounds__(threads, 8)
     reduce_kernel(In<T> lines, In<double> axis, In<double> mu, double scale, InOut<double> state, Segment segment) {
-  constexpr int size = reduced_rows;
+  using Column = Arrivals<size, T>;
   __shared__ SharedRow rows[size];
+  __shared__ typename Column::Slots slots;
   const Index k = own_column();
   const bool is_mine = k < lines.cols;
+  const T* data = lines.data + k;
+  const Column column(slots);
   Reduction r;
-  if (is_mine && segment == Segment::append)
-    r = {state.row(y_first_row)[k], state.row(y_last_row)[k], state.row(reach_row)[k], state.row(complement_row)[k]};
+  if (is_mine) {
+    column.begin(data, lines.ld, rows_in_block<size>(lines.rows, 0));
+    if (segment == Segment::append)
+      r = {state.row(y_first_row)[k], state.row(y_last_row)[k], state.row(reach_row)[k], state.row(complement_row)[k]};
+  }
+  const double mode = is_mine ? mu.data[k] : 0.0;
   for (Index b = 0; b * size < lines.rows; ++b) {
-    __syncthreads();
-    const int count = fetch_rows(axis, b, scale, rows);
+    fetch_rows(axis, b, scale, rows);
     if (!is_mine) continue;
-    with_column<size>(lines.row(b * size) + k, lines.ld, count, [&](const auto& column) {
-      column.for_each_row(rows, [&](int i, double f) { r.append(rows[i].row, mu.data[k], f); });
-    });
+    data += size * lines.ld;
+    column.for_each(rows_in_block<size>(lines.rows, b), data, lines.ld, rows_in_block<size>(lines.rows, b + 1),
+                    [&](int i, double f) { r.append(rows[i].row, mode, rows[i].weight * f); });
   }
   if (!is_mine) return;
   state.row(y_first_row)[k] = r.y_first;
@@ -41,39 +47,41 @@ __global__ void __launch_bounds__(threads, 8)
   state.row(complement_row)[k] = r.complement;
 }
 
-/// `lines` and `solution` are the same memory; under two names the compiler does not keep the addresses of all rows in
-/// registers from the loads to the stores.
 template <class T>
-__global__ void __launch_bounds__(threads, 4)
-    solve_kernel(In<T> lines, In<double> axis, In<double> mu, double scale, In<double> before, In<double> after,
-                 Out<double> starts, Out<T> solution) {
-  constexpr int size = block_rows;
+__global__ void __launch_bounds__(threads, 6)
+    solve_kernel(InOut<T> lines, In<double> axis, In<double> mu, double scale, In<double> before, In<double> after,
+                 InOut<double> starts) {
+  using Column = Arrivals<size, T>;
   __shared__ SharedRow rows[size];
+  __shared__ typename Column::Slots slots;
   __shared__ double m[size][threads];
-  const Index k = own_column(), last = blocks_of(lines.rows) - 1;
+  const Index k = own_column(), last = (lines.rows - 1) / size;
   const bool is_mine = k < lines.cols;
   const double mode = is_mine ? mu.data[k] : 0.0;
-  const T* const data = lines.data + k;
+  const auto block = [&](Index b) { return lines.row(b * size) + k; };
+  const auto rows_of = [&](Index b) { return rows_in_block<size>(lines.rows, b); };
+  const Column column(slots);
+  if (is_mine) column.begin(block(0), lines.ld, rows_of(0));
   Elimination elimination{is_mine ? before.data[k] : 0.0, {}};
   for (Index b = 0; b < last; ++b) {
-    __syncthreads();
     fetch_rows(axis, b, scale, rows);
     if (!is_mine) continue;
     starts.row(2 * b)[k] = elimination.y;
     starts.row(2 * b + 1)[k] = elimination.pivot.complement;
-    const Column<size, true, T> column(data + b * size * lines.ld, lines.ld, size);
-    column.for_each_row(rows, [&](int i, double f) { elimination.advance(rows[i].row, mode, f); });
+    column.for_each(size, block(b + 1), lines.ld, rows_of(b + 1),
+                    [&](int i, double f) { elimination.advance(rows[i].row, mode, rows[i].weight * f); });
   }
   double next = is_mine ? after.data[k] : 0.0;
   for (Index b = last; b >= 0; --b) {
-    __syncthreads();
-    const int count = fetch_rows(axis, b, scale, rows);
+    fetch_rows(axis, b, scale, rows);
     if (!is_mine) continue;
-    if (b < last) elimination = {starts.row(2 * b)[k], {starts.row(2 * b + 1)[k]}};
-    with_column<size>(data + b * size * lines.ld, lines.ld, count, [&](const auto& column) {
-      next = solve_rows(column, rows, mode, elimination, next, &m[0][threadIdx.x],
-                        solution.row(b * size) + k, solution.ld);
-    });
+    Elimination coming{};
+    if (b > 0) coming = {starts.row(2 * b - 2)[k], {starts.row(2 * b - 1)[k]}};
+    const auto arriving = [&](const auto& body) {
+      column.for_each(rows_of(b), b > 0 ? block(b - 1) : nullptr, lines.ld, b > 0 ? size : 0, body);
+    };
+    next = solve_rows<size>(arriving, rows_of(b), rows, mode, elimination, next, &m[0][threadIdx.x], block(b), lines.ld);
+    elimination = coming;
   }
 }
 
@@ -88,18 +96,16 @@ void reduce_whole_columns(Stream stream, In<T> lines, In<double> axis, In<double
 
 template <class T>
 void solve_whole_columns(Stream stream, InOut<T> lines, In<double> axis, In<double> mu, double scale, In<double> before,
-                         In<double> after, Out<double> starts) {
-  const Index n = lines.cols;
-  solve_kernel<T><<<grid(n), threads, 0, native(stream)>>>({lines.data, lines.rows, n, lines.ld}, axis, mu, scale, before,
-                                                           after, starts, {lines.data, lines.rows, n, lines.ld});
+                         In<double> after, InOut<double> starts) {
+  solve_kernel<T><<<grid(lines.cols), threads, 0, native(stream)>>>(lines, axis, mu, scale, before, after, starts);
   check_launch("solve_whole_columns");
 }
 
 template void reduce_whole_columns(Stream, In<float>, In<double>, In<double>, double, InOut<double>, Segment);
 template void reduce_whole_columns(Stream, In<double>, In<double>, In<double>, double, InOut<double>, Segment);
 template void solve_whole_columns(Stream, InOut<float>, In<double>, In<double>, double, In<double>, In<double>,
-                                  Out<double>);
+                                  InOut<double>);
 template void solve_whole_columns(Stream, InOut<double>, In<double>, In<double>, double, In<double>, In<double>,
-                                  Out<double>);
+                                  InOut<double>);
 
 }  // namespace asterism::poisson::cuda

@@ -16,9 +16,9 @@ template <class T>
 void reduce_whole_columns(Stream stream, In<T> lines, In<double> axis, In<double> mu, double scale,
                           InOut<double> state, Segment segment);
 
-/// As cpu::solve. @param starts whole_column_starts(lines.rows) x n
+/// As cpu::solve. @param starts whole_column_starts(lines.rows) x n, overwritten
 template <class T>
 void solve_whole_columns(Stream stream, InOut<T> lines, In<double> axis, In<double> mu, double scale,
-                         In<double> before, In<double> after, Out<double> starts);
+                         In<double> before, In<double> after, InOut<double> starts);
 
 }  // namespace asterism::poisson::cuda
