@@ -59,9 +59,10 @@ std::vector<TenureRange> multistart_tenures(const SearchSettings& s, Index n) {
   return tenures;
 }
 
-/// Iterations of a walk in a generation: so many that the tasks' beginnings and ends take little of the time (5e6 moves or
-/// more, but for small n), and so few that islands do not wait long for walks of others.
+/// Iterations of a walk in a generation, at least.
 constexpr Index few_in_generation(Index n) { return std::max<Index>(250, 5 * n / 2); }
+/// So many that the tasks' beginnings and ends take little of the time (5e6 moves or more, but for small n), and so few that
+/// islands do not wait long for walks of others.
 constexpr Index in_generation(Index n) {
   return std::max(few_in_generation(n), std::min<Index>(1000, 5'000'000 / std::max<Index>(1, n * n)));
 }

@@ -54,11 +54,13 @@ void solve(InOut<T> lines, In<double> axis, In<double> mu, double scale, In<doub
 
 namespace cuda {
 
-/// Rows that a thread works on. Segments are cut into blocks of this many rows (the last may be
-/// shorter).
+/// Rows that a thread works on. Segments are cut into blocks of this many rows (the last may be shorter).
 constexpr Index block_rows = 32;
 
-ASTERISM_HOST_DEVICE constexpr Index blocks_of(Index rows) { return (rows + block_rows - 1) / block_rows; }
+/// How many blocks of `size` rows there are.
+ASTERISM_HOST_DEVICE constexpr Index blocks_of(Index rows, Index size = block_rows) {
+  return (rows + size - 1) / size;
+}
 
 /// Columns that keep a GPU busy with a thread each (255 x 255 do on an H200).
 constexpr Index many_columns = 60'000;
@@ -73,9 +75,7 @@ constexpr bool takes_whole_columns(Index n, Index mu_rows) {
 constexpr Index column_block_rows = 16;
 
 /// Numbers that a whole column is solved with: two for every block but the last.
-constexpr Index whole_column_starts(Index rows) {
-  return 2 * ((rows + column_block_rows - 1) / column_block_rows - 1);
-}
+constexpr Index whole_column_starts(Index rows) { return 2 * (blocks_of(rows, column_block_rows) - 1); }
 
 /// Rows that groups of a segment's rows are multiples of.
 constexpr Index group_rows(Index n, const InterfaceRows& tiles = rows_without_waves) {

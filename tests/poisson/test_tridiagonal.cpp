@@ -268,7 +268,7 @@ TEST_CASE_TEMPLATE("gpu: so many columns that a thread takes a whole one", T, fl
   Runtime runtime;
   constexpr Index n = cuda::many_columns + 1;
   CHECK(cuda::takes_whole_columns(n, rows_without_waves.mu));
-  for (const Index s : {1, 15, 32, 33, 161, 321}) {  // less than a block, one, two, six, eleven
+  for (const Index s : {1, 15, 32, 33, 161, 321}) {  // in blocks of 16 rows one, two, three, 11, 21
     CAPTURE(s);
     const Line line = gpu_lines(s)[1];
     const Matrix<double> mu = mixed_modes(line, n), before = random(1, n, 12), after = random(1, n, 13),
