@@ -99,10 +99,18 @@ void add_batches_beside_gpus(std::vector<Share> walks, const std::vector<Candida
 
 }  // namespace
 
-Cores::Cores(const std::vector<Candidate>& workers, bool chosen_ahead) {
-  if (!chosen_ahead) return;
-  for (const Candidate& worker : workers)
-    if (worker.where == Where::cpu) of_rank_[worker.rank].push_back(worker);
+Cores::Cores(const std::vector<Candidate>& workers, const std::vector<Candidate>& walking, bool chosen_ahead) {
+  constexpr std::size_t few = 2;
+  const auto walk_on = [&](int rank) {
+    return std::ranges::any_of(walking, [rank](const Candidate& w) { return w.rank == rank && w.where == Where::cpu; });
+  };
+  for (const Candidate& worker : workers) {
+    if (worker.where != Where::cpu) continue;
+    const bool walk = walk_on(worker.rank);
+    if (walk && !chosen_ahead) continue;  // whoever is free
+    std::deque<Candidate>& cores = of_rank_[worker.rank];
+    if (walk || cores.size() < few) cores.push_back(worker);
+  }
 }
 
 Hints Cores::next(int rank) {

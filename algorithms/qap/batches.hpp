@@ -30,10 +30,11 @@ struct Batch {
 
 /// Who takes tasks for cores of a rank: whoever is free. How long each takes changes from generation to generation, and how
 /// fast cores are, too. A scheduler that chooses a core as soon as a task is ready knows neither: there each core in turn.
+/// Where cores only select, a few of them in turn: of many that sleep, whoever wakes first takes longer to.
 class Cores {
  public:
-  /// @param workers of all ranks @param chosen_ahead Machine::chooses_ahead
-  Cores(const std::vector<Candidate>& workers, bool chosen_ahead);
+  /// @param workers of all ranks @param walking those that walk @param chosen_ahead Machine::chooses_ahead
+  Cores(const std::vector<Candidate>& workers, const std::vector<Candidate>& walking, bool chosen_ahead);
 
   Hints next(int rank);
 

@@ -57,7 +57,7 @@ class TypedGenerations final : public Generations {
     const std::vector<Candidate> workers = all_workers(runtime);
     const std::vector<Candidate> walking =
         walking_workers<E>(runtime, workers, plan, walk_, {matrices_, costs_, starts_}, settings);
-    Cores cores(workers, runtime.machine().chooses_ahead);
+    Cores cores(workers, walking, runtime.machine().chooses_ahead);
     for (const Batch& batch : cut_walks(plan.islands, walking, bytes_of_walk<E>(n_, plan.capacity), cores))
       add(batch);
     for (const IslandPlan& island : plan.islands) {

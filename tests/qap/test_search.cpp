@@ -229,7 +229,7 @@ TEST_CASE("a task on a GPU has walks of all islands, one on a core those of one"
   using Shares = std::vector<std::vector<Share>>;
   const auto cut = [&](const std::vector<Candidate>& all) {
     Shares shares;
-    Cores cores(all, false);
+    Cores cores(all, all, false);
     for (const Batch& batch : cut_walks(islands, all, 1000, cores)) shares.push_back(batch.shares);
     return shares;
   };
@@ -266,7 +266,7 @@ TEST_CASE(
   std::vector<Candidate> all = workers({1}, {1, 1});
   all[2].worker = 1;
   all.push_back({.rank = 1, .where = Where::cpu});
-  Cores free(all, false), in_turn(all, true);
+  Cores free(all, all, false), in_turn(all, all, true);
   for (const int worker : {0, 1, 0}) {
     CHECK(free.next(0).worker == Hints{}.worker);
     CHECK(free.next(0).where == Where::cpu);
@@ -277,13 +277,24 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("where cores do not walk, two of them select in turn") {
+  std::vector<Candidate> all = workers({1}, {1, 1, 1});
+  for (int i = 0; i < 3; ++i) all[static_cast<std::size_t>(1 + i)].worker = i;
+  all.push_back({.rank = 1, .where = Where::cpu});
+  for (const bool chosen_ahead : {false, true}) {
+    Cores cores(all, {all.front(), all.back()}, chosen_ahead);
+    for (const int worker : {0, 1, 0}) CHECK(cores.next(0).worker == worker);
+    CHECK(cores.next(1).worker == (chosen_ahead ? 0 : Hints{}.worker));  // which walks
+  }
+}
+
 TEST_CASE("each rank's islands are walked by its own workers") {
   std::vector<IslandPlan> islands{{.walks = 5}, {.walks = 3}, {.walks = 4}};
   islands[2].rank = 2;
   std::vector<Candidate> all = workers({1}, {});
   all.push_back({.rank = 1, .where = Where::cpu});
   all.push_back({.rank = 2, .where = Where::cpu});
-  Cores cores(all, false);
+  Cores cores(all, all, false);
   const std::vector<Batch> batches = cut_walks(islands, all, 1000, cores);
   REQUIRE(batches.size() == 2);
   CHECK(batches[0].rank == 0);
