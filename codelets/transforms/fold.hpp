@@ -7,6 +7,7 @@
 /// sequence, and they share one rotation.
 #pragma once
 
+#include <climits>
 #include <vector>
 
 #include "../../runtime/ports.hpp"
@@ -44,6 +45,23 @@ template <class T>
 ASTERISM_HOST_DEVICE constexpr T signed_as(bool negative, T x) {
   return negative ? -x : x;
 }
+#ifdef __CUDACC__
+// By the bit alone, which takes half the instructions of a choice.
+ASTERISM_HOST_DEVICE inline double signed_as(bool negative, double x) {
+#ifdef __CUDA_ARCH__
+  return __hiloint2double(__double2hiint(x) ^ (negative ? INT_MIN : 0), __double2loint(x));
+#else
+  return negative ? -x : x;
+#endif
+}
+ASTERISM_HOST_DEVICE inline float signed_as(bool negative, float x) {
+#ifdef __CUDA_ARCH__
+  return __int_as_float(__float_as_int(x) ^ (negative ? INT_MIN : 0));
+#else
+  return negative ? -x : x;
+#endif
+}
+#endif
 
 template <class T>
 ASTERISM_HOST_DEVICE inline Complex<T> operator+(Complex<T> a, Complex<T> b) {

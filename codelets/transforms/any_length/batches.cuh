@@ -34,14 +34,14 @@ ASTERISM_INLINED void in_batches(const BatchShare& share, Gather gather, Use use
     for (int i = first; i < share.count; i += batch * step) {
       if constexpr (batch == 1) {
         use(line, i, gather(line, i));
-        continue;
+      } else {
+        decltype(gather(0, 0)) found[batch];
+        ASTERISM_UNROLL
+        for (int b = 0; b < batch; ++b) found[b] = gather(line, i + b * step < share.count ? i + b * step : i);
+        ASTERISM_UNROLL
+        for (int b = 0; b < batch; ++b)
+          if (i + b * step < share.count) use(line, i + b * step, found[b]);
       }
-      decltype(gather(0, 0)) found[batch];
-      ASTERISM_UNROLL
-      for (int b = 0; b < batch; ++b) found[b] = gather(line, i + b * step < share.count ? i + b * step : i);
-      ASTERISM_UNROLL
-      for (int b = 0; b < batch; ++b)
-        if (i + b * step < share.count) use(line, i + b * step, found[b]);
     }
 }
 

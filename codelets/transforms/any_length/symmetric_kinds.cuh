@@ -2,6 +2,8 @@
 /// dst1 and dct1 by (Y1) and (Y2) or (Y3) of symmetric_plan.hpp, as kinds.cuh has all kinds.
 #pragma once
 
+#include <type_traits>
+
 #include "../block_lines.cuh"
 #include "batches.cuh"
 #include "passes.cuh"
@@ -116,9 +118,8 @@ class BlockOfSymmetricLines {
 
   [[nodiscard]] ASTERISM_HOST_DEVICE bool sine() const { return plan_.kind == Transform::dst1; }
 
-  [[nodiscard]] ASTERISM_HOST_DEVICE BatchShare share() const {
-    return {plan_.N + 1,         1 << lines_.log_lines, lines_.present,
-            lines_.side_by_side, shared_.thread,        shared_.threads};
+  [[nodiscard]] ASTERISM_HOST_DEVICE BatchShare share_of(int count) const {
+    return {count, 1 << lines_.log_lines, lines_.present, lines_.side_by_side, shared_.thread, shared_.threads};
   }
 
   ASTERISM_HOST_DEVICE void clear() const {
@@ -129,7 +130,11 @@ class BlockOfSymmetricLines {
 
   /// Number `at` of the real numbers of a line.
   [[nodiscard]] ASTERISM_HOST_DEVICE T& real_number(int line, unsigned at) const {
-    return reinterpret_cast<T*>(&(shared_.first + line * lines_.pitch)[at / 2])[at % 2];
+    const Memory numbers = shared_.first + line * lines_.pitch;
+    if constexpr (std::is_pointer_v<Memory>)
+      return reinterpret_cast<T*>(numbers)[at];
+    else
+      return reinterpret_cast<T*>(&numbers[at / 2])[at % 2];
   }
 
   struct Point {
@@ -137,22 +142,26 @@ class BlockOfSymmetricLines {
     Target target;
   };
 
+  ASTERISM_INLINED void put(int line, const Point& point) const {
+    const bool sine = this->sine();
+    const T x = signed_as(sine && point.target.negative, point.x);
+    real_number(line, point.target.at) = x;
+    if (point.target.has_mirror) real_number(line, point.target.mirror) = signed_as(sine, x);
+  }
+
   ASTERISM_INLINED void load() const {
     const bool sine = this->sine();
     const int last = plan_.N, before = sine ? 1 : 0;
-    const T end = finds_halves() ? T{1} / 2 : T{1};
     in_batches<batch_of<T>(4)>(
-        share(),
+        share_of(last - 1),
         [=, this](int line, int i) {
-          const bool is_end = i == 0 || i == last;
-          const T x = sine && is_end ? T{0} : *lines_.source(line, i - before);
-          return Point{is_end ? end * x : x, plan_.tables.targets[i]};
+          return Point{*lines_.source(line, i + 1 - before), plan_.tables.targets[i + 1]};
         },
-        [=, this](int line, int, const Point& point) {
-          const T x = signed_as(sine && point.target.negative, point.x);
-          real_number(line, point.target.at) = x;
-          if (point.target.has_mirror) real_number(line, point.target.mirror) = sine ? -x : x;
-        });
+        [this](int line, int, const Point& point) { put(line, point); });
+    const T end = finds_halves() ? T{1} / 2 : T{1};
+    in_batches<1>(
+        share_of(2), [=](int, int i) { return i * last; },
+        [=, this](int line, int, int i) { put(line, {sine ? T{0} : end * *lines_.source(line, i), plan_.tables.targets[i]}); });
   }
 
   ASTERISM_INLINED void last_pass() const {
@@ -199,19 +208,16 @@ class BlockOfSymmetricLines {
   }
 
   ASTERISM_INLINED void store() const {
-    const bool sine = this->sine();
-    const int last = plan_.N, before = sine ? 1 : 0;
+    const int before = sine() ? 1 : 0, points = plan_.N + 1 - 2 * before;
     const T scale = finds_halves() ? 2 : 1;
     in_batches<batch_of<T>(4)>(
-        share(),
-        [=, this](int line, int k) {
-          const Source source = plan_.tables.sources[k];
+        share_of(points),
+        [=, this](int line, int i) {
+          const Source source = plan_.tables.sources[i + before];
           const Complex<T> Z = shared_.first[line * lines_.pitch + source.at];
           return scale * (signed_as(source.negative_first, Z.re) + signed_as(source.negative_second, Z.im));
         },
-        [=, this](int line, int k, T y) {
-          if (!sine || (k > 0 && k < last)) *lines_.target(line, k - before) = y;
-        });
+        [=, this](int line, int i, T y) { *lines_.target(line, i) = y; });
   }
 
   BlockLines<T> lines_;
