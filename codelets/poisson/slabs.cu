@@ -78,6 +78,15 @@ void from_modes(Stream stream, const SlabArgs& args, T* data, Index planes, cons
                                    work);
 }
 
+/// How planes are transformed in place: all together, as kernels of 60 us each take 1.2 times as long, but where there is
+/// working memory for planes_at_once only.
+template <class T>
+SlabArgs in_place(const SlabArgs& args, Index rows) {
+  SlabArgs all = args;
+  if (Workspace<T>::transform_size(args) == 0) all.planes_at_once = std::max<Index>(rows, 1);
+  return all;
+}
+
 In<double> part(const In<double>& tile, Index first, Index count) {
   return {tile.row(first), count, tile.cols, tile.ld};
 }
@@ -109,7 +118,7 @@ void transform_slab(Stream stream, const SlabArgs& args, TransformPorts<AsPorts,
   const auto& [f, axis, mu, shown, work] = p;
   const Workspace<T> w(args, f.rows, work);
   const Blocks blocks{w.blocks, f.rows, f.cols};
-  for_each_group(args, f.rows,
+  for_each_group(in_place<T>(args, f.rows), f.rows,
                  [&](Index first, Index count) { to_modes<T>(stream, args, f.row(first), f.row(first), count, w); });
   reduce_blocks<T>(stream, {f.data, f.rows, f.cols, f.ld}, 0, axis, mu, args.scale, blocks);
   join_blocks(stream, mu, blocks, shown);
@@ -119,8 +128,9 @@ template <class T>
 void solve_slab(Stream stream, const SlabArgs& args, SolvePorts<AsPorts, T> p) {
   const auto& [f, axis, mu, before, after, means, work] = p;
   const Workspace<T> w(args, f.rows, work);
+  const SlabArgs groups = in_place<T>(args, f.rows);
   if (args.content == Content::grid)
-    for_each_group(args, f.rows,
+    for_each_group(groups, f.rows,
                    [&](Index start, Index count) { to_modes<T>(stream, args, f.row(start), f.row(start), count, w); });
   solve(stream, f, axis, mu, args.scale, before, after, w.blocks);
   if (args.sets_mean) {
@@ -128,7 +138,7 @@ void solve_slab(Stream stream, const SlabArgs& args, SolvePorts<AsPorts, T> p) {
     set_means_kernel<<<static_cast<unsigned>((f.rows + threads - 1) / threads), threads, 0, native(stream)>>>(means, f);
     check_launch("set_means");
   }
-  for_each_group(args, f.rows,
+  for_each_group(groups, f.rows,
                  [&](Index start, Index count) { from_modes<T>(stream, args, f.row(start), count, w); });
 }
 

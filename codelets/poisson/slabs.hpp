@@ -23,7 +23,7 @@ enum class Content {
 struct SlabArgs {
   grid::Axis y, x;        ///< the transformed axes
   double scale;           ///< undoes the factors of the transforms there and back
-  Index planes_at_once;   ///< how many planes a kernel transforms together
+  Index planes_at_once;   ///< how many planes are transformed together where that takes working memory
   InterfaceRows interface = rows_without_waves;
   bool sets_mean = false;  ///< whether mode 0 is given (the mean of every plane), because its system is singular
   Content content = Content::grid;

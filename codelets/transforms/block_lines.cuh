@@ -26,13 +26,41 @@ struct BlockLines {
   /// Calls use(line, i) for the thread's share of i = 0 ... count - 1 for every present line.
   template <class Use>
   ASTERISM_HOST_DEVICE void for_each(unsigned count, int thread, int threads, Use use) const {
-    for (unsigned i = static_cast<unsigned>(thread); i < count << log_lines;
-         i += static_cast<unsigned>(threads)) {
-      const unsigned line = side_by_side ? i & ((1U << log_lines) - 1) : i / count,
-                     place = side_by_side ? i >> log_lines : i % count;
-      if (static_cast<int>(line) < present) use(static_cast<int>(line), static_cast<int>(place));
+    for (unsigned i = static_cast<unsigned>(thread); i < count << log_lines; i += static_cast<unsigned>(threads))
+      use_piece(i, count, use);
+  }
+  /// The same for use(line, i, read(line, i)), where what is read is on its way while that before it is used.
+  template <class Read, class Use>
+  ASTERISM_HOST_DEVICE void for_each_ahead(unsigned count, int thread, int threads, Read read, Use use) const {
+    decltype(read(0, 0)) coming{};
+    const auto send_for = [&](unsigned i) {
+      if (i < count << log_lines) use_piece(i, count, [&](int line, int place) { coming = read(line, place); });
+    };
+    send_for(static_cast<unsigned>(thread));
+    for (unsigned i = static_cast<unsigned>(thread); i < count << log_lines; i += static_cast<unsigned>(threads)) {
+      const auto arrived = coming;
+      send_for(i + static_cast<unsigned>(threads));
+      use_piece(i, count, [&](int line, int place) { use(line, place, arrived); });
     }
   }
+
+ private:
+  template <class Use>
+  ASTERISM_HOST_DEVICE void use_piece(unsigned i, unsigned count, Use use) const {
+    const unsigned line = side_by_side ? i & ((1U << log_lines) - 1) : i / count,
+                   place = side_by_side ? i >> log_lines : i % count;
+    if (static_cast<int>(line) < present) use(static_cast<int>(line), static_cast<int>(place));
+  }
+};
+
+/// Lines whose points are neighbours, one after another: how far apart points are needs no arithmetic then.
+template <class T>
+struct ContiguousLines : BlockLines<T> {
+  static constexpr int from_stride = 1, to_stride = 1;
+
+  ASTERISM_HOST_DEVICE explicit ContiguousLines(const BlockLines<T>& lines) : BlockLines<T>(lines) {}
+  ASTERISM_HOST_DEVICE const T* source(int line, int j) const { return this->from + line * this->from_step + j; }
+  ASTERISM_HOST_DEVICE T* target(int line, int j) const { return this->to + line * this->to_step + j; }
 };
 
 /// The tables of one precision, for all lengths up to 2^max_bits: one after another those of the FFTs with
@@ -87,6 +115,35 @@ struct LineTables {
       for (Index j = 0, N = Index{1} << b; j < halves(b); ++j) table.push_back(conj(unit_number<T>(j, N)));
     return table;
   }
+};
+
+/// Where an output of kind I is in its line's shared memory, in units of real numbers; and where its sign is another. From a
+/// table, as working it out takes more instructions than all else that an output needs.
+struct OutputPlace {
+  unsigned bits;  ///< the place, whether it is negative in dst1, and in dct1
+
+  static OutputPlace of(int place, bool negative_in_dst1, bool negative_in_dct1) {
+    return {static_cast<unsigned>(place) << 2 | (negative_in_dst1 ? 2U : 0U) | (negative_in_dct1 ? 1U : 0U)};
+  }
+  [[nodiscard]] ASTERISM_HOST_DEVICE unsigned place() const { return bits >> 2; }
+  [[nodiscard]] ASTERISM_HOST_DEVICE bool is_negative(bool sine) const { return (bits & (sine ? 2U : 1U)) != 0; }
+
+  static constexpr int least_bits = 2;
+  /// Of a line of N = 2^bits the table has the first so many outputs.
+  ASTERISM_HOST_DEVICE static constexpr int apart(int bits) { return bits < 7 ? 1 << bits : 1 << (bits - 3); }
+  /// Where those of a length start.
+  ASTERISM_HOST_DEVICE static constexpr int start(int bits) {
+    int total = 0;
+    for (int b = least_bits; b < bits; ++b) total += apart(b);
+    return total;
+  }
+};
+
+/// The tables of one precision, where a block finds them.
+template <class T>
+struct Tables {
+  const Complex<T>* numbers;  ///< LineTables
+  const OutputPlace* places;
 };
 
 }  // namespace asterism::transforms

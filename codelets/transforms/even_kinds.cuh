@@ -62,7 +62,7 @@ ASTERISM_HOST_DEVICE constexpr int dct3_place(int k) {
 /// dst2-4, dct2-4, dft and idft of n = 2^bits points, bits >= 2.
 template <class T, int bits>
 struct EvenKinds {
-  static constexpr int n = 1 << bits, M = n / 2;
+  static constexpr int n = 1 << bits, M = n / 2, points = n;
   static constexpr int numbers = M;  ///< complex ones per line
   /// In float64 smaller radices, hence fewer registers and more threads, take 0.98 (8192 points) to 0.88
   /// (512, side by side) of the time with radix 16 on an H200; in float32 there are registers enough.
@@ -75,15 +75,15 @@ struct EvenKinds {
   /// A thread takes so many points, so far apart: their places differ in three bits, for all of them alike.
   static constexpr int together = bits < 6 ? 1 : 8, apart = n / together;
 
-  template <int phase>
-  ASTERISM_HOST_DEVICE static void run(const BlockLines<T>& lines, Transform kind, Complex<T>* shared,
-                                       const Complex<T>* tables, int thread, int threads) {
+  template <int phase, class Lines>
+  ASTERISM_HOST_DEVICE static void run(const Lines& lines, Transform kind, Complex<T>* shared, const Tables<T>& tables,
+                                       int thread, int threads) {
     if constexpr (phase == 0)
-      load(lines, kind, shared, tables, thread, threads);
+      load(lines, kind, shared, tables.numbers, thread, threads);
     else if constexpr (phase <= passes)
-      transform<phase - 1>(lines, shared, tables, thread, threads);
+      transform<phase - 1>(lines, shared, tables.numbers, thread, threads);
     else
-      store(lines, kind, shared, tables, thread, threads);
+      store(lines, kind, shared, tables.numbers, thread, threads);
   }
 
  private:
@@ -106,7 +106,8 @@ struct EvenKinds {
                                                                        : LineTables::cosine(bits));
   }
 
-  ASTERISM_HOST_DEVICE static void load(const BlockLines<T>& lines, Transform kind, Complex<T>* shared,
+  template <class Lines>
+  ASTERISM_HOST_DEVICE static void load(const Lines& lines, Transform kind, Complex<T>* shared,
                                         const Complex<T>* tables, int thread, int threads) {
     switch (kind) {
       case Transform::dft:
@@ -163,7 +164,8 @@ struct EvenKinds {
     if (k > 0) z[slot<T>(M - k)] = numbers_k_and_M_k.H;
   }
 
-  ASTERISM_HOST_DEVICE static void store(const BlockLines<T>& lines, Transform kind, const Complex<T>* shared,
+  template <class Lines>
+  ASTERISM_HOST_DEVICE static void store(const Lines& lines, Transform kind, const Complex<T>* shared,
                                          const Complex<T>* tables, int thread, int threads) {
     switch (kind) {
       case Transform::dft:

