@@ -28,14 +28,28 @@ __device__ int rows_in_block(Index rows, Index b) {
 }
 
 /// Fetches the rows of block b, once all threads of the thread block, which all call it, have done with those before.
+/// @return whether they are alike, as those of an axis of equal spacings are but for its ends
 template <int size>
-__device__ void fetch_rows(const In<double>& axis, Index b, double scale, SharedRow (&rows)[size]) {
+__device__ bool fetch_rows(const In<double>& axis, Index b, double scale, SharedRow (&rows)[size]) {
+  const auto row = [&](Index i) { return row_at(axis, b * size + i); };
+  const auto i = static_cast<int>(threadIdx.x);
   __syncthreads();
-  if (static_cast<int>(threadIdx.x) < rows_in_block<size>(axis.rows, b)) {
-    const Row row = row_at(axis, b * size + threadIdx.x);
-    rows[threadIdx.x] = {row, scale * row.width};
+  bool is_alike = true;
+  if (i < rows_in_block<size>(axis.rows, b)) {
+    const Row own = row(i), first = row(0);
+    rows[i] = {own, scale * own.width};
+    is_alike = own.before == first.before && own.after == first.after && own.width == first.width;
   }
-  __syncthreads();
+  return __syncthreads_and(is_alike ? 1 : 0) != 0;
+}
+
+/// Calls body(row), where row(i) is row i. Rows that are alike are one, in registers.
+template <int size, class Body>
+__device__ void with_rows(bool are_alike, const SharedRow (&rows)[size], const Body& body) {
+  if (are_alike)
+    body([first = rows[0]](int) { return first; });
+  else
+    body([&rows](int i) { return rows[i]; });
 }
 
 /// Elements of one column that are on their way to the thread that works on it, in `size` slots of its own in shared memory.
@@ -91,10 +105,23 @@ class Arrivals {
     return static_cast<double>(value);
   }
   __device__ void set_out(int g, const T* data, Index ld, int count) const {
+    const T* from = data + g * group * ld;
+    const bool is_whole = (g + 1) * group <= count;
 #pragma unroll
-    for (int i = g * group; i < (g + 1) * group; ++i)
-      if (i < count) __pipeline_memcpy_async(place(i), data + i * ld, sizeof(T));
+    for (int i = g * group; i < (g + 1) * group; ++i, from += ld)
+      if (is_whole || i < count) copy_async(place(i), from);
     __pipeline_commit();
+  }
+
+  /// As __pipeline_memcpy_async, for whose copies the compiler works out the same addresses again and again.
+  __device__ static void copy_async(Slot* to, const T* from) {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))),
+                 "l"(from), "n"(sizeof(T))
+                 : "memory");
+#else
+    __pipeline_memcpy_async(to, from, sizeof(T));
+#endif
   }
 };
 
@@ -111,14 +138,16 @@ struct Elimination {
 
 /// Solves the `count` rows of a block of a column, whose elements are `arriving`, between `start` and the value `after` them.
 /// The m_j of (S3) wait in shared memory, m[j * column_threads], which may be where the elements arrive, so that more threads
-/// find room. @param arriving called as arriving(body), which calls body(i, element i) @return the first row's unknown
-template <int size, class Arriving, class T>
-__device__ double solve_rows(const Arriving& arriving, int count, const SharedRow* rows, double mu, Elimination start,
+/// find room. @param arriving called as arriving(body), which calls body(i, element i) @param row as with_rows has it
+/// @return the first row's unknown
+template <int size, class Arriving, class RowAt, class T>
+__device__ double solve_rows(const Arriving& arriving, int count, const RowAt& row, double mu, Elimination start,
                              double after, double* m, T* result, Index ld) {
   double y[size];
   arriving([&](int i, double f) {
-    start.advance(rows[i].row, mu, rows[i].weight * f);
-    m[i * column_threads] = start.pivot.m(rows[i].row);
+    const SharedRow own = row(i);
+    start.advance(own.row, mu, own.weight * f);
+    m[i * column_threads] = start.pivot.m(own.row);
     y[i] = start.y;
   });
   double next = after;

@@ -69,10 +69,9 @@ __device__ void store(const At& at, Index b, const Boundary& boundary) {
 /// The boundaries of the blocks of one column.
 struct InBlocks {
   double* column;
-  Index plane, n;
-  __device__ InBlocks(const Blocks& blocks, Index k)
-      : column(blocks.data + k), plane(blocks_of(blocks.rows) * blocks.n), n(blocks.n) {}
-  __device__ double& operator()(Index p, Index b) const { return column[p * plane + b * n]; }
+  Index n;
+  __device__ InBlocks(const Blocks& blocks, Index k) : column(blocks.data + k), n(blocks.n) {}
+  __device__ double& operator()(Index p, Index b) const { return column[(b * joined_rows + p) * n]; }
 };
 
 /// The boundaries of the groups of one column, in the shared memory of the thread block.
@@ -98,11 +97,11 @@ __global__ void __launch_bounds__(threads, 6)
   const bool is_mine = k < lines.cols && !is_wave(mu, k);
   const Column column(slots);
   if (is_mine) column.begin(lines.row(b * block_rows) + k, lines.ld, count);
-  fetch_rows(axis, b, scale, rows);
+  const bool are_alike = fetch_rows(axis, b, scale, rows);
   if (!is_mine) return;
   Boundary boundary;
-  column.for_each(count, [&, mode = mu.data[k]](int i, double f) {
-    boundary.append(rows[i].row, mode, rows[i].weight * f);
+  with_rows(are_alike, rows, [&, mode = mu.data[k]](const auto& row) {
+    column.for_each(count, [&](int i, double f) { boundary.append(row(i).row, mode, row(i).weight * f); });
   });
   store(InBlocks(blocks, k), first_block + b, boundary);
 }
@@ -165,14 +164,23 @@ __device__ void solve_interface(const At& at, Index begin, Index end, const Arou
     prefix = next;
     boundary = coming;
   }
+  struct Eliminated {
+    Prefix before;
+    First first;
+  };
+  const auto eliminated = [&](Index b) {
+    return Eliminated{{at(y_last_row, b), at(beta_row_here, b)}, {at(y_first_row, b), at(share_row, b)}};
+  };
   double after = around.after;
-#pragma unroll 4
+  Eliminated segment = eliminated(end - 1);
+#pragma unroll 1
   for (Index b = end - 1; b >= begin; --b) {
-    const Neighbours neighbours = poisson::substitute({at(y_last_row, b), at(beta_row_here, b)},
-                                                      {at(y_first_row, b), at(share_row, b)}, after);
+    const Eliminated coming = eliminated(b > begin ? b - 1 : b);
+    const Neighbours neighbours = poisson::substitute(segment.before, segment.first, after);
     at(y_first_row, b) = after;
     at(y_last_row, b) = neighbours.before;
     after = neighbours.first;
+    segment = coming;
   }
 }
 
@@ -208,11 +216,13 @@ __global__ void __launch_bounds__(threads, 5)
   const Column column(slots);
   T* const data = lines.row(b * block_rows) + k;
   if (is_mine) column.begin(data, lines.ld, count);
-  fetch_rows(axis, b, scale, rows);
+  const bool are_alike = fetch_rows(axis, b, scale, rows);
   if (!is_mine) return;
   const InBlocks at(around, k);
-  solve_rows<block_rows>([&](const auto& body) { column.for_each(count, body); }, count, rows, mu.data[k],
-                         {at(y_last_row, b), {}}, at(y_first_row, b), &slots[0][threadIdx.x], data, lines.ld);
+  with_rows(are_alike, rows, [&](const auto& row) {
+    solve_rows<block_rows>([&](const auto& body) { column.for_each(count, body); }, count, row, mu.data[k],
+                           {at(y_last_row, b), {}}, at(y_first_row, b), &slots[0][threadIdx.x], data, lines.ld);
+  });
 }
 
 __device__ Index own_column() { return Index{blockIdx.x} * threads + threadIdx.x; }

@@ -89,12 +89,10 @@ constexpr Index blocks_scratch(Index rows, Index n, const InterfaceRows& tiles =
   return tiles.joined * blocks_of(rows) * n;
 }
 
-/// The working memory of the blocks of a segment of `rows` x `n`: planes of blocks x n, plane p with row p of every
-/// block's Boundary, as in a tile of joined segments.
+/// The working memory of the blocks of a segment of `rows` x `n`: one after another, as tiles of joined segments.
 struct Blocks {
   double* data;
   Index rows, n;
-  [[nodiscard]] ASTERISM_HOST_DEVICE double* plane(Index p) const { return data + p * blocks_of(rows) * n; }
 };
 
 /// As cpu::respond.

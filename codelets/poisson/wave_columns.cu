@@ -1,5 +1,5 @@
-#include "wave_columns.hpp"
 #include "../../runtime/cuda.hpp"
+#include "block_rows.cuh"
 
 namespace asterism::poisson::cuda {
 
@@ -23,22 +23,17 @@ unsigned grid(Index n, Index blocks) { return static_cast<unsigned>((n + threads
 /// Whether a thread has no wave to work on.
 __device__ bool is_idle(const In<double>& mu, Index k) { return k >= mu.cols || regime_of(mu, k) != Regime::waves; }
 
-/// What is kept of block b of a column, as a tile of one column: row p lies in plane p.
+/// What is kept of block b of a column, as a tile of one column.
 template <class Port>
 __device__ Port block_at(const Blocks& blocks, Index k, Index b) {
-  return {blocks.plane(0) + b * blocks.n + k, wave_joined_rows, 1, blocks_of(blocks.rows) * blocks.n};
-}
-
-__device__ Index rows_of(Index rows, Index b) {
-  const Index left = rows - b * block_rows;
-  return left < block_rows ? left : block_rows;
+  return {blocks.data + b * wave_joined_rows * blocks.n + k, wave_joined_rows, 1, blocks.n};
 }
 
 /// Block b of a segment with the rows `axis`. @param f f(i): the right-hand side of row i
 template <class RightHandSide>
 __device__ Emitter emitter_of(const In<double>& axis, Index b, const In<double>& mu, Index k, RightHandSide f) {
   Emitter e;
-  const Index first = b * block_rows, end = first + rows_of(axis.rows, b);
+  const Index first = b * block_rows, end = first + rows_in_block<block_rows>(axis.rows, b);
   for (Index i = first; i < end; ++i) e.append(rung_at(axis, i, mu, k, f(i)));
   return e;
 }
@@ -110,7 +105,7 @@ __global__ void __launch_bounds__(threads)
   const auto [k, b] = place(lines.cols);
   if (is_idle(mu, k)) return;
   const auto entering = block_at<In<double>>(around, k, b);
-  const Index first = b * block_rows, count = rows_of(lines.rows, b);
+  const Index first = b * block_rows, count = rows_in_block<block_rows>(lines.rows, b);
   const auto pivot = [&](const Beyond& start, Index i) {
     const Index row = first + i;
     return RungPivot(start, rung_at(axis, row, mu, k, scale * static_cast<double>(lines.row(row)[k])));

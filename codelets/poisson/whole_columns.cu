@@ -34,11 +34,13 @@ __global__ void __launch_bounds__(threads, 8)
   }
   const double mode = is_mine ? mu.data[k] : 0.0;
   for (Index b = 0; b * size < lines.rows; ++b) {
-    fetch_rows(axis, b, scale, rows);
+    const bool are_alike = fetch_rows(axis, b, scale, rows);
     if (!is_mine) continue;
     data += size * lines.ld;
-    column.for_each(rows_in_block<size>(lines.rows, b), data, lines.ld, rows_in_block<size>(lines.rows, b + 1),
-                    [&](int i, double f) { r.append(rows[i].row, mode, rows[i].weight * f); });
+    with_rows(are_alike, rows, [&](const auto& row) {
+      column.for_each(rows_in_block<size>(lines.rows, b), data, lines.ld, rows_in_block<size>(lines.rows, b + 1),
+                      [&](int i, double f) { r.append(row(i).row, mode, row(i).weight * f); });
+    });
   }
   if (!is_mine) return;
   state.row(y_first_row)[k] = r.y_first;
@@ -55,7 +57,7 @@ __global__ void __launch_bounds__(threads, 6)
   __shared__ SharedRow rows[size];
   __shared__ typename Column::Slots slots;
   __shared__ double m[size][threads];
-  const Index k = own_column(), last = (lines.rows - 1) / size;
+  const Index k = own_column(), last = blocks_of(lines.rows, size) - 1;
   const bool is_mine = k < lines.cols;
   const double mode = is_mine ? mu.data[k] : 0.0;
   const auto block = [&](Index b) { return lines.row(b * size) + k; };
@@ -64,23 +66,27 @@ __global__ void __launch_bounds__(threads, 6)
   if (is_mine) column.begin(block(0), lines.ld, rows_of(0));
   Elimination elimination{is_mine ? before.data[k] : 0.0, {}};
   for (Index b = 0; b < last; ++b) {
-    fetch_rows(axis, b, scale, rows);
+    const bool are_alike = fetch_rows(axis, b, scale, rows);
     if (!is_mine) continue;
     starts.row(2 * b)[k] = elimination.y;
     starts.row(2 * b + 1)[k] = elimination.pivot.complement;
-    column.for_each(size, block(b + 1), lines.ld, rows_of(b + 1),
-                    [&](int i, double f) { elimination.advance(rows[i].row, mode, rows[i].weight * f); });
+    with_rows(are_alike, rows, [&](const auto& row) {
+      column.for_each(size, block(b + 1), lines.ld, rows_of(b + 1),
+                      [&](int i, double f) { elimination.advance(row(i).row, mode, row(i).weight * f); });
+    });
   }
   double next = is_mine ? after.data[k] : 0.0;
   for (Index b = last; b >= 0; --b) {
-    fetch_rows(axis, b, scale, rows);
+    const bool are_alike = fetch_rows(axis, b, scale, rows);
     if (!is_mine) continue;
     Elimination coming{};
     if (b > 0) coming = {starts.row(2 * b - 2)[k], {starts.row(2 * b - 1)[k]}};
     const auto arriving = [&](const auto& body) {
       column.for_each(rows_of(b), b > 0 ? block(b - 1) : nullptr, lines.ld, b > 0 ? size : 0, body);
     };
-    next = solve_rows<size>(arriving, rows_of(b), rows, mode, elimination, next, &m[0][threadIdx.x], block(b), lines.ld);
+    with_rows(are_alike, rows, [&](const auto& row) {
+      next = solve_rows<size>(arriving, rows_of(b), row, mode, elimination, next, &m[0][threadIdx.x], block(b), lines.ld);
+    });
     elimination = coming;
   }
 }
