@@ -47,7 +47,7 @@ struct Layout {
   Mode mode = Mode::incore;
   Where where = Where::cpu;
   Index slab_planes = 0, slabs = 0;  ///< of one problem of the batch
-  Index planes_at_once = 0;          ///< planes that a kernel transforms together
+  Index planes_at_once = 0;          ///< planes that are transformed together, see SlabArgs
   Index scratch = 0;                 ///< float64 elements of working memory of a slab's task
   Index slabs_in_flight = 0;         ///< streaming: slabs that may be in the workers' memory at a time
   Index lanes = 1;                   ///< GPUs of this rank; 1 where slabs go to any worker
