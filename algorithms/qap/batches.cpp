@@ -42,6 +42,13 @@ class WalksInOrder {
   std::size_t next_ = 0;
 };
 
+std::vector<Candidate> of_rank(const std::vector<Candidate>& workers, int rank) {
+  std::vector<Candidate> its;
+  std::ranges::copy_if(workers, std::back_inserter(its),
+                       [rank](const Candidate& worker) { return worker.rank == rank; });
+  return its;
+}
+
 bool has(const std::vector<Candidate>& workers, Where where) {
   return std::ranges::any_of(workers, [where](const Candidate& worker) { return worker.where == where; });
 }
@@ -101,12 +108,9 @@ void add_batches_beside_gpus(std::vector<Share> walks, const std::vector<Candida
 
 Cores::Cores(const std::vector<Candidate>& workers, const std::vector<Candidate>& walking, bool chosen_ahead) {
   constexpr std::size_t few = 2;
-  const auto walk_on = [&](int rank) {
-    return std::ranges::any_of(walking, [rank](const Candidate& w) { return w.rank == rank && w.where == Where::cpu; });
-  };
   for (const Candidate& worker : workers) {
     if (worker.where != Where::cpu) continue;
-    const bool walk = walk_on(worker.rank);
+    const bool walk = has(of_rank(walking, worker.rank), Where::cpu);
     if (walk && !chosen_ahead) continue;  // whoever is free
     std::deque<Candidate>& cores = of_rank_[worker.rank];
     if (walk || cores.size() < few) cores.push_back(worker);
@@ -155,9 +159,7 @@ std::vector<Batch> cut_walks(const std::vector<IslandPlan>& islands, const std::
   for (std::size_t first = 0, end = 0; first < islands.size(); first = end) {
     const int rank = islands[first].rank;
     while (end < islands.size() && islands[end].rank == rank) ++end;
-    std::vector<Candidate> its_workers;
-    std::ranges::copy_if(workers, std::back_inserter(its_workers),
-                         [rank](const Candidate& worker) { return worker.rank == rank; });
+    const std::vector<Candidate> its_workers = of_rank(workers, rank);
     std::vector<Share> walks;
     for (std::size_t i = first; i < end; ++i) walks.push_back({i, islands[i].walks});
     if (has(its_workers, Where::cuda))
