@@ -13,7 +13,7 @@
 ///     Neumann        the end is an unknown (half a cell)     0,     2/h^2               0,     1/h^2
 ///     periodic       the end is an unknown at 0, not at L    1/h^2 to the other end     the same
 ///
-/// Outside a Dirichlet end u is zero: given values are lifted into the right-hand side (laplacian.hpp).
+/// Outside a Dirichlet end u is zero: given values are lifted into the right-hand side (lift.hpp).
 /// Cell-centred unknowns lie in the middle of n cells of width h, where a ghost cell beyond a Dirichlet end
 /// has the opposite value, which is the same as a value of zero at half the distance. All conditions are of
 /// second order.

@@ -165,12 +165,6 @@ void random_rhs(const ModelProblem& problem, Index first_row, In<double> axis, O
   }
 }
 
-/// f += factor * side along a line at an end of an axis.
-template <class T>
-void lift_line(Index n, double factor, const double* side, T* f) {
-  for (Index j = 0; j < n; ++j) f[j] = static_cast<T>(static_cast<double>(f[j]) + factor * side[j]);
-}
-
 }  // namespace
 
 template <class T>
@@ -215,33 +209,6 @@ void residual(const SlabProblem& slab, In<T> u, In<T> before, In<T> after, In<T>
 }
 
 template <class T>
-void lift(const LiftedSlab& slab, InOut<T> f, In<double> x_sides, In<double> y_sides, In<double> z_sides,
-          In<double> axis) {
-  const Index ny = slab.a.y.n, nx = slab.a.x.n, end = f.rows - 1;
-  if (given(x_sides) && !slab.a.x.periodic()) {
-    const LiftFactors factors = lift_factors(slab.a.x);
-    for (Index i = 0; i < f.rows; ++i)
-      for (Index y = 0; y < ny; ++y) {
-        T* const line = f.row(i) + y * nx;
-        lift_line(1, factors.lower, x_sides.row(i) + y, line);
-        lift_line(1, factors.upper, x_sides.row(i) + ny + y, line + nx - 1);
-      }
-  }
-  if (given(y_sides) && !slab.a.y.periodic()) {
-    const LiftFactors factors = lift_factors(slab.a.y);
-    for (Index i = 0; i < f.rows; ++i) {
-      lift_line(nx, factors.lower, y_sides.row(i), f.row(i));
-      lift_line(nx, factors.upper, y_sides.row(i) + nx, f.row(i) + (ny - 1) * nx);
-    }
-  }
-  if (given(z_sides) && slab.lower != Condition::periodic) {
-    const LiftFactors factors = lift_factors(slab, axis.row(0), axis.row(end));
-    if (slab.first) lift_line(ny * nx, factors.lower, z_sides.row(0), f.row(0));
-    if (slab.last) lift_line(ny * nx, factors.upper, z_sides.row(1), f.row(end));
-  }
-}
-
-template <class T>
 void moments(const Operator& a, In<T> f, In<double> axis, Out<double> sums) {
   const Index n = a.x.n;
   std::vector<double> widths(static_cast<std::size_t>(n));
@@ -267,8 +234,6 @@ template void residual(const SlabProblem&, In<float>, In<float>, In<float>, In<f
                        Out<sums::SquareSum>);
 template void residual(const SlabProblem&, In<double>, In<double>, In<double>, In<double>, In<double>,
                        Out<sums::SquareSum>);
-template void lift(const LiftedSlab&, InOut<float>, In<double>, In<double>, In<double>, In<double>);
-template void lift(const LiftedSlab&, InOut<double>, In<double>, In<double>, In<double>, In<double>);
 template void moments(const Operator&, In<float>, In<double>, Out<double>);
 template void moments(const Operator&, In<double>, In<double>, Out<double>);
 

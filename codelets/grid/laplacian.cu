@@ -237,44 +237,6 @@ __global__ void __launch_bounds__(threads)
 
 Index summing_blocks_of(const Patches& patches) { return std::min<Index>(patches.count(), summing_blocks); }
 
-template <class T>
-__device__ void lift_node(T& f, double factor, double side) {
-  f = static_cast<T>(static_cast<double>(f) + factor * side);
-}
-
-/// Lifts at both ends of an axis within the planes.
-/// @param lines of the axis in a plane; their first nodes lie `stride` apart, their last ones `to_end`
-/// further
-template <class T>
-__global__ void __launch_bounds__(threads) lift_ends_kernel(LiftFactors factors, Index lines, Index stride,
-                                                            Index to_end, In<double> sides, InOut<T> f) {
-  for (Index l = static_cast<Index>(blockIdx.x) * threads + threadIdx.x; l < lines * f.rows;
-       l += static_cast<Index>(gridDim.x) * threads) {
-    const Index i = l / lines, line = l % lines;
-    T* const first = f.row(i) + line * stride;
-    lift_node(*first, factors.lower, sides.row(i)[line]);
-    lift_node(first[to_end], factors.upper,
-              sides.row(i)[lines + line]);  // the same node where the axis has one
-  }
-}
-
-/// Lifts at the ends of the slowest axis.
-template <class T>
-__global__ void __launch_bounds__(threads)
-    lift_planes_kernel(LiftedSlab slab, In<double> sides, In<double> axis, InOut<T> f) {
-  const Index end = f.rows - 1;
-  const LiftFactors factors = lift_factors(slab, axis.row(0), axis.row(end));
-  for (Index j = static_cast<Index>(blockIdx.x) * threads + threadIdx.x; j < f.cols;
-       j += static_cast<Index>(gridDim.x) * threads) {
-    if (slab.first) lift_node(f.row(0)[j], factors.lower, sides.row(0)[j]);
-    if (slab.last) lift_node(f.row(end)[j], factors.upper, sides.row(1)[j]);
-  }
-}
-
-unsigned blocks_for(Index elements) {
-  return static_cast<unsigned>(std::min<Index>(parts(elements, threads), 1 << 16));
-}
-
 }  // namespace
 
 template <class T>
@@ -303,21 +265,6 @@ void residual(Stream stream, const SlabProblem& slab, In<T> u, In<T> before, In<
 }
 
 template <class T>
-void lift(Stream stream, const LiftedSlab& slab, InOut<T> f, In<double> x_sides, In<double> y_sides,
-          In<double> z_sides, In<double> axis) {
-  const Index ny = slab.a.y.n, nx = slab.a.x.n;
-  if (given(x_sides) && !slab.a.x.periodic())
-    lift_ends_kernel<<<blocks_for(f.rows * ny), threads, 0, native(stream)>>>(lift_factors(slab.a.x), ny, nx,
-                                                                              nx - 1, x_sides, f);
-  if (given(y_sides) && !slab.a.y.periodic())
-    lift_ends_kernel<<<blocks_for(f.rows * nx), threads, 0, native(stream)>>>(
-        lift_factors(slab.a.y), nx, Index{1}, (ny - 1) * nx, y_sides, f);
-  if (given(z_sides) && slab.lower != Condition::periodic && (slab.first || slab.last))
-    lift_planes_kernel<<<blocks_for(f.cols), threads, 0, native(stream)>>>(slab, z_sides, axis, f);
-  check_launch("lift");
-}
-
-template <class T>
 void moments(Stream stream, const Operator& a, In<T> f, In<double> axis, Out<double> sums,
              Scratch<double> work) {
   const Index blocks = std::min(a.y.n, plane_blocks);
@@ -335,8 +282,6 @@ template void residual(Stream, const SlabProblem&, In<float>, In<float>, In<floa
                        Out<sums::SquareSum>, Scratch<sums::SquareSum>);
 template void residual(Stream, const SlabProblem&, In<double>, In<double>, In<double>, In<double>, In<double>,
                        Out<sums::SquareSum>, Scratch<sums::SquareSum>);
-template void lift(Stream, const LiftedSlab&, InOut<float>, In<double>, In<double>, In<double>, In<double>);
-template void lift(Stream, const LiftedSlab&, InOut<double>, In<double>, In<double>, In<double>, In<double>);
 template void moments(Stream, const Operator&, In<float>, In<double>, Out<double>, Scratch<double>);
 template void moments(Stream, const Operator&, In<double>, In<double>, Out<double>, Scratch<double>);
 

@@ -1,7 +1,6 @@
 /// \file
 /// The second-order operator of a grid in two or three dimensions, with the conditions at its ends; model
-/// problems for it, its residual, given boundary values, and what a slab adds to the mean of a right-hand
-/// side.
+/// problems for it, its residual, and what a slab adds to the mean of a right-hand side.
 ///
 /// A grid is m planes of ny x nx nodes; a slab is a tile of some of its planes, one a row, node (y, x) in
 /// column y nx + x. In two dimensions ny = 1, and the axis y is `no_axis`. On it
@@ -201,57 +200,6 @@ struct SlabProblem {
   bool known;            ///< whether the solution of `problem` is to be compared with
 };
 
-/// A slab that given boundary values are lifted into, and its place along the slowest axis.
-struct LiftedSlab {
-  Operator a;
-  Condition lower, upper;  ///< at the ends of the slowest axis
-  double unit;       ///< of length: h of the slab's AxisRows (A2); that of axis_rows is the axis' spacing()
-  bool first, last;  ///< whether the slab has the grid's first plane, its last
-};
-
-/// What a given value at the end of an axis adds to the right-hand side at the node next to it, over that
-/// value: the value itself (Dirichlet) is taken to the right by its weight in (A1), -weight; the derivative g
-/// along the axis (Neumann) changes the flux through the end of the node's cell, whose width is w, from zero
-/// to g, so that f grows by g / w at the lower end and by -g / w at the upper (node-centred: w = h / 2, 2 g /
-/// h).
-/// @param weight of (A1), towards the end
-/// @param per_width 1 / w
-/// @param direction 1 at the lower end, -1 at the upper
-ASTERISM_HOST_DEVICE inline double lift_factor(Condition condition, double weight, double per_width,
-                                               double direction) {
-  return condition == Condition::dirichlet ? -weight
-         : condition == Condition::neumann ? direction * per_width
-                                           : 0.0;
-}
-
-/// The factors of both ends of an axis.
-struct LiftFactors {
-  double lower, upper;
-};
-
-ASTERISM_HOST_DEVICE inline LiftFactors lift_factors(const Axis& axis) {
-  const double h = axis.spacing();
-  const Index end = axis.n - 1;
-  return {
-      lift_factor(axis.lower, weights(axis, 1 / (h * h), 0).before, 1 / (relative_width(axis, 0) * h), 1.0),
-      lift_factor(axis.upper, weights(axis, 1 / (h * h), end).after, 1 / (relative_width(axis, end) * h),
-                  -1.0)};
-}
-
-/// The same along the slowest axis; zero where the slab has no end. The tile's width is w h, so 1 / w = unit
-/// / width.
-/// @param front,back AxisRows of the slab's first plane and its last
-ASTERISM_HOST_DEVICE inline LiftFactors lift_factors(const LiftedSlab& slab, const double* front,
-                                                     const double* back) {
-  const auto per_width = [&](const double* row) { return slab.unit / row[width_column]; };
-  return {
-      slab.first ? lift_factor(slab.lower, weights_between_planes(front).before, per_width(front), 1.0) : 0.0,
-      slab.last ? lift_factor(slab.upper, weights_between_planes(back).after, per_width(back), -1.0) : 0.0};
-}
-
-/// Whether a tile of sides holds values: one of a single element says that all of them are zero.
-ASTERISM_HOST_DEVICE inline bool given(const In<double>& sides) { return sides.rows * sides.cols > 1; }
-
 /// The sums of `moments`.
 enum Moment : Index { first_moment, absolute_moment, moments_count };
 
@@ -267,18 +215,6 @@ void model_rhs(const ModelProblem& problem, Index first_row, In<double> axis, Ou
 template <class T>
 void residual(const SlabProblem& slab, In<T> u, In<T> before, In<T> after, In<T> f, In<double> axis,
               Out<sums::SquareSum> sums);
-
-/// Lifts given values at the ends of axes into f, so that A u = f with zero values: see lift_factor. What is
-/// given at a periodic end has no effect.
-/// Each tile of sides may be 1 x 1 instead, whatever it holds: zero values.
-/// @param x_sides rows x 2 ny: for each plane, values at the lower end of x for y = 0 ... ny-1, then at the
-///   upper
-/// @param y_sides rows x 2 nx: likewise, at the ends of y
-/// @param z_sides 2 x (ny nx): at the lower end of the slowest axis, at the upper; not read by a slab with
-///   neither
-template <class T>
-void lift(const LiftedSlab& slab, InOut<T> f, In<double> x_sides, In<double> y_sides, In<double> z_sides,
-          In<double> axis);
 
 /// Sums over each plane of a slab, in float64, of W f and W |f|, where W is the volume of a node's cell: the
 /// product of the relative widths of y and x and the width in `axis`, the slab's AxisRows. `sums`: rows x
@@ -305,10 +241,6 @@ constexpr Index moments_scratch = plane_blocks * moments_count;
 template <class T>
 void residual(Stream stream, const SlabProblem& slab, In<T> u, In<T> before, In<T> after, In<T> f,
               In<double> axis, Out<sums::SquareSum> sums, Scratch<sums::SquareSum> work);
-
-template <class T>
-void lift(Stream stream, const LiftedSlab& slab, InOut<T> f, In<double> x_sides, In<double> y_sides,
-          In<double> z_sides, In<double> axis);
 
 /// As cpu::moments; the order of summation is fixed.
 template <class T>
@@ -352,23 +284,6 @@ inline const Codelet<SlabProblem, ResidualPorts<AsPorts, T>> residual{
     },
     ASTERISM_CUDA_KERNEL([](Stream stream, const SlabProblem& slab, ResidualPorts<AsPorts, T> p) {
       cuda::residual(stream, slab, p.u, p.before, p.after, p.f, p.axis, p.sums, p.work);
-    })};
-
-/// The given values as cpu::lift has them.
-template <template <class> class As, class T>
-struct LiftPorts {
-  As<InOut<T>> f;
-  As<In<double>> x_sides, y_sides, z_sides;  ///< given values at the ends of x, of y and of the slowest axis
-  As<In<double>> axis;                       ///< the slab's AxisRows
-};
-template <class T>
-inline const Codelet<LiftedSlab, LiftPorts<AsPorts, T>> lift{
-    typed_name<T>("lift"),
-    [](const LiftedSlab& slab, LiftPorts<AsPorts, T> p) {
-      cpu::lift(slab, p.f, p.x_sides, p.y_sides, p.z_sides, p.axis);
-    },
-    ASTERISM_CUDA_KERNEL([](Stream stream, const LiftedSlab& slab, LiftPorts<AsPorts, T> p) {
-      cuda::lift(stream, slab, p.f, p.x_sides, p.y_sides, p.z_sides, p.axis);
     })};
 
 template <template <class> class As, class T>

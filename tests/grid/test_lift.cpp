@@ -1,6 +1,6 @@
 // Given boundary values, lifted into the right-hand side.
 
-#include "codelets/grid/laplacian.hpp"
+#include "codelets/grid/lift.hpp"
 
 #include <doctest/doctest.h>
 
@@ -220,6 +220,31 @@ TEST_CASE("lifted values by hand") {
   CHECK(factors(dirichlet, neumann, Centering::node) == std::pair(-4.0, -4.0));
   CHECK(factors(neumann, dirichlet, Centering::cell) == std::pair(2.0, -8.0));
   CHECK(factors(periodic, periodic, Centering::node) == std::pair(0.0, 0.0));
+}
+
+TEST_CASE_TEMPLATE("lifted values: what the ends at a corner give is added up at once", T, float, double) {
+  // Weights of 16 and 4, values that cancel one another, and in the other corner all of f but its last digits.
+  const Axis slow{3, 2.0, Condition::dirichlet, Condition::dirichlet, Centering::node},
+      fast{3, 1.0, Condition::dirichlet, Condition::dirichlet, Centering::node};
+  const Grid grid(plain(slow), {no_axis, fast, 0.0});
+  const double large = 0x1p40, small = 0.7;
+  const auto f_at = [&](Index i, Index j) {
+    return i == 2 && j == 2 ? static_cast<T>(large / 3) : static_cast<T>(small);
+  };
+  Matrix<T> f = Matrix<T>(3, 3).fill(f_at);
+  const Matrix<double> z =
+      Matrix<double>(2, 3).fill([&](Index end, Index j) { return end == 0 && j == 0 ? 4 * large : 0.0; });
+  const Matrix<double> x = Matrix<double>(3, 2).fill([&](Index i, Index end) {
+    return end == 0 && i == 0 ? -large : end == 1 && i == 2 ? static_cast<double>(f_at(2, 2)) / 16 + 1 : 0.0;
+  });
+  const Matrix<double> nothing = none();
+  cpu::lift<T>({grid.a, slow.lower, slow.upper, grid.unit, true, true}, f.inout(), x.in(), nothing.in(),
+               z.in(), grid.rows.in());
+  // In float64 the value given at (2, 2) is rounded, the products and sums are not.
+  CHECK(static_cast<double>(f(2, 2)) == std::fma(-16.0, x(2, 1), static_cast<double>(f_at(2, 2))));
+  for (Index i = 0; i < 3; ++i)
+    for (Index j = 0; j < 3; ++j)
+      if (i != 2 || j != 2) CHECK(f(i, j) == static_cast<T>(small));
 }
 
 TEST_CASE("no sides, no change") {

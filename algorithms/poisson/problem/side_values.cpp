@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "../../../codelets/grid/laplacian.hpp"
+#include "../../../codelets/grid/lift.hpp"
 #include "../../common/set.hpp"
 
 namespace asterism::poisson {
