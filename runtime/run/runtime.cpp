@@ -27,14 +27,21 @@ std::optional<Failure> meet_before_start(const std::optional<Failure>& mine,
   return ranks::agree_on_failure(mine ? mine : refusal);
 }
 
-/// Short tasks have ended before this thread could fall asleep, and to be woken takes longer than they do: where it has a
-/// core that they do not need, it looks for a moment. Whoever else needs that core gets it meanwhile.
+/// How long a thread that waits looks before it sleeps. To wake takes it tens of microseconds: as long as short tasks on
+/// cores, and much of what a solve takes in a GPU's memory, where workers leave it a core of its own.
+std::chrono::microseconds looking_time(std::size_t cores) {
+  const bool has_own_core = starpu_cuda_worker_get_count() > 0 && starpu_worker_get_count() < cores;
+  return std::chrono::microseconds(has_own_core ? 2000 : 40);
+}
+
+/// Short tasks have ended before this thread could fall asleep: where it has a core that they do not need, it looks for a
+/// moment. Whoever else needs that core gets it meanwhile.
 /// @param tasks tasks() are still to end
 template <class Tasks>
 void look_for_a_while(Tasks tasks) {
   static const auto cores = cores_found().allowed.size();
   const auto now = [] { return std::chrono::steady_clock::now(); };
-  const auto end = now() + std::chrono::microseconds(40);
+  const auto end = now() + looking_time(cores);
   for (std::size_t left = tasks(); left > 0 && left < cores && now() < end; left = tasks())
     std::this_thread::yield();
 }
