@@ -46,6 +46,12 @@ struct InOut {
   ASTERISM_HOST_DEVICE T* row(Index i) const { return data + i * ld; }
 };
 
+/// What has been written, to be read.
+template <template <class> class Port, class T>
+ASTERISM_HOST_DEVICE In<T> as_in(const Port<T>& port) {
+  return {port.data, port.rows, port.cols, port.ld};
+}
+
 /// As InOut, where updates may be made in any order (sums, best values so far): tasks that follow each other on the tile
 /// with this port alone run in whatever order they are ready, one at a time. A task with another port on it runs after
 /// all those before it and before all those after it, as ever. Sums of floating-point numbers then differ from run to run.

@@ -185,17 +185,7 @@ std::size_t GemmSolver<T>::place_of(Slab s) const {
 template <class T>
 void GemmSolver<T>::make_modes() {
   for (Index problem = 0; problem < grid_.batch; ++problem)
-    for (const Block& b : blocks_) {
-      Modes v;
-      v.values = Tile<T>(*runtime_, grid_.planes, b.modes, b.rank);
-      if (grid_.slow.periodic()) {
-        const InterfaceRows rows = grid_.interface();
-        v.shown = Tile<double>(*runtime_, rows.shown, b.modes, b.rank);
-        v.before_start = Tile<double>(*runtime_, rows.beside, b.modes, b.rank);
-        v.after_end = Tile<double>(*runtime_, rows.beside, b.modes, b.rank);
-      }
-      modes_.push_back(std::move(v));
-    }
+    for (const Block& b : blocks_) modes_.emplace_back(*runtime_, grid_.planes, b.modes, b.rank);
   for (Index number = 0; number < slab_count(); ++number)
     for (const Block& b : blocks_)
       parts_.push_back(is_at(places_[place_of(slabs_[number])], b)
@@ -215,7 +205,7 @@ void GemmSolver<T>::transform(Index problem, Tiles<T>& f) {
     const Product product{.rows = rows, .to = place * layout_.slab_planes};
     for (std::size_t p = 0; p < blocks_.size(); ++p) {
       const Block& b = blocks_[p];
-      const Tile<T>& v = modes(problem, p).values;
+      const Tile<T>& v = modes(problem, p);
       const Hints hints = product_hints(b.worker, s, p);
       if (place == 0)
         codelets::multiply_anew<T>(product, {.a = f[s.number], .b = b.forward, .c = v}, hints);
@@ -227,43 +217,35 @@ void GemmSolver<T>::transform(Index problem, Tiles<T>& f) {
 
 /// (D2)
 template <class T>
-void GemmSolver<T>::solve_modes(Index problem, const std::vector<double>& means) {
+void GemmSolver<T>::solve_modes(Index problem) {
   for (std::size_t p = 0; p < blocks_.size(); ++p) {
     const Block& b = blocks_[p];
-    const Modes& v = modes(problem, p);
+    const Tile<T>& v = modes(problem, p);
+    const Tile<double>&axis = axis_[b.rank], &work = work_[b.rank];
     const Hints hints = hints_at(b.worker);
-    const bool periodic = grid_.slow.periodic();
-    if (periodic) {
-      codelets::reduce_columns<T>(scale_,
-                                  {.columns = v.values,
-                                   .axis = axis_[b.rank],
-                                   .mu = b.systems.mu,
-                                   .shown = v.shown,
-                                   .work = work_[b.rank]},
-                                  hints);
-      codelets::close({.left_shown = v.shown,
-                       .left_response = b.response,
-                       .right_shown = b.systems.shown_by_none,
-                       .right_response = b.systems.upper_response,
-                       .before_start = v.before_start,
-                       .after_end = v.after_end},
-                      hints);
-    }
-    codelets::solve_columns<T>(scale_,
-                               {.columns = v.values,
-                                .axis = axis_[b.rank],
-                                .mu = b.systems.mu,
-                                .before = periodic ? v.before_start : b.systems.before_axis,
-                                .after = periodic ? v.after_end : b.systems.after_axis,
-                                .work = work_[b.rank]},
-                               hints);
+    if (grid_.slow.periodic())
+      codelets::solve_ring_columns<T>(
+          scale_, {.columns = v, .axis = axis, .mu = b.systems.mu, .response = b.response, .work = work},
+          hints);
+    else
+      codelets::solve_columns<T>(scale_,
+                                 {.columns = v,
+                                  .axis = axis,
+                                  .mu = b.systems.mu,
+                                  .before = b.systems.before_axis,
+                                  .after = b.systems.after_axis,
+                                  .work = work},
+                                 hints);
   }
-  if (means.empty()) return;
-  // Mode 0 is the rows' mean.
+}
+
+/// Mode 0 is the rows' mean.
+template <class T>
+void GemmSolver<T>::set_means(Index problem) {
   const Tile<T>& mean_of_row = means_[static_cast<std::size_t>(problem)];
-  set(*runtime_, mean_of_row,
-      [&](Index i, Index) { return means[static_cast<std::size_t>(problem * grid_.planes + i)]; });
-  codelets::set_first_column<T>({}, mean_of_row, modes(problem, 0).values, hints_at(blocks_[0].worker));
+  const std::vector<double>& means = solution_means(problem);
+  set(*runtime_, mean_of_row, [&](Index i, Index) { return means[static_cast<std::size_t>(i)]; });
+  codelets::set_first_column<T>({}, mean_of_row, modes(problem, 0), hints_at(blocks_[0].worker));
 }
 
 /// (D3)
@@ -274,8 +256,7 @@ void GemmSolver<T>::transform_back(Index problem, Tiles<T>& u) {
     const Place& at = places_[place_of(s)];
     for (std::size_t p = 0; p < blocks_.size(); ++p)
       if (!is_at(at, blocks_[p]))
-        copy_rows(modes(problem, p).values, place * layout_.slab_planes, part(s, p),
-                  hints_at(blocks_[p].worker));
+        copy_rows(modes(problem, p), place * layout_.slab_planes, part(s, p), hints_at(blocks_[p].worker));
   }
   for (Index place = 0; place < layout_.slabs; ++place) {
     const Slab s = slabs_.slab(problem, place);
@@ -290,7 +271,7 @@ void GemmSolver<T>::transform_back(Index problem, Tiles<T>& u) {
       const bool here = is_at(at, blocks_[p]);
       Product product{.rows = rows, .from = here ? place * layout_.slab_planes : 0};
       if (i > 0) product.result = Result::adds;
-      const Tile<T>& v = here ? modes(problem, p).values : part(s, p);
+      const Tile<T>& v = here ? modes(problem, p) : part(s, p);
       const Hints hints = product_hints(at.worker, s, p);
       if (i == 0)
         codelets::multiply_anew<T>(product, {.a = v, .b = at.inverse[p], .c = u[s.number]}, hints);
@@ -306,10 +287,11 @@ Report GemmSolver<T>::solve(Tiles<T>& f) {
   require_slabs(f);
   const Begun begun = begin();
   lift(f);
-  const std::vector<double> means = grid_.has_constants() ? solution_means(f) : std::vector<double>{};
+  if (grid_.has_constants()) take_means(f);
   for (Index problem = 0; problem < grid_.batch; ++problem) {
     transform(problem, f);
-    solve_modes(problem, means);
+    solve_modes(problem);
+    if (grid_.has_constants()) set_means(problem);
     transform_back(problem, f);
   }
   return finish(begun, f);

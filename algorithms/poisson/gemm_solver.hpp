@@ -52,7 +52,7 @@ class GemmSolver : public SlabbedProblem<T> {
   [[nodiscard]] Index block_count() const { return static_cast<Index>(blocks_.size()); }
 
  private:
-  using Base::begin, Base::finish, Base::lift, Base::solution_means, typename Base::Begun;
+  using Base::begin, Base::finish, Base::lift, Base::take_means, Base::solution_means, typename Base::Begun;
   using Base::require_slabs;
   using Base::runtime_, Base::grid_, Base::settings_, Base::layout_, Base::slabs_;
 
@@ -72,13 +72,6 @@ class GemmSolver : public SlabbedProblem<T> {
     Tile<double> response;  // on a periodic axis: of whole columns (codelets/poisson/recurrences.hpp)
   };
 
-  /// A block of modes of one problem, and on a periodic axis what its columns show, and
-  /// the values around them.
-  struct Modes {
-    Tile<T> values;
-    Tile<double> shown, before_start, after_end;
-  };
-
   [[nodiscard]] Hints hints_at(int worker) const;
   [[nodiscard]] Hints product_hints(int worker, Slab s, std::size_t p) const;
   [[nodiscard]] std::size_t place_of(Slab s) const;
@@ -86,7 +79,8 @@ class GemmSolver : public SlabbedProblem<T> {
   [[nodiscard]] static bool is_at(const Place& place, const Block& b) {
     return place.rank == b.rank && place.worker == b.worker;
   }
-  [[nodiscard]] Modes& modes(Index problem, std::size_t p) {
+  /// A block of modes of one problem.
+  [[nodiscard]] Tile<T>& modes(Index problem, std::size_t p) {
     return modes_[static_cast<std::size_t>(problem) * blocks_.size() + p];
   }
   [[nodiscard]] Tile<T>& part(Slab s, std::size_t p) {
@@ -97,14 +91,15 @@ class GemmSolver : public SlabbedProblem<T> {
   void make_blocks();
   void make_modes();
   void transform(Index problem, Tiles<T>& f);
-  void solve_modes(Index problem, const std::vector<double>& means);
+  void solve_modes(Index problem);
+  void set_means(Index problem);
   void transform_back(Index problem, Tiles<T>& u);
 
   transforms::Transform kind_;
   double scale_;  // undoes the factors of the transforms there and back
   std::vector<Place> places_;
   std::vector<Block> blocks_;
-  std::vector<Modes> modes_;     // of every problem and block
+  std::vector<Tile<T>> modes_;   // of every problem and block
   std::vector<Tile<T>> parts_;   // of those their rows, by slab and block, where these are apart
   std::vector<Tile<T>> means_;   // of every problem: u's rows' means, where they are found first
   PerRank<double> axis_, work_;  // all rows of the slowest axis; working memory

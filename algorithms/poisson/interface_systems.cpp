@@ -142,7 +142,6 @@ const Tile<double>& InterfaceSystems::outward(const Chain& chain, Slab s) const 
 const Tile<double>& InterfaceSystems::inward(const Chain& chain, Slab s) const {
   const Index i = number_in(chain, s);
   if (i + 1 < chain.length) return first_[nth(chain, i + 1).number];
-  if (chains_[1].length == 0) return start(chains_[1], s);
   return chain.direction == Direction::forward ? meeting(chain).first : meeting(chain).last;
 }
 
@@ -216,17 +215,16 @@ void InterfaceSystems::meet(const Meeting& meeting, Slab user) {
                      .before_start = meeting.before_start,
                      .after_end = meeting.after_end},
                     hints(user));
-  if (right.length > 0)
-    codelets::meet({.mu = modes(user).mu,
-                    .left_shown = left_shown,
-                    .left_response = left_response,
-                    .right_shown = right_shown,
-                    .right_response = right_response,
-                    .before_start = start(left, user),
-                    .after_end = start(right, user),
-                    .first = meeting.first,
-                    .last = meeting.last},
-                   hints(user));
+  codelets::meet({.mu = modes(user).mu,
+                  .left_shown = left_shown,
+                  .left_response = left_response,
+                  .right_shown = right_shown,
+                  .right_response = right_response,
+                  .before_start = start(left, user),
+                  .after_end = start(right, user),
+                  .first = meeting.first,
+                  .last = meeting.last},
+                 hints(user));
 }
 
 void InterfaceSystems::close() {
@@ -234,7 +232,6 @@ void InterfaceSystems::close() {
     meet(meeting, last(chains_[k++]));
   for (Chain& chain : chains_) {
     chain.next = chain.length;
-    if (chain.length == 0) continue;
     forget(prefix_shown_[last(chain).number]);
     forget(prefix_response_[last(chain).number]);
   }

@@ -20,17 +20,20 @@ enum class Spacing {
 };
 
 /// Works by tasks: for each problem of the batch `begin`, `eliminate` as its slabs are reduced, `close`, and
-/// `substitute_down_to` as they are solved. Where no such system exists only the first and the last may be called.
+/// `substitute_down_to` as they are solved. Where no such system exists only the first and the last may be called, and
+/// `response`.
 class InterfaceSystems {
  public:
   /// @param slabs, axis, modes have to outlive it. @param axis rows of the slowest axis, per slab. @param modes per rank
   InterfaceSystems(Runtime& runtime, const Grid& grid, const Layout& layout, const SlabPartition& slabs,
                    Spacing spacing, const Tiles<double>& axis, const std::vector<ModeTiles>& modes);
 
-  /// Whether slabs have anything to tell each other, or themselves.
-  [[nodiscard]] bool exist() const { return layout_.slabs > 1 || periodic_; }
+  /// Whether slabs have anything to tell each other.
+  [[nodiscard]] bool exist() const { return layout_.slabs > 1; }
 
   void begin(Index problem);
+  /// How a slab responds: makes it where it is not there.
+  [[nodiscard]] const Tile<double>& response(Slab s);
   /// What a slab shows: to be written in pass 1.
   [[nodiscard]] const Tile<double>& shown(Slab s) const { return shown_[s.number]; }
   /// Tells that a task will write what the slab shows. Eliminates, from both ends on, all that are shown by now.
@@ -76,8 +79,6 @@ class InterfaceSystems {
   [[nodiscard]] const Meeting& meeting(const Chain& chain) const;
 
   [[nodiscard]] std::tuple<int, Index> kind_of(Slab s) const;
-  /// How a slab responds: makes it where it is not there.
-  [[nodiscard]] const Tile<double>& response(Slab s);
   /// Gives up how slab i of a chain responds where the next one needs another response, and responses are repeated.
   /// @param next its number in the chain, or the chain's length
   void give_up_response(const Chain& chain, Index i, Index next);

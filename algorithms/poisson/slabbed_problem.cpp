@@ -10,7 +10,6 @@
 #include "../../runtime/collectives.hpp"
 #include "../common/set.hpp"
 #include "../common/statement.hpp"
-#include "problem/singular_mean.hpp"
 
 namespace asterism::poisson {
 namespace {
@@ -133,7 +132,9 @@ SlabbedProblem<T>::SlabbedProblem(Runtime& runtime, const Problem& problem, cons
       axis_(axis_of_slabs(runtime, grid_, slabs_)),
       cpus_(runtime.machine().count(WorkerKind::cpu)),
       side_values_(runtime, with_planes_to_cut(problem), grid_, slabs_),
-      models_(runtime, grid_, layout_, slabs_, axis_) {}
+      models_(runtime, grid_, layout_, slabs_, axis_) {
+  if (grid_.has_constants()) plane_means_.emplace(runtime, grid_, layout_, slabs_);
+}
 
 template <class T>
 Hints SlabbedProblem<T>::beside_passes_hints(Slab s) const {
@@ -205,17 +206,14 @@ void SlabbedProblem<T>::fill(Index number, const Tile<T>& f, const Known& known)
 }
 
 template <class T>
-std::vector<double> SlabbedProblem<T>::solution_means(const Tiles<T>& f) {
-  const PlaneMoments moments(*runtime_, grid_, layout_, slabs_);
+void SlabbedProblem<T>::take_means(const Tiles<T>& f) {
   for (Index number = 0; number < slab_count(); ++number) {
     const Slab s = slabs_[number];
-    moments.take(s, f[number], axis_[number], beside_passes_hints(s));
+    plane_means_->take(s, f[number], axis_[number], beside_passes_hints(s));
   }
   projected_.clear();
-  const char* const what = side_values_.any() ? "f, with the given derivatives," : "f";
-  SolvedMeans means = solve_means(grid_, settings_, moments.of_all_planes(), rounding<T>, what);
-  projected_ = std::move(means.projected);
-  return std::move(means.of_planes);
+  projected_ = plane_means_->projected(settings_, rounding<T>,
+                                       side_values_.any() ? "f, with the given derivatives," : "f");
 }
 
 template <class T>

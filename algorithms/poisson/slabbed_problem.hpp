@@ -17,6 +17,7 @@
 #include "problem/models.hpp"
 #include "problem/problem.hpp"
 #include "problem/side_values.hpp"
+#include "problem/singular_mean.hpp"
 #include "slabs/dealing.hpp"
 #include "slabs/partition.hpp"
 
@@ -86,9 +87,13 @@ class SlabbedProblem {
   void require_slabs(const Tiles<T>& tiles) const;
   /// Lifts what is given at the ends of axes into f, by tasks.
   void lift(Tiles<T>& f) const;
-  /// Where constants solve the homogeneous problem: the means of all planes of u, known on every rank, with
-  /// mean zero for each problem of the batch. With several ranks: collective. @throw Error: see Solver::solve
-  [[nodiscard]] std::vector<double> solution_means(const Tiles<T>& f);
+  /// Where constants solve the homogeneous problem: has a look at the mean of f, and waits for it. With several ranks:
+  /// collective. @throw Error: see Solver::solve
+  void take_means(const Tiles<T>& f);
+  /// Then the means of u in every plane of a problem of the batch, known on every rank; its own mean is zero.
+  [[nodiscard]] const std::vector<double>& solution_means(Index problem) {
+    return plane_means_->of_solution(problem);
+  }
 
   Runtime* runtime_;
   Grid grid_;
@@ -104,6 +109,7 @@ class SlabbedProblem {
   int cpus_ = 0;                   // of this rank
   std::vector<double> projected_;  // means that the last solve subtracted, per problem; zero: none
   SideValues side_values_;
+  std::optional<PlaneMeans> plane_means_;  // where constants solve the homogeneous problem
   ModelProblems<T> models_;
 };
 

@@ -9,7 +9,7 @@ namespace asterism::poisson {
 namespace {
 
 SlabArgs slab_args(const Grid& grid) {
-  SlabArgs args{grid.a.y, grid.a.x, 1, 1, grid.interface(), grid.has_constants()};
+  SlabArgs args{grid.a.y, grid.a.x, 1, 1, grid.interface(), grid.slow.periodic(), grid.has_constants()};
   args.scale = 1 / round_trip(args);
   return args;
 }
@@ -59,14 +59,15 @@ Report Solver<T>::solve(Tiles<T>& f) {
   require_slabs(f);
   const Begun begun = begin();
   lift(f);
-  if (args_.sets_mean) set_means(f);
+  if (args_.sets_mean) take_means(f);
 
   for (Index problem = 0; problem < grid_.batch; ++problem) {
     const std::vector<Slab> turns = slabs_.turns(problem);
     stream_.begin(turns);
     interface_.begin(problem);
 
-    // Pass 1, from both ends to the middle: what every slab shows to the others. A single slab has no others.
+    // Pass 1, from both ends to the middle: what every slab shows to the others. A single slab has no others, and something
+    // to do only while the means are solved for.
     if (interface_.exist()) {
       for (const Slab s : turns) {
         stream_.wait_for_room();
@@ -74,7 +75,11 @@ Report Solver<T>::solve(Tiles<T>& f) {
         interface_.eliminate(s);
       }
       interface_.close();
+    } else if (args_.sets_mean) {
+      codelets::slab_to_modes<T>(args_, {.f = f[turns[0].number], .work = stream_.work(turns[0])},
+                                 slabs_.hints(turns[0]));
     }
+    if (args_.sets_mean) set_means(turns, solution_means(problem));
 
     // Pass 2, from the middle back: every slab between its neighbours. These are known a turn ahead, so that nothing keeps
     // the slab from coming.
@@ -104,29 +109,41 @@ void Solver<T>::transform_and_reduce(Slab s, const Tile<T>& f) {
 template <class T>
 void Solver<T>::solve_and_transform_back(Slab s, const Tile<T>& f) {
   const ModeTiles& modes = slabs_.mine(modes_, s);
+  const Tile<double>&axis = axis_[s.number], &means = args_.sets_mean ? means_[s.number] : modes.after_axis,
+        &work = stream_.work(s);
   SlabArgs args = args_;
-  if (interface_.exist() && stream_.keeps_all()) args.content = Content::modes;
+  if (interface_.exist() ? stream_.keeps_all() : args.sets_mean) args.content = Content::modes;
   stream_.to_be_solved(f);
-  codelets::solve_slab<T>(args,
-                          {.f = f,
-                           .axis = axis_[s.number],
-                           .mu = modes.mu,
-                           .before = interface_.before(s),
-                           .after = interface_.after(s),
-                           .means = args.sets_mean ? means_[s.number] : modes.after_axis,
-                           .work = stream_.work(s)},
-                          slabs_.hints(s));
+  if (interface_.exist() || !args.is_periodic)
+    codelets::solve_slab<T>(args,
+                            {.f = f,
+                             .axis = axis,
+                             .mu = modes.mu,
+                             .before = interface_.before(s),
+                             .after = interface_.after(s),
+                             .means = means,
+                             .work = work},
+                            slabs_.hints(s));
+  else
+    codelets::solve_ring_slab<T>(args,
+                                 {.f = f,
+                                  .axis = axis,
+                                  .mu = modes.mu,
+                                  .response = interface_.response(s),
+                                  .means = means,
+                                  .work = work},
+                                 slabs_.hints(s));
   stream_.solved(f);
   interface_.forget_around(s);
 }
 
 /// Mode 0 of every plane is the plane's mean.
 template <class T>
-void Solver<T>::set_means(const Tiles<T>& f) {
-  const std::vector<double> means = solution_means(f);
-  for (Index number = 0; number < slab_count(); ++number)
-    set(*runtime_, means_[number],
-        [&](Index i, Index) { return means[static_cast<std::size_t>(first_plane(number) + i)]; });
+void Solver<T>::set_means(const std::vector<Slab>& slabs, const std::vector<double>& of_planes) {
+  for (const Slab s : slabs)
+    set(*runtime_, means_[s.number], [&, first = slabs_.first_in_problem(s.place)](Index i, Index) {
+      return of_planes[static_cast<std::size_t>(first + i)];
+    });
 }
 
 template <class T>

@@ -40,14 +40,14 @@ class Solver : public SlabbedProblem<T> {
   Report solve(Tiles<T>& f);
 
  private:
-  using Base::begin, Base::finish, Base::lift, Base::solution_means, typename Base::Begun;
+  using Base::begin, Base::finish, Base::lift, Base::take_means, Base::solution_means, typename Base::Begun;
   using Base::require_slabs;
   using Base::runtime_, Base::grid_, Base::settings_, Base::layout_, Base::slabs_, Base::axis_;
 
   /// Pass 1 and pass 2 of one slab.
   void transform_and_reduce(Slab s, const Tile<T>& f);
   void solve_and_transform_back(Slab s, const Tile<T>& f);
-  void set_means(const Tiles<T>& f);
+  void set_means(const std::vector<Slab>& slabs, const std::vector<double>& of_planes);
 
   SlabArgs args_;
   std::vector<ModeTiles> modes_;  // per rank

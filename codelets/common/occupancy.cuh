@@ -1,20 +1,30 @@
 /// \file
-/// How many blocks of a kernel a GPU runs at once.
+/// What a GPU has, and how many blocks of a kernel it runs at once.
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
 
 #include "../../runtime/cuda.hpp"
 
 namespace asterism::cuda {
 
-/// Of the current GPU. @throw Error from CUDA
-inline int multiprocessors() {
-  int device = 0, processors = 0;
+/// Of the current GPU, which is asked once. @throw Error from CUDA
+template <cudaDeviceAttr attribute>
+int device_attribute() {
+  static std::array<std::atomic<int>, 64> known{};  // 0: not yet
+  int device = 0, value = 0;
   check(cudaGetDevice(&device), "cudaGetDevice");
-  check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "cudaDeviceGetAttribute");
-  return processors;
+  const auto place = static_cast<std::size_t>(device);
+  if (place < known.size() && (value = known[place]) != 0) return value;
+  check(cudaDeviceGetAttribute(&value, attribute, device), "cudaDeviceGetAttribute");
+  if (place < known.size()) known[place] = value;
+  return value;
 }
+
+inline int multiprocessors() { return device_attribute<cudaDevAttrMultiProcessorCount>(); }
 
 /// On all multiprocessors of the current GPU together, at least one. Blocks that wait for each other are no more.
 /// @param threads of a block, without dynamic shared memory @throw Error from CUDA

@@ -12,6 +12,7 @@ using asterism::cuda::native;
 namespace {
 
 constexpr int threads = 256;     // one column of a slab each
+constexpr int box_width = 64;    // of them along x in three dimensions
 constexpr int planes_each = 32;  // that a thread walks through
 
 // Of `residual` on a multiprocessor: left to itself, the compiler takes 74 registers, which leaves room for
@@ -22,7 +23,7 @@ __host__ __device__ constexpr Index parts(Index extent, Index of) { return (exte
 
 /// The columns that a block of threads walks down together: a line along x in two dimensions, in three a
 /// rectangle, where most neighbours along y are the block's own.
-dim3 block_shape(const Operator& a) { return a.y.n == 1 ? dim3(threads, 1) : dim3(64, threads / 64); }
+dim3 block_shape(const Operator& a) { return a.y.n == 1 ? dim3(threads, 1) : dim3(box_width, threads / box_width); }
 
 /// The patches of block_shape x planes_each nodes that a slab is cut into, numbered along x first, then y.
 /// (Numbers of 32 bits, which divide fast: 2^32 patches are 2^45 nodes.)
@@ -199,22 +200,43 @@ __global__ void __launch_bounds__(threads, residual_blocks_at_once)
   write_block_sums(sums, partial + static_cast<Index>(blockIdx.x) * residual_sums);
 }
 
-/// Blocks so many for each plane: each has every so many-th line along x.
-template <class T>
+/// Blocks so many for each plane: each has every so many-th lot of lines along x, with `across` threads on each. Of a line
+/// `at_once` numbers a thread are under way at a time.
+template <class T, unsigned across>
 __global__ void __launch_bounds__(threads)
     moments_kernel(Operator a, Index blocks, In<T> f, In<double> axis, double* partial) {
+  constexpr unsigned lines = threads / across;
+  constexpr Index at_once = 8;
   const Index i = blockIdx.x / blocks;
   double sums[moments_count] = {};
-  for (Index y = blockIdx.x % blocks; y < a.y.n; y += blocks) {
+  for (Index y = blockIdx.x % blocks * lines + threadIdx.y; y < a.y.n; y += blocks * lines) {
     const T* const line = f.row(i) + y * a.x.n;
-    const double width = axis.row(i)[width_column] * relative_width(a.y, y);
-    for (Index x = threadIdx.x; x < a.x.n; x += threads) {
-      const double weighted = width * relative_width(a.x, x) * static_cast<double>(line[x]);
-      sums[first_moment] += weighted;
-      sums[absolute_moment] += fabs(weighted);
+    double of_line[moments_count] = {};
+    const auto add = [&](Index x, T value) {
+      const double weighted = relative_width(a.x, x) * static_cast<double>(value);
+      of_line[first_moment] += weighted;
+      of_line[absolute_moment] += fabs(weighted);
+    };
+    Index x = threadIdx.x;
+    for (; x + (at_once - 1) * across < a.x.n; x += at_once * across) {
+      T values[at_once];
+#pragma unroll
+      for (Index k = 0; k < at_once; ++k) values[k] = line[x + k * across];
+#pragma unroll
+      for (Index k = 0; k < at_once; ++k) add(x + k * across, values[k]);
     }
+    for (; x < a.x.n; x += across) add(x, line[x]);
+    const double width = axis.row(i)[width_column] * relative_width(a.y, y);
+    for (int s = 0; s < moments_count; ++s) sums[s] += width * of_line[s];
   }
   write_block_sums(sums, partial + static_cast<Index>(blockIdx.x) * moments_count);
+}
+
+template <unsigned across, class T>
+void launch_moments(Stream stream, const Operator& a, Index blocks, In<T> f, In<double> axis, double* partial) {
+  moments_kernel<T, across><<<static_cast<unsigned>(f.rows * blocks), dim3(across, threads / across), 0, native(stream)>>>(
+      a, blocks, f, axis, partial);
+  check_launch("moments");
 }
 
 __global__ void __launch_bounds__(threads) add_moments_kernel(const double* partial, Index blocks, Out<double> sums) {
@@ -267,10 +289,11 @@ void residual(Stream stream, const SlabProblem& slab, In<T> u, In<T> before, In<
 template <class T>
 void moments(Stream stream, const Operator& a, In<T> f, In<double> axis, Out<double> sums,
              Scratch<double> work) {
-  const Index blocks = std::min(a.y.n, plane_blocks);
-  moments_kernel<<<static_cast<unsigned>(f.rows * blocks), threads, 0, native(stream)>>>(a, blocks, f, axis,
-                                                                                         work.data);
-  check_launch("moments");
+  const Index blocks = std::min(parts(a.y.n, block_shape(a).y), plane_blocks);
+  if (a.y.n == 1)
+    launch_moments<threads>(stream, a, blocks, f, axis, work.data);
+  else
+    launch_moments<box_width>(stream, a, blocks, f, axis, work.data);
   add_moments_kernel<<<static_cast<unsigned>(parts(f.rows, threads)), threads, 0, native(stream)>>>(work.data, blocks,
                                                                                                     sums);
   check_launch("moments' sums");

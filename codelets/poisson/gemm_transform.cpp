@@ -49,20 +49,10 @@ void set_first_column(In<T> column, InOut<T> matrix) {
   for (Index i = 0; i < matrix.rows; ++i) matrix.row(i)[0] = column.row(i)[0];
 }
 
-template <class T>
-void reduce_columns(double scale, In<T> columns, In<double> axis, In<double> mu, Out<double> shown,
-                    double* work) {
-  const Index rows = shown.rows == wave_shown_rows ? wave_state_rows : Index{state_rows};
-  const InOut<double> state{work, rows, columns.cols, columns.cols};
-  reduce(columns, axis, mu, scale, state, Segment::start);
-  for (Index i = 0; i < shown.rows; ++i) std::copy_n(state.row(i), state.cols, shown.row(i));
-}
-
 #define ASTERISM_INSTANTIATE(T)                                   \
   template void transform_matrix(const TransformPart&, Out<T>);   \
   template void multiply(const Product&, In<T>, In<T>, InOut<T>); \
-  template void set_first_column(In<T>, InOut<T>);                \
-  template void reduce_columns(double, In<T>, In<double>, In<double>, Out<double>, double*);
+  template void set_first_column(In<T>, InOut<T>);
 ASTERISM_INSTANTIATE(float)
 ASTERISM_INSTANTIATE(double)
 #undef ASTERISM_INSTANTIATE

@@ -96,19 +96,10 @@ void set_first_column(Stream stream, In<T> column, InOut<T> matrix) {
   detail::copy_on_gpu(stream, column.data, column.ld, matrix.data, matrix.ld, matrix.rows, 1, sizeof(T));
 }
 
-template <class T>
-void reduce_columns(Stream stream, double scale, In<T> columns, In<double> axis, In<double> mu,
-                    Out<double> shown, double* work) {
-  const Blocks blocks{work, columns.rows, columns.cols};
-  reduce_blocks(stream, columns, 0, axis, mu, scale, blocks);
-  join_blocks(stream, mu, blocks, shown);
-}
-
 #define ASTERISM_INSTANTIATE(T)                                           \
   template void transform_matrix(Stream, const TransformPart&, Out<T>);   \
   template void multiply(Stream, const Product&, In<T>, In<T>, InOut<T>); \
-  template void set_first_column(Stream, In<T>, InOut<T>);                \
-  template void reduce_columns(Stream, double, In<T>, In<double>, In<double>, Out<double>, double*);
+  template void set_first_column(Stream, In<T>, InOut<T>);
 ASTERISM_INSTANTIATE(float)
 ASTERISM_INSTANTIATE(double)
 #undef ASTERISM_INSTANTIATE

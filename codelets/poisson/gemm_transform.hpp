@@ -112,12 +112,6 @@ void multiply(const Product& product, In<T> a, In<T> b, InOut<T> c);
 template <class T>
 void set_first_column(In<T> column, InOut<T> matrix);
 
-/// What the columns show as one segment (2 x n, 4 x n with waves): tridiagonal.hpp. `work`: as many elements as
-/// `reduce` has state.
-template <class T>
-void reduce_columns(double scale, In<T> columns, In<double> axis, In<double> mu, Out<double> shown,
-                    double* work);
-
 }  // namespace cpu
 
 namespace cuda {
@@ -135,11 +129,6 @@ void multiply(Stream stream, const Product& product, In<T> a, In<T> b, InOut<T> 
 
 template <class T>
 void set_first_column(Stream stream, In<T> column, InOut<T> matrix);
-
-/// As cpu::reduce_columns. `work`: blocks_scratch(rows, n) elements.
-template <class T>
-void reduce_columns(Stream stream, double scale, In<T> columns, In<double> axis, In<double> mu,
-                    Out<double> shown, double* work);
 
 }  // namespace cuda
 }  // namespace asterism::poisson
@@ -192,25 +181,6 @@ inline const Codelet<NoArgs, In<T>, InOut<T>> set_first_column{
     })};
 
 template <template <class> class As, class T>
-struct ReduceColumnsPorts {
-  As<In<T>> columns;         ///< right-hand sides of whole columns, m x n
-  As<In<double>> axis;       ///< all AxisRows
-  As<In<double>> mu;         ///< 1 x n
-  As<Out<double>> shown;     ///< what the columns show
-  As<Scratch<double>> work;  ///< columns_scratch
-};
-/// Argument: scale.
-template <class T>
-inline const Codelet<double, ReduceColumnsPorts<AsPorts, T>> reduce_columns{
-    typed_name<T>("reduce_columns"),
-    [](const double& scale, ReduceColumnsPorts<AsPorts, T> p) {
-      cpu::reduce_columns(scale, p.columns, p.axis, p.mu, p.shown, p.work.data);
-    },
-    ASTERISM_CUDA_KERNEL([](Stream stream, const double& scale, ReduceColumnsPorts<AsPorts, T> p) {
-      cuda::reduce_columns(stream, scale, p.columns, p.axis, p.mu, p.shown, p.work.data);
-    })};
-
-template <template <class> class As, class T>
 struct SolveColumnsPorts {
   As<InOut<T>> columns;          ///< right-hand sides of whole columns, m x n, replaced by solutions
   As<In<double>> axis, mu;       ///< all AxisRows; 1 x n
@@ -228,9 +198,27 @@ inline const Codelet<double, SolveColumnsPorts<AsPorts, T>> solve_columns{
       cuda::solve(stream, p.columns, p.axis, p.mu, scale, p.before, p.after, p.work.data);
     })};
 
-/// Elements of working memory of the tasks on whole columns.
+/// The same on a periodic axis.
+template <template <class> class As, class T>
+struct SolveRingColumnsPorts {
+  As<InOut<T>> columns;
+  As<In<double>> axis, mu, response;  ///< how the columns respond
+  As<Scratch<double>> work;
+};
+/// Argument: scale.
+template <class T>
+inline const Codelet<double, SolveRingColumnsPorts<AsPorts, T>> solve_ring_columns{
+    typed_name<T>("solve_ring_columns"),
+    [](const double& scale, SolveRingColumnsPorts<AsPorts, T> p) {
+      cpu::solve_ring(p.columns, p.axis, p.mu, scale, p.response, p.work.data);
+    },
+    ASTERISM_CUDA_KERNEL([](Stream stream, const double& scale, SolveRingColumnsPorts<AsPorts, T> p) {
+      cuda::solve_ring(stream, p.columns, p.axis, p.mu, scale, p.response, p.work.data);
+    })};
+
+/// Elements of working memory of either.
 constexpr Index columns_scratch(Where where, Index rows, Index n, const InterfaceRows& tiles) {
-  return where == Where::cuda ? cuda::blocks_scratch(rows, n, tiles) : tiles.state * n;
+  return (where == Where::cuda ? cuda::blocks_scratch(rows, n, tiles) : 0) + Ring::size(n, tiles);
 }
 
 }  // namespace asterism::poisson::codelets

@@ -49,9 +49,33 @@ constexpr InterfaceRows rows_without_waves{
 constexpr InterfaceRows rows_with_waves{wave_mu_rows,   wave_shown_rows,  wave_response_rows, amplitude_rows,
                                         amplitude_rows, wave_joined_rows, wave_state_rows,    beyond_rows};
 
-/// What a segment, or all up to one, tells. What is shown may lack data: zeros.
+/// Those of systems with such a tile of mu.
+inline InterfaceRows rows_with(const In<double>& mu) {
+  return mu.rows == wave_mu_rows ? rows_with_waves : rows_without_waves;
+}
+
+/// What a segment, or all up to one, tells. What is shown may lack data: zeros. No segment tells nothing at all.
 struct Told {
-  In<double> shown, response;
+  In<double> shown{}, response{};
+};
+
+/// Working memory of a segment that is a ring, all of a periodic axis: the state of its reduction, which begins with what it
+/// shows, and the values around it, which are its own.
+struct Ring {
+  InOut<double> state;
+  Out<double> before, after;
+
+  Ring(double* work, Index n, const InterfaceRows& rows)
+      : state{work, rows.state, n, n},
+        before{work + rows.state * n, rows.beside, n, n},
+        after{before.row(rows.beside), rows.beside, n, n} {}
+  /// Its elements.
+  static constexpr Index size(Index n, const InterfaceRows& rows) {
+    return (rows.state + 2 * rows.beside) * n;
+  }
+
+  [[nodiscard]] Out<double> shown() const { return {state.data, state.rows, state.cols, state.ld}; }
+  [[nodiscard]] Told told(const In<double>& response) const { return {as_in(state), response}; }
 };
 
 /// Which of the two a step of the elimination is to find.
@@ -101,8 +125,9 @@ ASTERISM_HOST_DEVICE inline Emitter emitter_at(const Told& told, Direction direc
   return direction == Direction::forward ? given : mirrored(given);
 }
 
-/// Joined segments; none where all is zeros: shares add up to 1.
+/// Joined segments; none where nothing is told, or all is zeros: shares add up to 1.
 ASTERISM_HOST_DEVICE inline Boundary joined_at(const Told& told, Index k) {
+  if (told.response.data == nullptr) return {};
   const Boundary joined = boundary_at(told, Direction::forward, k);
   const Shares& last = joined.response.last;
   return last.before == 0.0 && last.after == 0.0 && last.lost == 0.0 ? Boundary{} : joined;

@@ -7,11 +7,6 @@
 namespace asterism::poisson::cpu {
 namespace {
 
-template <class T>
-In<T> read(const InOut<T>& tile) {
-  return {tile.data, tile.rows, tile.cols, tile.ld};
-}
-
 /// Planes to modes or back, few at a time, so that they stay in the cache between their axes, but so many that there are
 /// lines for all lanes of a register.
 template <class T>
@@ -52,6 +47,17 @@ void show(const InOut<double>& state, Out<double> shown) {
   for (Index i = 0; i < shown.rows; ++i) std::copy_n(state.row(i), state.cols, shown.row(i));
 }
 
+/// Pass 2. @param solve_systems of the transformed planes
+template <class T, class Solve>
+void solve_planes(const SlabArgs& args, const InOut<T>& f, const In<double>& means,
+                  const Solve& solve_systems) {
+  if (args.content == Content::grid) to_modes(args, f);
+  solve_systems();
+  if (args.sets_mean)
+    for (Index i = 0; i < f.rows; ++i) f.row(i)[0] = static_cast<T>(means.row(i)[0]);
+  from_modes(args, f);
+}
+
 }  // namespace
 
 template <class T>
@@ -63,7 +69,7 @@ void reduce_slab(const SlabArgs& args, ReducePorts<AsPorts, T> p) {
     const InOut<T> planes{group, count, f.cols, f.cols};
     for (Index i = 0; i < count; ++i) std::copy_n(f.row(first + i), f.cols, planes.row(i));
     to_modes(args, planes);
-    reduce(read(planes), part(axis, first, count), mu, args.scale, state,
+    reduce(as_in(planes), part(axis, first, count), mu, args.scale, state,
            first == 0 ? Segment::start : Segment::append);
   });
   show(state, shown);
@@ -76,26 +82,33 @@ void transform_slab(const SlabArgs& args, TransformPorts<AsPorts, T> p) {
   for_each_group(args, f.rows, [&](Index first, Index count) {
     const InOut<T> planes = part(f, first, count);
     to_modes(args, planes);
-    reduce(read(planes), part(axis, first, count), mu, args.scale, state,
+    reduce(as_in(planes), part(axis, first, count), mu, args.scale, state,
            first == 0 ? Segment::start : Segment::append);
   });
   show(state, shown);
 }
 
 template <class T>
+void slab_to_modes(const SlabArgs& args, ToModesPorts<AsPorts, T> p) {
+  to_modes(args, p.f);
+}
+
+template <class T>
 void solve_slab(const SlabArgs& args, SolvePorts<AsPorts, T> p) {
-  const auto& [f, axis, mu, before, after, means, work] = p;
-  if (args.content == Content::grid) to_modes(args, f);
-  solve(f, axis, mu, args.scale, before, after);
-  if (args.sets_mean)
-    for (Index i = 0; i < f.rows; ++i) f.row(i)[0] = static_cast<T>(means.row(i)[0]);
-  from_modes(args, f);
+  solve_planes(args, p.f, p.means, [&] { solve(p.f, p.axis, p.mu, args.scale, p.before, p.after); });
+}
+
+template <class T>
+void solve_ring_slab(const SlabArgs& args, SolveRingPorts<AsPorts, T> p) {
+  solve_planes(args, p.f, p.means,
+               [&] { solve_ring(p.f, p.axis, p.mu, args.scale, p.response, p.work.data); });
 }
 
 template <class T>
 Index slab_scratch(const SlabArgs& args, Index rows) {
   const Index group = std::min(rows, args.planes_at_once) * args.columns() * static_cast<Index>(sizeof(T));
-  return args.interface.state * args.columns() + (group + 7) / 8;
+  const Index ring = args.is_periodic ? Ring::size(args.columns(), args.interface) : 0;
+  return std::max(args.interface.state * args.columns() + (group + 7) / 8, ring);
 }
 
 template <class T>
@@ -107,11 +120,13 @@ void plan_slabs(const SlabArgs& args) {
       });
 }
 
-#define ASTERISM_INSTANTIATE(T)                                              \
-  template void reduce_slab(const SlabArgs&, ReducePorts<AsPorts, T>);       \
-  template void transform_slab(const SlabArgs&, TransformPorts<AsPorts, T>); \
-  template void solve_slab(const SlabArgs&, SolvePorts<AsPorts, T>);         \
-  template Index slab_scratch<T>(const SlabArgs&, Index);                    \
+#define ASTERISM_INSTANTIATE(T)                                               \
+  template void reduce_slab(const SlabArgs&, ReducePorts<AsPorts, T>);        \
+  template void transform_slab(const SlabArgs&, TransformPorts<AsPorts, T>);  \
+  template void slab_to_modes(const SlabArgs&, ToModesPorts<AsPorts, T>);     \
+  template void solve_slab(const SlabArgs&, SolvePorts<AsPorts, T>);          \
+  template void solve_ring_slab(const SlabArgs&, SolveRingPorts<AsPorts, T>); \
+  template Index slab_scratch<T>(const SlabArgs&, Index);                     \
   template void plan_slabs<T>(const SlabArgs&);
 ASTERISM_INSTANTIATE(float)
 ASTERISM_INSTANTIATE(double)

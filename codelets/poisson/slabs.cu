@@ -34,13 +34,19 @@ struct Workspace {
     return aligned(doubles(elements));
   }
 
+  /// Of the tridiagonal kernels.
+  static Index blocks_size(const SlabArgs& args, Index rows) {
+    const Index ring = args.is_periodic ? Ring::size(args.columns(), args.interface) : 0;
+    return aligned(blocks_scratch(rows, args.columns(), args.interface) + ring);
+  }
+
   static Index size(const SlabArgs& args, Index rows) {
-    return aligned(blocks_scratch(rows, args.columns(), args.interface)) + group_size(args) + transform_size(args);
+    return blocks_size(args, rows) + group_size(args) + transform_size(args);
   }
 
   Workspace(const SlabArgs& args, Index rows, const Scratch<double>& work)
       : blocks(work.data),
-        group(blocks + aligned(blocks_scratch(rows, args.columns(), args.interface))),
+        group(blocks + blocks_size(args, rows)),
         transform(group + group_size(args)) {}
 };
 
@@ -98,6 +104,27 @@ __global__ void set_means_kernel(In<double> means, InOut<T> modes) {
   if (i < modes.rows) modes.row(i)[0] = static_cast<T>(means.row(i)[0]);
 }
 
+template <class T>
+void to_modes_in_place(Stream stream, const SlabArgs& args, const InOut<T>& f, const Workspace<T>& w) {
+  for_each_group(in_place<T>(args, f.rows), f.rows,
+                 [&](Index first, Index count) { to_modes<T>(stream, args, f.row(first), f.row(first), count, w); });
+}
+
+/// Pass 2. @param solve_systems of the transformed planes
+template <class T, class Solve>
+void solve_planes(Stream stream, const SlabArgs& args, const InOut<T>& f, const In<double>& means, const Workspace<T>& w,
+                  const Solve& solve_systems) {
+  if (args.content == Content::grid) to_modes_in_place(stream, args, f, w);
+  solve_systems();
+  if (args.sets_mean) {
+    constexpr unsigned threads = 128;
+    set_means_kernel<<<static_cast<unsigned>((f.rows + threads - 1) / threads), threads, 0, native(stream)>>>(means, f);
+    check_launch("set_means");
+  }
+  for_each_group(in_place<T>(args, f.rows), f.rows,
+                 [&](Index first, Index count) { from_modes<T>(stream, args, f.row(first), count, w); });
+}
+
 }  // namespace
 
 template <class T>
@@ -118,28 +145,28 @@ void transform_slab(Stream stream, const SlabArgs& args, TransformPorts<AsPorts,
   const auto& [f, axis, mu, shown, work] = p;
   const Workspace<T> w(args, f.rows, work);
   const Blocks blocks{w.blocks, f.rows, f.cols};
-  for_each_group(in_place<T>(args, f.rows), f.rows,
-                 [&](Index first, Index count) { to_modes<T>(stream, args, f.row(first), f.row(first), count, w); });
-  reduce_blocks<T>(stream, {f.data, f.rows, f.cols, f.ld}, 0, axis, mu, args.scale, blocks);
+  to_modes_in_place(stream, args, f, w);
+  reduce_blocks<T>(stream, as_in(f), 0, axis, mu, args.scale, blocks);
   join_blocks(stream, mu, blocks, shown);
 }
 
 template <class T>
+void slab_to_modes(Stream stream, const SlabArgs& args, ToModesPorts<AsPorts, T> p) {
+  to_modes_in_place(stream, args, p.f, Workspace<T>(args, p.f.rows, p.work));
+}
+
+template <class T>
 void solve_slab(Stream stream, const SlabArgs& args, SolvePorts<AsPorts, T> p) {
-  const auto& [f, axis, mu, before, after, means, work] = p;
-  const Workspace<T> w(args, f.rows, work);
-  const SlabArgs groups = in_place<T>(args, f.rows);
-  if (args.content == Content::grid)
-    for_each_group(groups, f.rows,
-                   [&](Index start, Index count) { to_modes<T>(stream, args, f.row(start), f.row(start), count, w); });
-  solve(stream, f, axis, mu, args.scale, before, after, w.blocks);
-  if (args.sets_mean) {
-    constexpr unsigned threads = 128;
-    set_means_kernel<<<static_cast<unsigned>((f.rows + threads - 1) / threads), threads, 0, native(stream)>>>(means, f);
-    check_launch("set_means");
-  }
-  for_each_group(groups, f.rows,
-                 [&](Index start, Index count) { from_modes<T>(stream, args, f.row(start), count, w); });
+  const Workspace<T> w(args, p.f.rows, p.work);
+  solve_planes(stream, args, p.f, p.means, w,
+               [&] { solve(stream, p.f, p.axis, p.mu, args.scale, p.before, p.after, w.blocks); });
+}
+
+template <class T>
+void solve_ring_slab(Stream stream, const SlabArgs& args, SolveRingPorts<AsPorts, T> p) {
+  const Workspace<T> w(args, p.f.rows, p.work);
+  solve_planes(stream, args, p.f, p.means, w,
+               [&] { solve_ring(stream, p.f, p.axis, p.mu, args.scale, p.response, w.blocks); });
 }
 
 template <class T>
@@ -159,7 +186,9 @@ void plan_slabs(const SlabArgs& args) {
 #define ASTERISM_INSTANTIATE(T)                                             \
   template void reduce_slab(Stream, const SlabArgs&, ReducePorts<AsPorts, T>);       \
   template void transform_slab(Stream, const SlabArgs&, TransformPorts<AsPorts, T>); \
+  template void slab_to_modes(Stream, const SlabArgs&, ToModesPorts<AsPorts, T>);    \
   template void solve_slab(Stream, const SlabArgs&, SolvePorts<AsPorts, T>);         \
+  template void solve_ring_slab(Stream, const SlabArgs&, SolveRingPorts<AsPorts, T>); \
   template Index slab_scratch<T>(const SlabArgs&, Index);                   \
   template void plan_slabs<T>(const SlabArgs&);
 ASTERISM_INSTANTIATE(float)

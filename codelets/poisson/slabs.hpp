@@ -25,6 +25,7 @@ struct SlabArgs {
   double scale;           ///< undoes the factors of the transforms there and back
   Index planes_at_once;   ///< how many planes are transformed together where that takes working memory
   InterfaceRows interface = rows_without_waves;
+  bool is_periodic = false;  ///< along the slowest axis: a slab that is all of it is a ring
   bool sets_mean = false;  ///< whether mode 0 is given (the mean of every plane), because its system is singular
   Content content = Content::grid;
 
@@ -83,6 +84,13 @@ struct TransformPorts {
   As<Scratch<double>> work;
 };
 
+/// Of pass 1 where a slab has no others.
+template <template <class> class As, class T>
+struct ToModesPorts {
+  As<InOut<T>> f;
+  As<Scratch<double>> work;
+};
+
 /// Of pass 2.
 template <template <class> class As, class T>
 struct SolvePorts {
@@ -90,6 +98,16 @@ struct SolvePorts {
   As<In<double>> axis, mu;
   As<In<double>> before, after;  ///< the modes just before and after the slab, 1 x n each
   As<In<double>> means;          ///< rows x 1: the planes' means, where SlabArgs::sets_mean
+  As<Scratch<double>> work;
+};
+
+/// Of pass 2 where the slab is all of a periodic axis.
+template <template <class> class As, class T>
+struct SolveRingPorts {
+  As<InOut<T>> f;
+  As<In<double>> axis, mu;
+  As<In<double>> response;  ///< of the slab
+  As<In<double>> means;
   As<Scratch<double>> work;
 };
 
@@ -103,9 +121,15 @@ void reduce_slab(const SlabArgs& args, ReducePorts<AsPorts, T> p);
 template <class T>
 void transform_slab(const SlabArgs& args, TransformPorts<AsPorts, T> p);
 
+/// The transformed planes alone, in the place of f.
+template <class T>
+void slab_to_modes(const SlabArgs& args, ToModesPorts<AsPorts, T> p);
+
 /// Pass 2: u over f (or over its modes, see Content).
 template <class T>
 void solve_slab(const SlabArgs& args, SolvePorts<AsPorts, T> p);
+template <class T>
+void solve_ring_slab(const SlabArgs& args, SolveRingPorts<AsPorts, T> p);
 
 /// Elements of working memory that any of the slab kernels needs for slabs of `rows` planes.
 template <class T>
@@ -124,7 +148,11 @@ void reduce_slab(Stream stream, const SlabArgs& args, ReducePorts<AsPorts, T> p)
 template <class T>
 void transform_slab(Stream stream, const SlabArgs& args, TransformPorts<AsPorts, T> p);
 template <class T>
+void slab_to_modes(Stream stream, const SlabArgs& args, ToModesPorts<AsPorts, T> p);
+template <class T>
 void solve_slab(Stream stream, const SlabArgs& args, SolvePorts<AsPorts, T> p);
+template <class T>
+void solve_ring_slab(Stream stream, const SlabArgs& args, SolveRingPorts<AsPorts, T> p);
 template <class T>
 Index slab_scratch(const SlabArgs& args, Index rows);
 /// Of the calling thread's current device.
@@ -145,8 +173,17 @@ inline const Codelet<SlabArgs, TransformPorts<AsPorts, T>> transform_slab{
     typed_name<T>("transform_slab"), cpu::transform_slab<T>, ASTERISM_CUDA_KERNEL(cuda::transform_slab<T>)};
 
 template <class T>
+inline const Codelet<SlabArgs, ToModesPorts<AsPorts, T>> slab_to_modes{
+    typed_name<T>("slab_to_modes"), cpu::slab_to_modes<T>, ASTERISM_CUDA_KERNEL(cuda::slab_to_modes<T>)};
+
+template <class T>
 inline const Codelet<SlabArgs, SolvePorts<AsPorts, T>> solve_slab{
     typed_name<T>("solve_slab"), cpu::solve_slab<T>, ASTERISM_CUDA_KERNEL(cuda::solve_slab<T>)};
+
+template <class T>
+inline const Codelet<SlabArgs, SolveRingPorts<AsPorts, T>> solve_ring_slab{
+    typed_name<T>("solve_ring_slab"), cpu::solve_ring_slab<T>,
+    ASTERISM_CUDA_KERNEL(cuda::solve_ring_slab<T>)};
 
 template <template <class> class As>
 struct RespondPorts {

@@ -192,9 +192,20 @@ void solve(InOut<T> lines, In<double> axis, In<double> mu, double scale, In<doub
   solve_waves(lines, axis, mu, scale, before, after);
 }
 
+template <class T>
+void solve_ring(InOut<T> lines, In<double> axis, In<double> mu, double scale, In<double> response,
+                double* work) {
+  const Ring ring(work, lines.cols, rows_with(mu));
+  reduce(as_in(lines), axis, mu, scale, ring.state, Segment::start);
+  close(ring.told(response), {}, ring.before, ring.after);
+  solve(lines, axis, mu, scale, as_in(ring.before), as_in(ring.after));
+}
+
 template void reduce(In<float>, In<double>, In<double>, double, InOut<double>, Segment);
 template void reduce(In<double>, In<double>, In<double>, double, InOut<double>, Segment);
 template void solve(InOut<float>, In<double>, In<double>, double, In<double>, In<double>);
 template void solve(InOut<double>, In<double>, In<double>, double, In<double>, In<double>);
+template void solve_ring(InOut<float>, In<double>, In<double>, double, In<double>, double*);
+template void solve_ring(InOut<double>, In<double>, In<double>, double, In<double>, double*);
 
 }  // namespace asterism::poisson::cpu

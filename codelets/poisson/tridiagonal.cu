@@ -328,16 +328,14 @@ void substitute(Stream stream, Direction direction, Told segment, Told prefix, I
   check_launch("substitute");
 }
 
+/// `blocks` as reduce_blocks left them; whole columns need none, but their memory.
 template <class T>
-void solve(Stream stream, InOut<T> lines, In<double> axis, In<double> mu, double scale, In<double> before,
-           In<double> after, double* work) {
+void solve_reduced(Stream stream, InOut<T> lines, In<double> axis, In<double> mu, double scale, In<double> before,
+                   In<double> after, const Blocks& blocks) {
   const Index n = lines.cols;
   if (takes_whole_columns(n, mu.rows))
     return solve_whole_columns<T>(stream, lines, axis, mu, scale, before, after,
-                                  {work, whole_column_starts(lines.rows), n, n});
-  const In<T> right_hand_side{lines.data, lines.rows, n, lines.ld};
-  const Blocks blocks{work, lines.rows, n};
-  reduce_blocks<T>(stream, right_hand_side, 0, axis, mu, scale, blocks);
+                                  {blocks.data, whole_column_starts(lines.rows), n, n});
   const Index groups = groups_of(blocks);
   interface_kernel<<<static_cast<unsigned>(tiles_of(n, group_columns)),
                      dim3(group_columns, static_cast<unsigned>(groups)), shared_bytes(groups),
@@ -349,9 +347,31 @@ void solve(Stream stream, InOut<T> lines, In<double> axis, In<double> mu, double
   solve_wave_blocks(stream, lines, axis, mu, scale, before, after, blocks);
 }
 
+template <class T>
+void solve(Stream stream, InOut<T> lines, In<double> axis, In<double> mu, double scale, In<double> before,
+           In<double> after, double* work) {
+  const Blocks blocks{work, lines.rows, lines.cols};
+  if (!takes_whole_columns(lines.cols, mu.rows)) reduce_blocks<T>(stream, as_in(lines), 0, axis, mu, scale, blocks);
+  solve_reduced(stream, lines, axis, mu, scale, before, after, blocks);
+}
+
+template <class T>
+void solve_ring(Stream stream, InOut<T> lines, In<double> axis, In<double> mu, double scale, In<double> response,
+                double* work) {
+  const InterfaceRows tiles = rows_with(mu);
+  const Blocks blocks{work, lines.rows, lines.cols};
+  const Ring ring(work + blocks_scratch(lines.rows, lines.cols, tiles), lines.cols, tiles);
+  reduce_blocks<T>(stream, as_in(lines), 0, axis, mu, scale, blocks);
+  join_blocks(stream, mu, blocks, ring.shown());
+  close(stream, ring.told(response), {}, ring.before, ring.after);
+  solve_reduced(stream, lines, axis, mu, scale, as_in(ring.before), as_in(ring.after), blocks);
+}
+
 template void reduce_blocks(Stream, In<float>, Index, In<double>, In<double>, double, const Blocks&);
 template void reduce_blocks(Stream, In<double>, Index, In<double>, In<double>, double, const Blocks&);
 template void solve(Stream, InOut<float>, In<double>, In<double>, double, In<double>, In<double>, double*);
 template void solve(Stream, InOut<double>, In<double>, In<double>, double, In<double>, In<double>, double*);
+template void solve_ring(Stream, InOut<float>, In<double>, In<double>, double, In<double>, double*);
+template void solve_ring(Stream, InOut<double>, In<double>, In<double>, double, In<double>, double*);
 
 }  // namespace asterism::poisson::cuda

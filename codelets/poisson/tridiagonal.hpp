@@ -50,6 +50,12 @@ void substitute(Direction direction, Told segment, Told prefix, In<double> start
 template <class T>
 void solve(InOut<T> lines, In<double> axis, In<double> mu, double scale, In<double> before, In<double> after);
 
+/// The same for a segment that is all of a periodic axis. @param response of it, as `respond` has it
+/// @param work Ring::size(n, rows_with(mu)) elements
+template <class T>
+void solve_ring(InOut<T> lines, In<double> axis, In<double> mu, double scale, In<double> response,
+                double* work);
+
 }  // namespace cpu
 
 namespace cuda {
@@ -123,6 +129,11 @@ void substitute(Stream stream, Direction direction, Told segment, Told prefix, I
 template <class T>
 void solve(Stream stream, InOut<T> lines, In<double> axis, In<double> mu, double scale, In<double> before,
            In<double> after, double* work);
+
+/// As cpu::solve_ring. `work`: the ring's after blocks_scratch(rows, n).
+template <class T>
+void solve_ring(Stream stream, InOut<T> lines, In<double> axis, In<double> mu, double scale,
+                In<double> response, double* work);
 
 }  // namespace cuda
 }  // namespace asterism::poisson

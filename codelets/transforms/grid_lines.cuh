@@ -37,13 +37,11 @@ struct GridLines {
 
 /// The shared memory that a block may have on the current device, or, where there is none, on the target.
 inline std::size_t most_shared_bytes() {
-  int device = 0, bytes = 0;
-  if (cudaGetDevice(&device) != cudaSuccess ||
-      cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) != cudaSuccess) {
+  if (int device = 0; cudaGetDevice(&device) != cudaSuccess) {
     cudaGetLastError();  // no device: nothing that a later check should find
     return 227 << 10;
   }
-  return static_cast<std::size_t>(bytes);
+  return static_cast<std::size_t>(asterism::cuda::device_attribute<cudaDevAttrMaxSharedMemoryPerBlockOptin>());
 }
 
 /// Sends for the first `points` of lines, which a block will load, into the cache that all multiprocessors share.

@@ -199,6 +199,12 @@ void gpu_respond(Stream stream, const int&, In<double> axis, In<double> mu, Out<
   cuda::respond(stream, axis, mu, response);
 }
 
+template <class T>
+void gpu_solve_ring(Stream stream, const double& scale, InOut<T> lines, In<double> axis, In<double> mu,
+                    In<double> response, Scratch<double> work) {
+  cuda::solve_ring<T>(stream, lines, axis, mu, scale, response, work.data);
+}
+
 // One block and less, several groups of the interface system, of several blocks, and some empty.
 constexpr Index gpu_heights[] = {1, 2, 31, 32, 33, 64, 97, 519, 1000, 3000};
 
@@ -305,6 +311,44 @@ TEST_CASE_TEMPLATE("gpu: so many columns that a thread takes a whole one", T, fl
     runtime.wait();
     compare(download(lines), expected, s, sizeof(T) == 4 ? 1e-7 : 1e-11);
   }
+}
+
+TEST_CASE_TEMPLATE("gpu: rings", T, float, double) {
+  static const Codelet<double, InOut<T>, In<double>, In<double>, In<double>, Scratch<double>> solve{
+      sizeof(T) == 4 ? "test_solve_ring_f32" : "test_solve_ring_f64", nullptr, gpu_solve_ring<T>};
+  using enum grid::Condition;
+  Runtime runtime;
+  for (const Index n : {Index{1}, Index{33}, cuda::many_columns + 1})
+    for (const Index s : gpu_heights)
+      for (const Spacing spacing : {Spacing::equal, Spacing::stretched}) {
+        if (n > gpu_widths[2] && (s > 97 || spacing == Spacing::equal)) continue;
+        const Line line = make_line(s, periodic, periodic, grid::Centering::node, spacing);
+        CAPTURE(n);
+        CAPTURE(s);
+        const Matrix<double> mu = mixed_modes(line, n), axis = line.tile();
+        const Matrix<T> f =
+            Matrix<T>(s, n).fill([](Index i, Index k) { return std::sin(static_cast<double>(i * 3 + k)); });
+        Matrix<double> response(response_rows, n);
+        cpu::respond(axis.in(), mu.in(), response.out());
+        const Tile<T> lines = upload(runtime, f);
+        const Tile<double> work(runtime, 1, cuda::blocks_scratch(s, n) + Ring::size(n, rows_without_waves));
+        solve(0.37, lines, upload(runtime, axis), upload(runtime, mu), upload(runtime, response), work);
+        runtime.wait();
+        const Matrix<T> v = download(lines);
+        if (n <= gpu_widths[2]) {
+          check_solution(v, line, f, mu, 0.37, zeros(1, n), zeros(1, n), 16 * epsilon);
+          continue;
+        }
+        Matrix<T> expected = f;
+        solve_as_ring(expected, line, mu, 0.37);
+        Worst worst, largest;
+        for (Index i = 0; i < s; ++i)
+          for (Index k = 0; k < n; ++k) {
+            worst.take_in(Real{v(i, k)} - Real{expected(i, k)});
+            largest.take_in(expected(i, k));
+          }
+        CHECK(worst.value() <= (sizeof(T) == 4 ? 1e-7 : 1e-11) * largest.value());
+      }
 }
 
 TEST_CASE("gpu: responses") {

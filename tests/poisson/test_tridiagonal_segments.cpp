@@ -75,6 +75,11 @@ TEST_CASE_TEMPLATE("any cut into segments gives the solution of the whole", T, f
     for (const Line& line : all_lines(s)) {
       const Matrix<double> mu = mixed_modes(line);
       const Matrix<T> f = Matrix<T>(s, columns).fill_random(7);
+      if (line.periodic) {
+        Matrix<T> v = f;
+        solve_as_ring(v, line, mu, 2.5);
+        check_solution(v, line, f, mu, 2.5, zeros(1, columns), zeros(1, columns), 16 * epsilon);
+      }
       for (const Cuts& cuts : some_partitions(s)) {
         CAPTURE(cuts.rows.size());
         CAPTURE(cuts.forward);

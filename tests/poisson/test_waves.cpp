@@ -110,6 +110,9 @@ void check_waves(const Matrix<T>& solved, const Line& line, const Matrix<T>& f, 
   }
 }
 
+/// Of segments that are joined: gathered over a segment's rows, like the root of their number, it comes out at its ends.
+double rounding_of(Index rows) { return std::max(8.0, 1.5 * std::sqrt(static_cast<double>(rows))) * epsilon; }
+
 /// How many eigenvalues of a line that is not periodic are below -mu: the negative pivots of its elimination.
 Index eigenvalues_below(const Line& line, double mu) {
   const System system{line, mu};
@@ -146,11 +149,15 @@ TEST_CASE_TEMPLATE("waves are solved in segments of any heights as in one", T, f
   for (const Index s : {1, 2, 3, 5, 31, 33, 97, 300})
     for (const Line& line : all_lines(s)) {
       if (left_out_when_sanitized(s > 33)) break;
-      // Gathered over a segment's rows, like the root of their number, it comes out at its ends.
-      const double rounding = std::max(8.0, 1.5 * std::sqrt(static_cast<double>(s))) * epsilon;
+      const double rounding = rounding_of(s);
       const Index n = s > largest_dense ? 33 : 15;
       const Matrix<double> modes = regular(line, waves(n));
       const Matrix<T> f = Matrix<T>(s, n).fill_random(3);
+      if (line.periodic) {
+        Matrix<T> v = f;
+        solve_as_ring(v, line, systems_of(line, modes).mu, 1.7);
+        check_waves(v, line, f, modes, 1.7, rounding);
+      }
       for (const Cuts& cuts : some_partitions(s))
         for (const double detuned : {1.0, 4.0, 0.25}) {
           if (detuned != 1 && (s > 40 || left_out_when_sanitized(s > 5))) continue;
@@ -225,6 +232,12 @@ void gpu_solve_waves(Stream stream, const double& scale, InOut<T> lines, In<doub
   cuda::solve<T>(stream, lines, axis, mu, scale, before, after, work.data);
 }
 
+template <class T>
+void gpu_solve_ring_of_waves(Stream stream, const double& scale, InOut<T> lines, In<double> axis,
+                             In<double> mu, In<double> response, Scratch<double> work) {
+  cuda::solve_ring<T>(stream, lines, axis, mu, scale, response, work.data);
+}
+
 /// What a segment of rows shows and how it responds, in groups of two blocks.
 void gpu_show(Stream stream, const double& scale, In<double> lines, In<double> axis, In<double> mu, Out<double> shown,
               Out<double> response, Scratch<double> work) {
@@ -244,10 +257,12 @@ void gpu_show(Stream stream, const double& scale, In<double> lines, In<double> a
 TEST_CASE_TEMPLATE("gpu: waves beside modes that decay", T, float, double) {
   static const Codelet<double, InOut<T>, In<double>, In<double>, In<double>, In<double>, Scratch<double>> solve{
       sizeof(T) == 4 ? "test_solve_waves_f32" : "test_solve_waves_f64", nullptr, gpu_solve_waves<T>};
+  static const Codelet<double, InOut<T>, In<double>, In<double>, In<double>, Scratch<double>> solve_ring{
+      sizeof(T) == 4 ? "test_solve_ring_waves_f32" : "test_solve_ring_waves_f64", nullptr,
+      gpu_solve_ring_of_waves<T>};
   Runtime runtime;
   for (const Index s : {1, 2, 31, 32, 33, 97, 519, 3000})
     for (const Line& line : all_lines(s)) {
-      if (line.periodic) continue;  // an end of its own closes it: Solver's tests
       for (const Index n : gpu_widths) {
         if (s > 1000 && n != gpu_widths[1]) continue;
         const Matrix<double> modes = regular(line, waves(n));
@@ -255,11 +270,19 @@ TEST_CASE_TEMPLATE("gpu: waves beside modes that decay", T, float, double) {
         const Matrix<T> f = Matrix<T>(s, n).fill_random(11);
         const Tile<T> lines = upload(runtime, f);
         const Tile<double> axis = upload(runtime, line.tile()), mu = upload(runtime, systems.mu),
-                           before = upload(runtime, systems.before_axis), after = upload(runtime, systems.after_axis),
-                           work(runtime, 1, cuda::blocks_scratch(s, n, rows_with_waves));
-        solve(0.37, lines, axis, mu, before, after, work);
+                           before = upload(runtime, systems.before_axis),
+                           after = upload(runtime, systems.after_axis),
+                           work(runtime, 1,
+                                cuda::blocks_scratch(s, n, rows_with_waves) + Ring::size(n, rows_with_waves));
+        if (line.periodic) {
+          Matrix<double> response(rows_with_waves.response, n);
+          cpu::respond(line.tile().in(), systems.mu.in(), response.out());
+          solve_ring(0.37, lines, axis, mu, upload(runtime, response), work);
+        } else {
+          solve(0.37, lines, axis, mu, before, after, work);
+        }
         runtime.wait();
-        check_waves(download(lines), line, f, modes, 0.37, 16 * epsilon);
+        check_waves(download(lines), line, f, modes, 0.37, line.periodic ? 2 * rounding_of(s) : 16 * epsilon);
       }
     }
 }

@@ -239,6 +239,18 @@ inline Systems systems_without_waves(const Line& line, const Matrix<double>& mu)
 }
 
 /// What segments tell, and prefixes.
+/// cpu::solve_ring, on a periodic line. @param mu systems of `line`
+template <class T>
+void solve_as_ring(Matrix<T>& v, const Line& line, const Matrix<double>& mu, double scale) {
+  const InterfaceRows rows = rows_with(mu.in());
+  const Matrix<double> axis = line.tile();
+  Matrix<double> response(rows.response, v.cols()), work(1, Ring::size(v.cols(), rows));
+  cpu::respond(axis.in(), mu.in(), response.out());
+  cpu::solve_ring<T>(v.inout(), axis.in(), mu.in(), scale, response.in(), work.out().data);
+  CHECK(v.guarded());
+  CHECK(work.guarded());
+}
+
 struct ToldMatrices {
   Matrix<double> shown, response;
   [[nodiscard]] Told in() const { return {shown.in(), response.in()}; }

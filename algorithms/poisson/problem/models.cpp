@@ -19,7 +19,7 @@ std::vector<double> ModelProblems<T>::means_of(const Known& known) const {
   const PerRank<double> unlinked(*runtime_, layout_->slab_planes, grid::axis_columns);
   for (const Tile<double>& tile : unlinked)
     set(*runtime_, tile, [](Index, Index column) { return column == grid::width_column ? 1.0 : 0.0; });
-  const PlaneMoments moments(*runtime_, *grid_, *layout_, *slabs_);
+  PlaneMeans of_planes(*runtime_, *grid_, *layout_, *slabs_);
   for (Index number = 0; number < slabs_->count(); ++number) {
     const Slab s = (*slabs_)[number];
     grid::ModelProblem identity = problem(known, s);
@@ -28,13 +28,14 @@ std::vector<double> ModelProblems<T>::means_of(const Known& known) const {
     const Tile<T> u(*runtime_, slabs_->planes_of(s.place), grid_->columns(), slabs_->owner(number));
     grid::codelets::model_rhs<T>({identity, slabs_->first_in_problem(s.place)}, slabs_->mine(unlinked, s), u,
                                  slabs_->hints(s));
-    moments.take(s, u, (*axis_)[number], slabs_->hints(s));
+    of_planes.take(s, u, (*axis_)[number], slabs_->hints(s));
   }
-  const std::vector<double> all = moments.of_all_planes();
+  const std::vector<double>& moments = of_planes.moments();
+  const double measure = grid_->measure();
   std::vector<double> means(static_cast<std::size_t>(grid_->batch));
   for (Index plane = 0; plane < grid_->total_planes(); ++plane)
     means[static_cast<std::size_t>(plane / grid_->planes)] +=
-        all[static_cast<std::size_t>(grid::moments_count * plane + grid::first_moment)] / grid_->measure();
+        moments[static_cast<std::size_t>(grid::moments_count * plane + grid::first_moment)] / measure;
   return means;
 }
 
