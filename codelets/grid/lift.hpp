@@ -90,7 +90,7 @@ class Lift {
         y_sides_(y_sides),
         z_sides_(z_sides),
         has_x_(given(x_sides) && !slab.a.x.periodic()),
-        has_y_(given(y_sides) && !slab.a.y.periodic() && !inert(slab.a.y)),
+        has_y_(given(y_sides) && !slab.a.y.periodic()),
         has_z_(given(z_sides) && slab.lower != Condition::periodic),
         is_first_(slab.first),
         is_last_(slab.last),

@@ -26,11 +26,12 @@ SideValues::SideValues(Runtime& runtime, const Problem& problem, const Grid& gri
   const Ends none;
   const Ends &z = problem.ends[0], &y = axes == 3 ? problem.ends[1] : none, &x = problem.ends[axes - 1];
 
-  z_sides_ = {runtime, 2, grid.columns()};
+  // Tiles of one element: no values.
+  z_sides_ = any(z) ? PerRank<double>(runtime, 2, grid.columns()) : PerRank<double>(runtime, 1, 1);
   for (const Tile<double>& tile : z_sides_)
     set(runtime, tile, [&](Index end, Index node) { return value_at(end == 0 ? z.lower : z.upper, node); });
   const auto along = [&](const Ends& ends, Index nodes) {  // values at the ends of a line in each plane
-    Tiles<double> sides = slabs.per_plane(2 * nodes);
+    Tiles<double> sides = any(ends) ? slabs.per_plane(2 * nodes) : slabs.per_slab(1, 1);
     for (Index number = 0; number < slabs.count(); ++number)
       set(runtime, sides[number], [&](Index i, Index column) {
         const Index plane = slabs.first_in_problem(slabs[number].place) + i;

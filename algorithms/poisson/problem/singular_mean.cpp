@@ -39,13 +39,15 @@ template void PlaneMeans::take(Slab, const Tile<double>&, const Tile<double>&, c
 
 const std::vector<double>& PlaneMeans::moments() {
   runtime_->wait();
-  std::fill(moments_.begin(), moments_.end(), 0.0);
+  if (runtime_->ranks() > 1) std::fill(moments_.begin(), moments_.end(), 0.0);
   for (Index number = 0; number < slabs_->count(); ++number) {
     if (!slabs_->is_mine((*slabs_)[number])) continue;
     const HostView<double> view(sums_[number], HostView<double>::Access::read);
     double* const first = moments_.data() + grid::moments_count * slabs_->first_plane(number);
-    for (Index i = 0; i < view.rows(); ++i)
-      std::copy_n(view.row(i), grid::moments_count, first + grid::moments_count * i);
+    // At once where it can be: what a GPU has brought is in no cache yet.
+    const Index rows_at_once = view.ld() == grid::moments_count ? view.rows() : 1;
+    for (Index i = 0; i < view.rows(); i += rows_at_once)
+      std::copy_n(view.row(i), grid::moments_count * rows_at_once, first + grid::moments_count * i);
   }
   sum_over_ranks(*runtime_, moments_);
   return moments_;
