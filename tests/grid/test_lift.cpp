@@ -247,6 +247,18 @@ TEST_CASE_TEMPLATE("lifted values: what the ends at a corner give is added up at
       if (i != 2 || j != 2) CHECK(f(i, j) == static_cast<T>(small));
 }
 
+TEST_CASE("lifted values: an axis of one cell has derivatives given at its ends") {
+  const Axis line{3, 1.0, Condition::dirichlet, Condition::dirichlet, Centering::cell},
+      cell{1, 0.5, Condition::neumann, Condition::neumann, Centering::cell};
+  const Grid grid(plain(line), {cell, line, 0.0});
+  Matrix<double> f = Matrix<double>(3, 3).fill([](Index, Index) { return 1; });
+  const Matrix<double> y = Matrix<double>(3, 6).fill([](Index, Index j) { return j < 3 ? 3 : 1; }),
+                       nothing = none();
+  cpu::lift<double>({grid.a, line.lower, line.upper, grid.unit, true, true}, f.inout(), nothing.in(), y.in(),
+                    nothing.in(), grid.rows.in());
+  CHECK(f == Matrix<double>(3, 3).fill([](Index, Index) { return 5; }));  // 1 + (3 - 1) / 0.5
+}
+
 TEST_CASE("no sides, no change") {
   const Axis axis{3, 1.0, Condition::dirichlet, Condition::neumann, Centering::node};
   const LiftCase c{Grid(plain(axis), {axis, axis, 0.0}), false};
