@@ -46,18 +46,20 @@ unsigned grid(Index n, Index blocks) { return static_cast<unsigned>(tiles_of(n, 
 
 /// Where a boundary lies: `at(p, b)` is row p of that of segment b.
 template <class At>
-__device__ Boundary load(const At& at, Index b) {
+__device__ Response load_response(const At& at, Index b) {
   const auto row = [&](Index p) { return at(joined_response_row + p, b); };
-  return {at(y_first_row, b),
-          at(y_last_row, b),
-          {{row(first_before_row), row(first_after_row), row(first_lost_row)},
-           {row(last_before_row), row(last_after_row), row(last_lost_row)}}};
+  return {{row(first_before_row), row(first_after_row), row(first_lost_row)},
+          {row(last_before_row), row(last_after_row), row(last_lost_row)}};
+}
+template <class At>
+__device__ void store_shown(const At& at, Index b, double y_first, double y_last) {
+  at(y_first_row, b) = y_first;
+  at(y_last_row, b) = y_last;
 }
 template <class At>
 __device__ void store(const At& at, Index b, const Boundary& boundary) {
   const auto row = [&](Index p) -> double& { return at(joined_response_row + p, b); };
-  at(y_first_row, b) = boundary.y_first;
-  at(y_last_row, b) = boundary.y_last;
+  store_shown(at, b, boundary.y_first, boundary.y_last);
   row(first_before_row) = boundary.response.first.before;
   row(first_after_row) = boundary.response.first.after;
   row(first_lost_row) = boundary.response.first.lost;
@@ -74,21 +76,50 @@ struct InBlocks {
   __device__ double& operator()(Index p, Index b) const { return column[(b * joined_rows + p) * n]; }
 };
 
+/// The same, to be read: those of blocks that are like the middle one respond as it does.
+struct InAlikeBlocks : InBlocks {
+  const double* alike;
+  Response of_middle{};
+
+  /// @param k a column, or none: blocks.n
+  __device__ InAlikeBlocks(const Blocks& blocks, const double* are_alike, Index k) : InBlocks(blocks, k), alike(are_alike) {
+    if (k < n && alike[blocks.middle()] != 0.0) of_middle = load_response(*this, blocks.middle());
+  }
+  [[nodiscard]] __device__ Boundary load(Index b) const {
+    return {(*this)(y_first_row, b), (*this)(y_last_row, b), alike[b] != 0.0 ? of_middle : load_response(*this, b)};
+  }
+};
+
 /// The boundaries of the groups of one column, in the shared memory of the thread block.
 struct InGroups {
   double* column;
   __device__ double& operator()(Index p, Index g) const {
     return column[(g * joined_rows + p) * group_columns];
   }
+  [[nodiscard]] __device__ Boundary load(Index g) const {
+    return {(*this)(y_first_row, g), (*this)(y_last_row, g), load_response(*this, g)};
+  }
 };
 std::size_t shared_bytes(Index groups) {
   return static_cast<std::size_t>(groups * joined_rows * group_columns) * sizeof(double);
 }
 
+/// Whether all rows of block b of an axis are as `row`. All threads of the thread block call it.
+__device__ bool are_rows_like(const Row& row, const In<double>& axis, Index b) {
+  const auto i = static_cast<int>(threadIdx.x);
+  bool is_alike = true;
+  if (i < rows_in_block<block_rows>(axis.rows, b)) {
+    const Row its = row_at(axis, b * block_rows + i);
+    is_alike = its.before == row.before && its.after == row.after && its.width == row.width;
+  }
+  return __syncthreads_and(is_alike ? 1 : 0) != 0;
+}
+
+/// @param middle block that others may be like; -1 where it is not among the rows
 template <class T>
 __global__ void __launch_bounds__(threads, 6)
     reduce_blocks_kernel(In<T> lines, Index first_block, In<double> axis, In<double> mu, double scale,
-                         Blocks blocks) {
+                         Blocks blocks, double* alike, Index middle) {
   using Column = Arrivals<block_rows, T>;
   __shared__ SharedRow rows[block_rows];
   __shared__ typename Column::Slots slots;
@@ -98,12 +129,22 @@ __global__ void __launch_bounds__(threads, 6)
   const Column column(slots);
   if (is_mine) column.begin(lines.row(b * block_rows) + k, lines.ld, count);
   const bool are_alike = fetch_rows(axis, b, scale, rows);
+  const bool is_like_middle = are_alike && count == block_rows && middle >= 0 && are_rows_like(rows[0].row, axis, middle);
+  if (k == 0) alike[first_block + b] = is_like_middle ? 1.0 : 0.0;
   if (!is_mine) return;
+  const double mode = mu.data[k];
+  const InBlocks at(blocks, k);
+  if (is_like_middle && b != middle) {
+    const SharedRow row = rows[0];
+    Reduction reduction;
+    column.for_each(count, [&](int, double f) { reduction.append(row.row, mode, row.weight * f); });
+    return store_shown(at, first_block + b, reduction.y_first, reduction.y_last);
+  }
   Boundary boundary;
-  with_rows(are_alike, rows, [&, mode = mu.data[k]](const auto& row) {
+  with_rows(are_alike, rows, [&](const auto& row) {
     column.for_each(count, [&](int i, double f) { boundary.append(row(i).row, mode, row(i).weight * f); });
   });
-  store(InBlocks(blocks, k), first_block + b, boundary);
+  store(at, first_block + b, boundary);
 }
 
 /// The blocks of one column that belong to one group; none for a thread without column, which only keeps the
@@ -119,7 +160,7 @@ struct Group {
   __device__ Boundary joined(const At& at) const {
     Boundary whole;
 #pragma unroll 4
-    for (Index b = begin; b < end; ++b) whole = join(whole, load(at, b));
+    for (Index b = begin; b < end; ++b) whole = join(whole, at.load(b));
     return whole;
   }
 };
@@ -127,16 +168,16 @@ struct Group {
 __device__ Index group_column() { return Index{blockIdx.x} * group_columns + threadIdx.x; }
 
 __global__ void __launch_bounds__(group_columns* most_groups)
-    join_blocks_kernel(Blocks blocks, Out<double> shown) {
+    join_blocks_kernel(Blocks blocks, const double* alike, Out<double> shown) {
   extern __shared__ double shared[];
   const Index k = group_column();
   const InGroups groups{shared + threadIdx.x};
-  store(groups, threadIdx.y, Group(blocks, k).joined(InBlocks(blocks, k)));
+  store(groups, threadIdx.y, Group(blocks, k).joined(InAlikeBlocks(blocks, alike, k)));
   __syncthreads();
   if (threadIdx.y != 0 || k >= blocks.n) return;
   Boundary whole;
 #pragma unroll 1
-  for (unsigned g = 0; g < blockDim.y; ++g) whole = join(whole, load(groups, g));
+  for (unsigned g = 0; g < blockDim.y; ++g) whole = join(whole, groups.load(g));
   shown.row(y_first_row)[k] = whole.y_first;
   shown.row(y_last_row)[k] = whole.y_last;
 }
@@ -150,11 +191,11 @@ __device__ void solve_interface(const At& at, Index begin, Index end, const Arou
                   beta_row_here = joined_response_row + 1;  // not wanted any more
   if (begin == end) return;
   Prefix prefix{around.before};
-  Boundary boundary = load(at, begin);
+  Boundary boundary = at.load(begin);
 #pragma unroll 1
   for (Index b = begin; b < end; ++b) {
     const Boundary coming =
-        load(at, b + 1 < end ? b + 1 : b);  // before the stores: it does not wait for them
+        at.load(b + 1 < end ? b + 1 : b);  // before the stores: it does not wait for them
     const First first = first_after(prefix, boundary.y_first, boundary.response.first);
     const Prefix next = eliminate(prefix, boundary, first);
     at(y_first_row, b) = first.y;
@@ -186,11 +227,11 @@ __device__ void solve_interface(const At& at, Index begin, Index end, const Arou
 
 /// Solves the interface system of the blocks of a segment: first among the groups, if there are several.
 __global__ void __launch_bounds__(group_columns* most_groups)
-    interface_kernel(In<double> mu, Blocks blocks, const double* before, const double* after) {
+    interface_kernel(In<double> mu, Blocks blocks, const double* alike, const double* before, const double* after) {
   extern __shared__ double shared[];
   const Index column = group_column(), k = column < blocks.n && is_wave(mu, column) ? blocks.n : column;
   const Group group(blocks, k);
-  const InBlocks at(blocks, k);
+  const InAlikeBlocks at(blocks, alike, k);  // before the middle one's response is overwritten
   Around around{};
   if (k < blocks.n) around = {before[k], after[k]};
   if (blockDim.y > 1) {
@@ -279,7 +320,8 @@ void reduce_blocks(Stream stream, In<T> lines, Index first_row, In<double> axis,
     return reduce_whole_columns<T>(stream, lines, axis, mu, scale, state_of(blocks),
                                    first_row == 0 ? Segment::start : Segment::append);
   reduce_blocks_kernel<T><<<grid(lines.cols, blocks_of(lines.rows)), threads, 0, native(stream)>>>(
-      lines, first_row / block_rows, axis, mu, scale, blocks);
+      lines, first_row / block_rows, axis, mu, scale, blocks, blocks.alike(mu),
+      lines.rows == blocks.rows ? blocks.middle() : -1);
   check_launch("reduce_blocks");
   reduce_wave_blocks(stream, lines, first_row, axis, mu, scale, blocks);
 }
@@ -292,7 +334,7 @@ void join_blocks(Stream stream, In<double> mu, const Blocks& blocks, Out<double>
   const Index groups = groups_of(blocks);
   join_blocks_kernel<<<static_cast<unsigned>(tiles_of(blocks.n, group_columns)),
                        dim3(group_columns, static_cast<unsigned>(groups)), shared_bytes(groups),
-                       native(stream)>>>(blocks, shown);
+                       native(stream)>>>(blocks, blocks.alike(mu), shown);
   check_launch("join_blocks");
   join_wave_blocks(stream, mu, blocks, shown);
 }
@@ -339,7 +381,7 @@ void solve_reduced(Stream stream, InOut<T> lines, In<double> axis, In<double> mu
   const Index groups = groups_of(blocks);
   interface_kernel<<<static_cast<unsigned>(tiles_of(n, group_columns)),
                      dim3(group_columns, static_cast<unsigned>(groups)), shared_bytes(groups),
-                     native(stream)>>>(mu, blocks, before.data, after.data);
+                     native(stream)>>>(mu, blocks, blocks.alike(mu), before.data, after.data);
   check_launch("interface");
   solve_blocks_kernel<T><<<grid(n, blocks_of(lines.rows)), threads, 0, native(stream)>>>(
       lines, axis, mu, scale, blocks);

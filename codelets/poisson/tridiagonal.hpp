@@ -89,16 +89,26 @@ constexpr Index group_rows(Index n, const InterfaceRows& tiles = rows_without_wa
 }
 
 /// Elements of working memory for a segment of `rows` x `n`: the Boundary of every block, or what it emits and how it
-/// scatters; of whole columns the state of their reduction, or where their elimination has come to.
+/// scatters, and whether blocks are alike; of whole columns the state of their reduction, or where their elimination has
+/// come to.
 constexpr Index blocks_scratch(Index rows, Index n, const InterfaceRows& tiles = rows_without_waves) {
   if (takes_whole_columns(n, tiles.mu)) return std::max<Index>(state_rows, whole_column_starts(rows)) * n;
-  return tiles.joined * blocks_of(rows) * n;
+  return tiles.joined * blocks_of(rows) * n + blocks_of(rows);
 }
 
-/// The working memory of the blocks of a segment of `rows` x `n`: one after another, as tiles of joined segments.
+/// The working memory of the blocks of a segment of `rows` x `n`: one after another, as tiles of joined segments. Where they
+/// are like the one in the middle, as on an axis of equal spacings all are but those at its ends, they respond as it does,
+/// and have no response of their own.
 struct Blocks {
   double* data;
   Index rows, n;
+
+  /// A whole one, unless it is the only one.
+  [[nodiscard]] ASTERISM_HOST_DEVICE Index middle() const { return (blocks_of(rows) - 1) / 2; }
+  /// One for every block: not zero where it is like the middle one. @param mu of the systems
+  [[nodiscard]] double* alike(const In<double>& mu) const {
+    return data + rows_with(mu).joined * blocks_of(rows) * n;
+  }
 };
 
 /// As cpu::respond.
