@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "../../../runtime/collectives.hpp"
 
 namespace asterism::poisson {
+
 PlaneMeans::PlaneMeans(Runtime& runtime, const Grid& grid, const Layout& layout, const SlabPartition& slabs)
     : runtime_(&runtime),
       grid_(&grid),
@@ -85,9 +85,8 @@ std::vector<double> PlaneMeans::projected(const Settings& settings, double round
 const std::vector<double>& PlaneMeans::of_solution(Index problem) {
   const auto planes = static_cast<std::size_t>(grid_->planes);
   const double* const moments = moments_.data() + grid::moments_count * problem * grid_->planes;
-  const long double per_area =
-      width_ / measure_;  // f's mean in a plane times its width is its moment over the plane's area
-  const auto source = [&](std::size_t j) {
+  const long double per_area = width_ / measure_;  // 1 / area of a plane
+  const auto source = [&](std::size_t j) {         // width_j times the mean of f in plane j
     return moments[grid::moments_count * j + grid::first_moment] * per_area;
   };
   long double sum = 0;

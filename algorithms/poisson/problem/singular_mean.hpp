@@ -38,9 +38,8 @@ class PlaneMeans {
   Tiles<double> sums_;    // per slab,
   PerRank<double> work_;  // and working memory
   double measure_;        // of the grid
-  long double width_ = 0,
-              resistance_ = 0;  // of the slowest axis: of all planes together, and 1 / its links likewise
-  std::vector<long double> resistances_;  // of the link after every plane
+  std::vector<long double> resistances_;    // 1 / the link after every plane
+  long double width_ = 0, resistance_ = 0;  // of all planes together
   // Results, and what they are made in: kept, as new memory takes longer to come than to be filled.
   std::vector<double> moments_;
   std::vector<long double> solution_;
