@@ -23,12 +23,16 @@ InterfaceSystems::InterfaceSystems(Runtime& runtime, const Grid& grid, const Lay
       crosses_gpus_(layout.interface == Where::cuda && layout.lanes * runtime.ranks() > 1),
       outermost_(grid.has_waves() && !periodic_ ? 0 : 1),
       chains_{{{Direction::forward, (layout.slabs + 1) / 2}, {Direction::backward, layout.slabs / 2}}} {
+  if (!exist()) {
+    for (Index number = 0; periodic_ && number < slabs.count(); ++number)
+      static_cast<void>(response(slabs[number]));
+    return;
+  }
   shown_ = tiles(rows_.shown, Recalled::yes);
   prefix_shown_ = tiles(rows_.carried_shown(periodic_), Recalled::yes);
   prefix_response_ = tiles(rows_.carried_response(periodic_), Recalled::yes);
   first_ = tiles(rows_.beside, Recalled::no);
   before_ = tiles(rows_.beside, Recalled::no);
-  if (!exist()) return;
   for (problem_ = 0; problem_ < grid.batch; ++problem_) {
     for (const Chain& chain : chains_)
       for (Index i = 0; i < chain.length && !layout_.repeats_responses; ++i) eliminate_response(chain, i);

@@ -32,7 +32,7 @@ class InterfaceSystems {
   [[nodiscard]] bool exist() const { return layout_.slabs > 1; }
 
   void begin(Index problem);
-  /// How a slab responds: makes it where it is not there.
+  /// How a slab responds: makes it where it is not there. That of a ring is there from the beginning.
   [[nodiscard]] const Tile<double>& response(Slab s);
   /// What a slab shows: to be written in pass 1.
   [[nodiscard]] const Tile<double>& shown(Slab s) const { return shown_[s.number]; }
