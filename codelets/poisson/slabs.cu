@@ -50,18 +50,33 @@ struct Workspace {
         transform(group + group_size(args)) {}
 };
 
+// A pass over a slab begins where the one before ended: that is still in the GPU's second-level cache (on an H200 4095^2 in
+// float64 and float32 take 0.94 and 0.92 of the time, 8191^2 0.99 and 0.98). The elimination goes up and the substitution
+// down, so the transform before goes down and the one after goes up.
+
+/// As transform, from the first group of lines to the last, or from the last to the first.
+template <class T>
+void transform_up(Stream stream, transforms::Transform kind, const transforms::Lines<const T>& from,
+                  const transforms::Lines<T>& to, const Workspace<T>& w) {
+  transforms::cuda::transform<T>(stream, kind, from, to, reinterpret_cast<T*>(w.transform));
+}
+template <class T>
+void transform_down(Stream stream, transforms::Transform kind, const transforms::Lines<const T>& from,
+                    const transforms::Lines<T>& to, const Workspace<T>& w) {
+  transform_up<T>(stream, kind, backwards(from), backwards(to), w);
+}
+
 /// At most planes_at_once planes, from one place to another or in place.
 template <class T>
 void to_modes(Stream stream, const SlabArgs& args, const T* from, T* to, Index planes, const Workspace<T>& w) {
-  T* const work = reinterpret_cast<T*>(w.transform);
   if (is_transformed(args.x)) {
-    transforms::cuda::transform<T>(stream, grid::transform_to_modes(args.x),
-                                   lines_along_x(from, planes, args), lines_along_x(to, planes, args), work);
+    const auto transform = is_transformed(args.y) ? transform_up<T> : transform_down<T>;
+    transform(stream, grid::transform_to_modes(args.x), lines_along_x(from, planes, args), lines_along_x(to, planes, args), w);
     from = to;
   }
   if (is_transformed(args.y)) {
-    transforms::cuda::transform<T>(stream, grid::transform_to_modes(args.y),
-                                   lines_along_y(from, planes, args), lines_along_y(to, planes, args), work);
+    transform_down<T>(stream, grid::transform_to_modes(args.y), lines_along_y(from, planes, args),
+                      lines_along_y(to, planes, args), w);
     from = to;
   }
   if (from != to)
@@ -72,16 +87,15 @@ void to_modes(Stream stream, const SlabArgs& args, const T* from, T* to, Index p
 
 template <class T>
 void from_modes(Stream stream, const SlabArgs& args, T* data, Index planes, const Workspace<T>& w) {
-  T* const work = reinterpret_cast<T*>(w.transform);
   const T* const from = data;
   if (is_transformed(args.y))
-    transforms::cuda::transform<T>(stream, inverse(grid::transform_to_modes(args.y)),
-                                   lines_along_y(from, planes, args), lines_along_y(data, planes, args),
-                                   work);
-  if (is_transformed(args.x))
-    transforms::cuda::transform<T>(stream, inverse(grid::transform_to_modes(args.x)),
-                                   lines_along_x(from, planes, args), lines_along_x(data, planes, args),
-                                   work);
+    transform_up<T>(stream, inverse(grid::transform_to_modes(args.y)), lines_along_y(from, planes, args),
+                    lines_along_y(data, planes, args), w);
+  if (is_transformed(args.x)) {
+    const auto transform = is_transformed(args.y) ? transform_down<T> : transform_up<T>;
+    transform(stream, inverse(grid::transform_to_modes(args.x)), lines_along_x(from, planes, args),
+              lines_along_x(data, planes, args), w);
+  }
 }
 
 /// How planes are transformed in place: all together, as kernels of 60 us each take 1.2 times as long, but where there is

@@ -29,14 +29,14 @@ Index groups_of(const Blocks& blocks) {
   return wanted < most_groups ? wanted : most_groups;
 }
 
-/// The column and block of rows that a thread works on. The grid is one-dimensional: its other extents end at
-/// 65,535.
+/// The column and block of rows that a thread of thread block `of` works on. The grid is one-dimensional: its other extents
+/// end at 65,535.
 struct Place {
   Index column, block;
 };
-__device__ Place place(Index n) {
+__device__ Place place(Index n, unsigned of) {
   const auto tiles = static_cast<unsigned>(tiles_of(n, threads));
-  return {Index{blockIdx.x % tiles} * threads + threadIdx.x, Index{blockIdx.x / tiles}};
+  return {Index{of % tiles} * threads + threadIdx.x, Index{of / tiles}};
 }
 
 /// The working memory of a segment of whole columns, while it is reduced.
@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(threads, 6)
   using Column = Arrivals<block_rows, T>;
   __shared__ SharedRow rows[block_rows];
   __shared__ typename Column::Slots slots;
-  const auto [k, b] = place(lines.cols);
+  const auto [k, b] = place(lines.cols, blockIdx.x);
   const int count = rows_in_block<block_rows>(lines.rows, b);
   const bool is_mine = k < lines.cols && !is_wave(mu, k);
   const Column column(slots);
@@ -251,7 +251,7 @@ __global__ void __launch_bounds__(threads, 5)
   using Column = Arrivals<block_rows, T, double>;
   __shared__ SharedRow rows[block_rows];
   __shared__ typename Column::Slots slots;
-  const auto [k, b] = place(lines.cols);
+  const auto [k, b] = place(lines.cols, gridDim.x - 1 - blockIdx.x);  // what reduce_blocks read last may be in the cache
   const int count = rows_in_block<block_rows>(lines.rows, b);
   const bool is_mine = k < lines.cols && !is_wave(mu, k);
   const Column column(slots);

@@ -135,6 +135,15 @@ struct Lines {
   Index width;
 };
 
+/// The same lines, the last group first.
+template <class T>
+Lines<T> backwards(const Lines<T>& lines) {
+  Lines<T> result = lines;
+  result.data += (lines.count - 1) * lines.distance;
+  result.distance = -lines.distance;
+  return result;
+}
+
 namespace cpu {
 
 /// Makes the plans and tables for lines of this shape, so that no task has to; their data are not looked at.
@@ -165,7 +174,7 @@ template <class T>
 void plan_transform(Transform kind, const Lines<T>& shape);
 
 /// (T1) for every line of `from` into the same line of `to`, which has the same extents and is either other
-/// memory or the same with the same layout. Asynchronous, like a kernel. `work`: transform_scratch<T>(kind,
+/// memory or the same with the same layout, in the order of the groups. Asynchronous, like a kernel. `work`: transform_scratch<T>(kind,
 /// shape) elements of device memory, aligned to 256 bytes, for a shape of the same length and width with at
 /// least as many groups.
 template <class T>

@@ -210,6 +210,7 @@ template <class T>
 struct Arguments {
   Transform kind;
   transforms::Lines<T> from, to;  ///< shapes alone
+  bool backwards = false;
 };
 
 /// A shape, moved to where a task finds its lines.
@@ -221,8 +222,12 @@ transforms::Lines<Number> lines_at(const transforms::Lines<T>& shape, Number* da
 template <class T>
 void gpu_in_place(Stream stream, const Arguments<T>& a, InOut<T> data, Scratch<T> work) {
   T* const first = data.data + LineArray<T>::margin;
-  transforms::cuda::transform<T>(stream, a.kind, lines_at<T, const T>(a.to, first), lines_at(a.to, first),
-                                 work.data);
+  const auto from = lines_at<T, const T>(a.to, first);
+  const auto to = lines_at(a.to, first);
+  if (a.backwards)
+    transforms::cuda::transform<T>(stream, a.kind, backwards(from), backwards(to), work.data);
+  else
+    transforms::cuda::transform<T>(stream, a.kind, from, to, work.data);
 }
 
 template <class T>
@@ -234,14 +239,14 @@ void gpu_out_of_place(Stream stream, const Arguments<T>& a, In<T> from, InOut<T>
 template <class T>
 class Gpu {
  public:
-  LineArray<T> in_place(Transform kind, LineArray<T> lines) {
+  LineArray<T> in_place(Transform kind, LineArray<T> lines, bool backwards = false) {
     {
       Tile<T> work(runtime_, 1, scratch(kind, lines.shape()));
       const auto size = static_cast<Index>(lines.data.size());
       const Tile<T> tile(runtime_, lines.data.data(), 1, size, size);
       static const Codelet<Arguments<T>, InOut<T>, Scratch<T>> codelet(name("test_transform_in_place"),
                                                                        nullptr, &gpu_in_place<T>);
-      codelet({kind, lines.shape(), lines.shape()}, tile, work);
+      codelet({kind, lines.shape(), lines.shape(), backwards}, tile, work);
       runtime_.wait();
     }
     return lines;
@@ -302,7 +307,8 @@ TEST_CASE_TEMPLATE("gpu: transforms equal the sums that define them", T, float, 
         LineLayout elsewhere = layout;
         elsewhere.gap = 3 - layout.gap;
         elsewhere.group_gap = 4;
-        for (const auto& y : {gpu.in_place(kind, x), gpu.out_of_place(kind, x, elsewhere)}) {
+        for (const auto& y :
+             {gpu.in_place(kind, x), gpu.in_place(kind, x, true), gpu.out_of_place(kind, x, elsewhere)}) {
           const double error = error_by_definition(kind, y, x) / tolerance<T>(n);
           CHECK(error < 1);
           CHECK(y.padding_is_untouched());
@@ -333,7 +339,8 @@ TEST_CASE_TEMPLATE("gpu: transforms of many short and of long lines equal the CP
       auto expected = x;
       transform(kind, expected);
       transforms::cuda::plan_transform<T>(kind, x.shape());
-      CHECK(relative_error(gpu.in_place(kind, x), expected) < tolerance<T>(layout.length));
+      for (const bool backwards : {false, true})
+        CHECK(relative_error(gpu.in_place(kind, x, backwards), expected) < tolerance<T>(layout.length));
     }
 }
 
