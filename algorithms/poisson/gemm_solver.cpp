@@ -243,8 +243,8 @@ void GemmSolver<T>::solve_modes(Index problem) {
 template <class T>
 void GemmSolver<T>::set_means(Index problem) {
   const Tile<T>& mean_of_row = means_[static_cast<std::size_t>(problem)];
-  const std::vector<double>& means = solution_means(problem);
-  set(*runtime_, mean_of_row, [&](Index i, Index) { return means[static_cast<std::size_t>(i)]; });
+  const double* const means = solution_means(problem);
+  set(*runtime_, mean_of_row, [&](Index i, Index) { return means[i]; });
   codelets::set_first_column<T>({}, mean_of_row, modes(problem, 0), hints_at(blocks_[0].worker));
 }
 

@@ -133,7 +133,7 @@ SlabbedProblem<T>::SlabbedProblem(Runtime& runtime, const Problem& problem, cons
       cpus_(runtime.machine().count(WorkerKind::cpu)),
       side_values_(runtime, with_planes_to_cut(problem), grid_, slabs_),
       models_(runtime, grid_, layout_, slabs_, axis_) {
-  if (grid_.has_constants()) plane_means_.emplace(runtime, grid_, layout_, slabs_);
+  if (grid_.has_constants()) plane_means_.emplace(runtime, grid_, layout_, slabs_, settings_, rounding<T>);
 }
 
 template <class T>
@@ -211,9 +211,14 @@ void SlabbedProblem<T>::take_means(const Tiles<T>& f) {
     const Slab s = slabs_[number];
     plane_means_->take(s, f[number], axis_[number], beside_passes_hints(s));
   }
+  plane_means_->gather();
+  look_at_mean();
+}
+
+template <class T>
+void SlabbedProblem<T>::look_at_mean() {
   projected_.clear();
-  projected_ = plane_means_->projected(settings_, rounding<T>,
-                                       side_values_.any() ? "f, with the given derivatives," : "f");
+  projected_ = plane_means_->projected(side_values_.any() ? "f, with the given derivatives," : "f");
 }
 
 template <class T>

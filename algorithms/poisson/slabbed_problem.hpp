@@ -91,9 +91,12 @@ class SlabbedProblem {
   /// collective. @throw Error: see Solver::solve
   void take_means(const Tiles<T>& f);
   /// Then the means of u in every plane of a problem of the batch, known on every rank; its own mean is zero.
-  [[nodiscard]] const std::vector<double>& solution_means(Index problem) {
-    return plane_means_->of_solution(problem);
-  }
+  [[nodiscard]] const double* solution_means(Index problem) { return plane_means_->of_solution(problem); }
+  /// Instead of all this, where one task solves the only problem of the batch: whom it asks. When it has ended, its mean is to
+  /// be looked at.
+  [[nodiscard]] MeanSystem& mean_system() { return *plane_means_; }
+  /// Looks at the mean of f where its moments are there. @throw Error: see Solver::solve
+  void look_at_mean();
 
   Runtime* runtime_;
   Grid grid_;

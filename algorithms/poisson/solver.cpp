@@ -59,15 +59,14 @@ Report Solver<T>::solve(Tiles<T>& f) {
   require_slabs(f);
   const Begun begun = begin();
   lift(f);
-  if (args_.sets_mean) take_means(f);
+  if (means() == Means::first) take_means(f);
 
   for (Index problem = 0; problem < grid_.batch; ++problem) {
     const std::vector<Slab> turns = slabs_.turns(problem);
     stream_.begin(turns);
     interface_.begin(problem);
 
-    // Pass 1, from both ends to the middle: what every slab shows to the others. A single slab has no others, and something
-    // to do only while the means are solved for.
+    // Pass 1, from both ends to the middle: what every slab shows to the others. A single slab has no others.
     if (interface_.exist()) {
       for (const Slab s : turns) {
         stream_.wait_for_room();
@@ -75,11 +74,8 @@ Report Solver<T>::solve(Tiles<T>& f) {
         interface_.eliminate(s);
       }
       interface_.close();
-    } else if (args_.sets_mean) {
-      codelets::slab_to_modes<T>(args_, {.f = f[turns[0].number], .work = stream_.work(turns[0])},
-                                 slabs_.hints(turns[0]));
     }
-    if (args_.sets_mean) set_means(turns, solution_means(problem));
+    if (means() == Means::first) set_means(turns, solution_means(problem));
 
     // Pass 2, from the middle back: every slab between its neighbours. These are known a turn ahead, so that nothing keeps
     // the slab from coming.
@@ -90,7 +86,9 @@ Report Solver<T>::solve(Tiles<T>& f) {
       solve_and_transform_back(*s, f[s->number]);
     }
   }
-  return finish(begun, f);
+  const Report report = finish(begun, f);
+  if (means() == Means::in_task) look_at_mean();
+  return report;
 }
 
 template <class T>
@@ -109,10 +107,11 @@ void Solver<T>::transform_and_reduce(Slab s, const Tile<T>& f) {
 template <class T>
 void Solver<T>::solve_and_transform_back(Slab s, const Tile<T>& f) {
   const ModeTiles& modes = slabs_.mine(modes_, s);
-  const Tile<double>&axis = axis_[s.number], &means = args_.sets_mean ? means_[s.number] : modes.after_axis,
+  const Tile<double>&axis = axis_[s.number], &given_means = means() == Means::first ? means_[s.number] : modes.after_axis,
         &work = stream_.work(s);
   SlabArgs args = args_;
-  if (interface_.exist() ? stream_.keeps_all() : args.sets_mean) args.content = Content::modes;
+  if (interface_.exist() && stream_.keeps_all()) args.content = Content::modes;
+  if (means() == Means::in_task) args.mean_system = &mean_system();
   stream_.to_be_solved(f);
   if (interface_.exist() || !args.is_periodic)
     codelets::solve_slab<T>(args,
@@ -121,7 +120,7 @@ void Solver<T>::solve_and_transform_back(Slab s, const Tile<T>& f) {
                              .mu = modes.mu,
                              .before = interface_.before(s),
                              .after = interface_.after(s),
-                             .means = means,
+                             .means = given_means,
                              .work = work},
                             slabs_.hints(s));
   else
@@ -130,7 +129,7 @@ void Solver<T>::solve_and_transform_back(Slab s, const Tile<T>& f) {
                                   .axis = axis,
                                   .mu = modes.mu,
                                   .response = interface_.response(s),
-                                  .means = means,
+                                  .means = given_means,
                                   .work = work},
                                  slabs_.hints(s));
   stream_.solved(f);
@@ -139,10 +138,10 @@ void Solver<T>::solve_and_transform_back(Slab s, const Tile<T>& f) {
 
 /// Mode 0 of every plane is the plane's mean.
 template <class T>
-void Solver<T>::set_means(const std::vector<Slab>& slabs, const std::vector<double>& of_planes) {
+void Solver<T>::set_means(const std::vector<Slab>& slabs, const double* of_planes) {
   for (const Slab s : slabs)
     set(*runtime_, means_[s.number], [&, first = slabs_.first_in_problem(s.place)](Index i, Index) {
-      return of_planes[static_cast<std::size_t>(first + i)];
+      return of_planes[first + i];
     });
 }
 

@@ -41,13 +41,19 @@ class Solver : public SlabbedProblem<T> {
 
  private:
   using Base::begin, Base::finish, Base::lift, Base::take_means, Base::solution_means, typename Base::Begun;
-  using Base::require_slabs;
+  using Base::look_at_mean, Base::mean_system, Base::require_slabs;
   using Base::runtime_, Base::grid_, Base::settings_, Base::layout_, Base::slabs_, Base::axis_;
 
   /// Pass 1 and pass 2 of one slab.
   void transform_and_reduce(Slab s, const Tile<T>& f);
   void solve_and_transform_back(Slab s, const Tile<T>& f);
-  void set_means(const std::vector<Slab>& slabs, const std::vector<double>& of_planes);
+  void set_means(const std::vector<Slab>& slabs, const double* of_planes);
+  /// Where the system of mode 0 is solved: nowhere alone, by the task that solves the rest, or before all tasks of the passes.
+  enum class Means { nowhere, in_task, first };
+  [[nodiscard]] Means means() const {
+    if (!args_.sets_mean) return Means::nowhere;
+    return grid_.batch == 1 && !interface_.exist() && runtime_->ranks() == 1 ? Means::in_task : Means::first;
+  }
 
   SlabArgs args_;
   std::vector<ModeTiles> modes_;  // per rank

@@ -204,10 +204,10 @@ __global__ void __launch_bounds__(threads, residual_blocks_at_once)
 /// `at_once` numbers a thread are under way at a time.
 template <class T, unsigned across>
 __global__ void __launch_bounds__(threads)
-    moments_kernel(Operator a, Index blocks, In<T> f, In<double> axis, double* partial) {
+    moments_kernel(Operator a, In<T> f, In<double> axis, Out<double> of_blocks) {
   constexpr unsigned lines = threads / across;
   constexpr Index at_once = 8;
-  const Index i = blockIdx.x / blocks;
+  const Index blocks = of_blocks.rows / f.rows, i = blockIdx.x / blocks;
   double sums[moments_count] = {};
   for (Index y = blockIdx.x % blocks * lines + threadIdx.y; y < a.y.n; y += blocks * lines) {
     const T* const line = f.row(i) + y * a.x.n;
@@ -229,22 +229,22 @@ __global__ void __launch_bounds__(threads)
     const double width = axis.row(i)[width_column] * relative_width(a.y, y);
     for (int s = 0; s < moments_count; ++s) sums[s] += width * of_line[s];
   }
-  write_block_sums(sums, partial + static_cast<Index>(blockIdx.x) * moments_count);
+  write_block_sums(sums, of_blocks.row(blockIdx.x));
 }
 
 template <unsigned across, class T>
-void launch_moments(Stream stream, const Operator& a, Index blocks, In<T> f, In<double> axis, double* partial) {
-  moments_kernel<T, across><<<static_cast<unsigned>(f.rows * blocks), dim3(across, threads / across), 0, native(stream)>>>(
-      a, blocks, f, axis, partial);
+void launch_moments(Stream stream, const Operator& a, In<T> f, In<double> axis, Out<double> of_blocks) {
+  moments_kernel<T, across><<<static_cast<unsigned>(of_blocks.rows), dim3(across, threads / across), 0, native(stream)>>>(
+      a, f, axis, of_blocks);
   check_launch("moments");
 }
 
-__global__ void __launch_bounds__(threads) add_moments_kernel(const double* partial, Index blocks, Out<double> sums) {
-  const Index i = static_cast<Index>(blockIdx.x) * threads + threadIdx.x;
+__global__ void __launch_bounds__(threads) add_moments_kernel(In<double> of_blocks, Out<double> sums) {
+  const Index i = static_cast<Index>(blockIdx.x) * threads + threadIdx.x, blocks = of_blocks.rows / sums.rows;
   if (i >= sums.rows) return;
   for (int s = 0; s < moments_count; ++s) {
     double sum = 0.0;
-    for (Index b = 0; b < blocks; ++b) sum += partial[(i * blocks + b) * moments_count + s];
+    for (Index b = 0; b < blocks; ++b) sum += of_blocks.row(i * blocks + b)[s];
     sums.row(i)[s] = sum;
   }
 }
@@ -290,12 +290,14 @@ template <class T>
 void moments(Stream stream, const Operator& a, In<T> f, In<double> axis, Out<double> sums,
              Scratch<double> work) {
   const Index blocks = std::min(parts(a.y.n, block_shape(a).y), plane_blocks);
+  const Out<double> of_blocks =
+      blocks == 1 ? sums : Out<double>{work.data, f.rows * blocks, moments_count, moments_count};
   if (a.y.n == 1)
-    launch_moments<threads>(stream, a, blocks, f, axis, work.data);
+    launch_moments<threads>(stream, a, f, axis, of_blocks);
   else
-    launch_moments<box_width>(stream, a, blocks, f, axis, work.data);
-  add_moments_kernel<<<static_cast<unsigned>(parts(f.rows, threads)), threads, 0, native(stream)>>>(work.data, blocks,
-                                                                                                    sums);
+    launch_moments<box_width>(stream, a, f, axis, of_blocks);
+  if (blocks == 1) return;
+  add_moments_kernel<<<static_cast<unsigned>(parts(f.rows, threads)), threads, 0, native(stream)>>>(as_in(of_blocks), sums);
   check_launch("moments' sums");
 }
 

@@ -49,12 +49,18 @@ void show(const InOut<double>& state, Out<double> shown) {
 
 /// Pass 2. @param solve_systems of the transformed planes
 template <class T, class Solve>
-void solve_planes(const SlabArgs& args, const InOut<T>& f, const In<double>& means,
+void solve_planes(const SlabArgs& args, const InOut<T>& f, const In<double>& axis, const In<double>& given_means,
                   const Solve& solve_systems) {
+  if (args.mean_system != nullptr) {
+    grid::cpu::moments(args.mean_system->a(), as_in(f), axis, args.mean_system->moments());
+    if (!args.mean_system->is_solvable()) return;
+  }
   if (args.content == Content::grid) to_modes(args, f);
   solve_systems();
-  if (args.sets_mean)
+  if (args.sets_mean) {
+    const In<double> means = args.mean_system != nullptr ? args.mean_system->solution() : given_means;
     for (Index i = 0; i < f.rows; ++i) f.row(i)[0] = static_cast<T>(means.row(i)[0]);
+  }
   from_modes(args, f);
 }
 
@@ -89,18 +95,13 @@ void transform_slab(const SlabArgs& args, TransformPorts<AsPorts, T> p) {
 }
 
 template <class T>
-void slab_to_modes(const SlabArgs& args, ToModesPorts<AsPorts, T> p) {
-  to_modes(args, p.f);
-}
-
-template <class T>
 void solve_slab(const SlabArgs& args, SolvePorts<AsPorts, T> p) {
-  solve_planes(args, p.f, p.means, [&] { solve(p.f, p.axis, p.mu, args.scale, p.before, p.after); });
+  solve_planes(args, p.f, p.axis, p.means, [&] { solve(p.f, p.axis, p.mu, args.scale, p.before, p.after); });
 }
 
 template <class T>
 void solve_ring_slab(const SlabArgs& args, SolveRingPorts<AsPorts, T> p) {
-  solve_planes(args, p.f, p.means,
+  solve_planes(args, p.f, p.axis, p.means,
                [&] { solve_ring(p.f, p.axis, p.mu, args.scale, p.response, p.work.data); });
 }
 
@@ -123,7 +124,6 @@ void plan_slabs(const SlabArgs& args) {
 #define ASTERISM_INSTANTIATE(T)                                               \
   template void reduce_slab(const SlabArgs&, ReducePorts<AsPorts, T>);        \
   template void transform_slab(const SlabArgs&, TransformPorts<AsPorts, T>);  \
-  template void slab_to_modes(const SlabArgs&, ToModesPorts<AsPorts, T>);     \
   template void solve_slab(const SlabArgs&, SolvePorts<AsPorts, T>);          \
   template void solve_ring_slab(const SlabArgs&, SolveRingPorts<AsPorts, T>); \
   template Index slab_scratch<T>(const SlabArgs&, Index);                     \

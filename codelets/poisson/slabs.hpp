@@ -10,6 +10,7 @@
 
 #include "../../runtime/codelet.hpp"
 #include "../grid/axis.hpp"
+#include "../grid/laplacian.hpp"
 #include "tridiagonal.hpp"
 
 namespace asterism::poisson {
@@ -20,6 +21,19 @@ enum class Content {
   modes,  ///< planes of f, transformed
 };
 
+/// Whom the task of a slab that is all of a grid asks about mode 0, where constants solve the homogeneous problem.
+class MeanSystem {
+ public:
+  virtual ~MeanSystem() = default;
+  [[nodiscard]] virtual const grid::Operator& a() const = 0;
+  /// Where the moments of f go, in main memory: planes x moments_count.
+  [[nodiscard]] virtual Out<double> moments() = 0;
+  /// Whether there is a solution, once they are there. If not, the slab stays as it is.
+  [[nodiscard]] virtual bool is_solvable() = 0;
+  /// The means of its planes, in main memory: planes x 1.
+  [[nodiscard]] virtual In<double> solution() = 0;
+};
+
 struct SlabArgs {
   grid::Axis y, x;        ///< the transformed axes
   double scale;           ///< undoes the factors of the transforms there and back
@@ -28,6 +42,7 @@ struct SlabArgs {
   bool is_periodic = false;  ///< along the slowest axis: a slab that is all of it is a ring
   bool sets_mean = false;  ///< whether mode 0 is given (the mean of every plane), because its system is singular
   Content content = Content::grid;
+  MeanSystem* mean_system = nullptr;  ///< who gives it, where it is not in the tile of means; outlives the task
 
   [[nodiscard]] Index columns() const { return y.n * x.n; }
 };
@@ -84,20 +99,13 @@ struct TransformPorts {
   As<Scratch<double>> work;
 };
 
-/// Of pass 1 where a slab has no others.
-template <template <class> class As, class T>
-struct ToModesPorts {
-  As<InOut<T>> f;
-  As<Scratch<double>> work;
-};
-
 /// Of pass 2.
 template <template <class> class As, class T>
 struct SolvePorts {
   As<InOut<T>> f;
   As<In<double>> axis, mu;
   As<In<double>> before, after;  ///< the modes just before and after the slab, 1 x n each
-  As<In<double>> means;          ///< rows x 1: the planes' means, where SlabArgs::sets_mean
+  As<In<double>> means;          ///< rows x 1: the planes' means, where SlabArgs::sets_mean and there is no mean_system
   As<Scratch<double>> work;
 };
 
@@ -121,11 +129,7 @@ void reduce_slab(const SlabArgs& args, ReducePorts<AsPorts, T> p);
 template <class T>
 void transform_slab(const SlabArgs& args, TransformPorts<AsPorts, T> p);
 
-/// The transformed planes alone, in the place of f.
-template <class T>
-void slab_to_modes(const SlabArgs& args, ToModesPorts<AsPorts, T> p);
-
-/// Pass 2: u over f (or over its modes, see Content).
+/// Pass 2: u over f (or over its modes, see Content), unless SlabArgs::mean_system has no solution.
 template <class T>
 void solve_slab(const SlabArgs& args, SolvePorts<AsPorts, T> p);
 template <class T>
@@ -148,8 +152,6 @@ void reduce_slab(Stream stream, const SlabArgs& args, ReducePorts<AsPorts, T> p)
 template <class T>
 void transform_slab(Stream stream, const SlabArgs& args, TransformPorts<AsPorts, T> p);
 template <class T>
-void slab_to_modes(Stream stream, const SlabArgs& args, ToModesPorts<AsPorts, T> p);
-template <class T>
 void solve_slab(Stream stream, const SlabArgs& args, SolvePorts<AsPorts, T> p);
 template <class T>
 void solve_ring_slab(Stream stream, const SlabArgs& args, SolveRingPorts<AsPorts, T> p);
@@ -171,10 +173,6 @@ inline const Codelet<SlabArgs, ReducePorts<AsPorts, T>> reduce_slab{
 template <class T>
 inline const Codelet<SlabArgs, TransformPorts<AsPorts, T>> transform_slab{
     typed_name<T>("transform_slab"), cpu::transform_slab<T>, ASTERISM_CUDA_KERNEL(cuda::transform_slab<T>)};
-
-template <class T>
-inline const Codelet<SlabArgs, ToModesPorts<AsPorts, T>> slab_to_modes{
-    typed_name<T>("slab_to_modes"), cpu::slab_to_modes<T>, ASTERISM_CUDA_KERNEL(cuda::slab_to_modes<T>)};
 
 template <class T>
 inline const Codelet<SlabArgs, SolvePorts<AsPorts, T>> solve_slab{

@@ -30,12 +30,12 @@ std::vector<double> ModelProblems<T>::means_of(const Known& known) const {
                                  slabs_->hints(s));
     of_planes.take(s, u, (*axis_)[number], slabs_->hints(s));
   }
-  const std::vector<double>& moments = of_planes.moments();
+  of_planes.gather();
+  const Out<double> moments = of_planes.moments();
   const double measure = grid_->measure();
   std::vector<double> means(static_cast<std::size_t>(grid_->batch));
   for (Index plane = 0; plane < grid_->total_planes(); ++plane)
-    means[static_cast<std::size_t>(plane / grid_->planes)] +=
-        moments[static_cast<std::size_t>(grid::moments_count * plane + grid::first_moment)] / measure;
+    means[static_cast<std::size_t>(plane / grid_->planes)] += moments.row(plane)[grid::first_moment] / measure;
   return means;
 }
 

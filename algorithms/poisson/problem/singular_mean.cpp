@@ -9,16 +9,28 @@
 
 namespace asterism::poisson {
 
-PlaneMeans::PlaneMeans(Runtime& runtime, const Grid& grid, const Layout& layout, const SlabPartition& slabs)
+namespace {
+
+PinnedBuffer numbers(Runtime& runtime, Index count) {
+  return {runtime, static_cast<std::size_t>(count) * sizeof(double)};
+}
+
+}  // namespace
+
+PlaneMeans::PlaneMeans(Runtime& runtime, const Grid& grid, const Layout& layout, const SlabPartition& slabs,
+                       const Settings& settings, double rounding)
     : runtime_(&runtime),
       grid_(&grid),
       slabs_(&slabs),
+      wanted_(settings.mean),
+      rounding_(rounding),
+      source_rounding_(settings.source_rounding),
       sums_(slabs.per_plane(grid::moments_count)),
       work_(runtime, 1, layout.slab_planes * grid::cuda::moments_scratch),
       measure_(grid.measure()),
-      moments_(static_cast<std::size_t>(grid::moments_count * grid.total_planes())),
+      moments_(numbers(runtime, grid::moments_count * grid.total_planes())),
       solution_(grid.rows.size()),
-      mean_of_planes_(grid.rows.size()) {
+      mean_of_planes_(numbers(runtime, grid.planes)) {
   resistances_.reserve(grid.rows.size());
   for (const grid::AxisRow& row : grid.rows) {
     width_ += row.width;
@@ -37,44 +49,50 @@ void PlaneMeans::take(Slab s, const Tile<T>& slab, const Tile<double>& axis, con
 template void PlaneMeans::take(Slab, const Tile<float>&, const Tile<double>&, const Hints&) const;
 template void PlaneMeans::take(Slab, const Tile<double>&, const Tile<double>&, const Hints&) const;
 
-const std::vector<double>& PlaneMeans::moments() {
+void PlaneMeans::gather() {
   runtime_->wait();
-  if (runtime_->ranks() > 1) std::fill(moments_.begin(), moments_.end(), 0.0);
+  const Out<double> all = moments();
+  if (runtime_->ranks() > 1) std::fill_n(all.data, all.rows * all.ld, 0.0);
   for (Index number = 0; number < slabs_->count(); ++number) {
     if (!slabs_->is_mine((*slabs_)[number])) continue;
     const HostView<double> view(sums_[number], HostView<double>::Access::read);
-    double* const first = moments_.data() + grid::moments_count * slabs_->first_plane(number);
+    double* const first = all.row(slabs_->first_plane(number));
     // At once where it can be: what a GPU has brought is in no cache yet.
     const Index rows_at_once = view.ld() == grid::moments_count ? view.rows() : 1;
     for (Index i = 0; i < view.rows(); i += rows_at_once)
       std::copy_n(view.row(i), grid::moments_count * rows_at_once, first + grid::moments_count * i);
   }
-  sum_over_ranks(*runtime_, moments_);
-  return moments_;
+  sum_over_ranks(*runtime_, all.data, all.rows * all.ld);
 }
 
-std::vector<double> PlaneMeans::projected(const Settings& settings, double rounding, std::string_view what) {
-  const double* sums = moments().data();
+PlaneMeans::Mean PlaneMeans::of_f(Index problem) const {
+  Mean f{};
+  const double* sums = moments_of(problem);
+  for (Index j = 0; j < grid_->planes; ++j, sums += grid::moments_count) {
+    f.mean += sums[grid::first_moment];
+    f.magnitude += sums[grid::absolute_moment];
+  }
+  f.mean /= measure_;
+  f.magnitude /= measure_;
+  // The numbers of f are rounded themselves, each by half a unit in its last place.
+  const double vanishing = 16 * std::max(rounding_, source_rounding_) * f.magnitude;
+  f.is_solvable = wanted_ != poisson::Mean::require || std::abs(f.mean) <= vanishing || std::isnan(f.mean);
+  // What coarser numbers leave of the mean is taken away, too: it is more than rounding here.
+  f.is_projected = wanted_ == poisson::Mean::project || std::abs(f.mean) > 16 * rounding_ * f.magnitude;
+  return f;
+}
+
+std::vector<double> PlaneMeans::projected(std::string_view what) const {
   std::vector<double> projected;
   for (Index problem = 0; problem < grid_->batch; ++problem) {
-    double mean = 0, magnitude = 0;
-    for (Index j = 0; j < grid_->planes; ++j, sums += grid::moments_count) {
-      mean += sums[grid::first_moment];
-      magnitude += sums[grid::absolute_moment];
-    }
-    mean /= measure_;
-    magnitude /= measure_;
-    // The numbers of f are rounded themselves, each by half a unit in its last place.
-    const double vanishing = 16 * std::max(rounding, settings.source_rounding) * magnitude;
-    if (settings.mean == Mean::require && !(std::abs(mean) <= vanishing) && !std::isnan(mean))
+    const Mean f = of_f(problem);
+    if (!f.is_solvable)
       throw Error(fmt::format(
           "the mean of {} is {:.6g}, {:.2g} of the mean of |f|, and there is no solution unless it "
           "vanishes: no end is held at a value and lambda is 0; correct f, or project its mean away "
           "(--project-mean)",
-          what, mean, std::abs(mean) / magnitude));
-    // What coarser numbers leave of the mean is taken away, too: it is more than rounding here.
-    const bool is_projected = settings.mean == Mean::project || std::abs(mean) > 16 * rounding * magnitude;
-    projected.push_back(is_projected ? mean : 0);
+          what, f.mean, std::abs(f.mean) / f.magnitude));
+    projected.push_back(f.is_projected ? f.mean : 0);
   }
   return projected;
 }
@@ -82,9 +100,9 @@ std::vector<double> PlaneMeans::projected(const Settings& settings, double round
 /// The solution of (S1) with mu = 0 where no end of the axis is held. The flux after row j, link_after (v_{j+1} - v_j), is
 /// the one before it plus width f_j; it begins with zero, or, where the axis is periodic, such that its drops around the
 /// axis add up to zero.
-const std::vector<double>& PlaneMeans::of_solution(Index problem) {
+const double* PlaneMeans::of_solution(Index problem) {
   const auto planes = static_cast<std::size_t>(grid_->planes);
-  const double* const moments = moments_.data() + grid::moments_count * problem * grid_->planes;
+  const double* const moments = moments_of(problem);
   const long double per_area = width_ / measure_;  // 1 / area of a plane
   const auto source = [&](std::size_t j) {         // width_j times the mean of f in plane j
     return moments[grid::moments_count * j + grid::first_moment] * per_area;
@@ -112,8 +130,9 @@ const std::vector<double>& PlaneMeans::of_solution(Index problem) {
     v += (flux + first) * resistances_[j];
   }
   const long double level = weighted / width_;
-  for (std::size_t j = 0; j < planes; ++j) mean_of_planes_[j] = static_cast<double>(solution_[j] - level);
-  return mean_of_planes_;
+  double* const means = mean_of_planes_.as<double>();
+  for (std::size_t j = 0; j < planes; ++j) means[j] = static_cast<double>(solution_[j] - level);
+  return means;
 }
 
 }  // namespace asterism::poisson
