@@ -6,6 +6,8 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <set>
+#include <utility>
 
 #include "../../runtime/cuda.hpp"
 
@@ -22,6 +24,21 @@ int device_attribute() {
   check(cudaDeviceGetAttribute(&value, attribute, device), "cudaDeviceGetAttribute");
   if (place < known.size()) known[place] = value;
   return value;
+}
+
+/// Lets a kernel have as much dynamic shared memory as a block of the current GPU may, once: not what a launch needs, as
+/// another thread may be about to launch the same kernel with more. @throw Error from CUDA
+template <class Kernel>
+void allow_all_shared_memory(Kernel kernel) {
+  thread_local std::set<std::pair<int, const void*>> allowed;
+  int device = 0;
+  check(cudaGetDevice(&device), "cudaGetDevice");
+  const auto address = reinterpret_cast<const void*>(kernel);
+  if (allowed.contains({device, address})) return;
+  check(cudaFuncSetAttribute(address, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             device_attribute<cudaDevAttrMaxSharedMemoryPerBlockOptin>()),
+        "shared memory of a kernel");
+  allowed.insert({device, address});
 }
 
 inline int multiprocessors() { return device_attribute<cudaDevAttrMultiProcessorCount>(); }

@@ -36,9 +36,9 @@ __device__ bool fetch_rows(const In<double>& axis, Index b, double scale, Shared
   __syncthreads();
   bool is_alike = true;
   if (i < rows_in_block<size>(axis.rows, b)) {
-    const Row own = row(i), first = row(0);
+    const Row own = row(i);
     rows[i] = {own, scale * own.width};
-    is_alike = own.before == first.before && own.after == first.after && own.width == first.width;
+    is_alike = own.is_like(row(0));
   }
   return __syncthreads_and(is_alike ? 1 : 0) != 0;
 }

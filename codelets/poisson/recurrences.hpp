@@ -49,6 +49,10 @@ namespace asterism::poisson {
 /// The matrix of one row of (S1) but for mu.
 struct Row {
   double before, after, width;
+
+  [[nodiscard]] ASTERISM_HOST_DEVICE bool is_like(const Row& other) const {
+    return before == other.before && after == other.after && width == other.width;
+  }
 };
 
 /// Row i of a tile of AxisRows.

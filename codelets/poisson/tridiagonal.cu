@@ -108,10 +108,7 @@ std::size_t shared_bytes(Index groups) {
 __device__ bool are_rows_like(const Row& row, const In<double>& axis, Index b) {
   const auto i = static_cast<int>(threadIdx.x);
   bool is_alike = true;
-  if (i < rows_in_block<block_rows>(axis.rows, b)) {
-    const Row its = row_at(axis, b * block_rows + i);
-    is_alike = its.before == row.before && its.after == row.after && its.width == row.width;
-  }
+  if (i < rows_in_block<block_rows>(axis.rows, b)) is_alike = row_at(axis, b * block_rows + i).is_like(row);
   return __syncthreads_and(is_alike ? 1 : 0) != 0;
 }
 

@@ -59,6 +59,13 @@ ASTERISM_HOST_DEVICE constexpr int dct3_place(int k) {
   return k % 2 == 0 ? k / 2 : (1 << bits) - 1 - k / 2;
 }
 
+/// How many points of how many lines a block has, one line at least, and how many threads for each 128 of them. Those of all
+/// kinds are the fastest of some twenty tried on an H200 for each length from 64 to 16,384, or within 3 %, and so are
+/// most_threads and least_blocks, which bound the registers of a thread.
+struct KernelShape {
+  int points, threads_per_128_points;
+};
+
 /// dst2-4, dct2-4, dft and idft of n = 2^bits points, bits >= 2.
 template <class T, int bits>
 struct EvenKinds {
@@ -67,10 +74,14 @@ struct EvenKinds {
   /// In float64 smaller radices, hence fewer registers and more threads, take 0.98 (8192 points) to 0.88
   /// (512, side by side) of the time with radix 16 on an H200; in float32 there are registers enough.
   static constexpr int most_radix = sizeof(T) == 8 ? 3 : 4;
-  /// The fastest of those tried on an H200, or within 5 %, for lengths from 64 to 16,384: see block_shape.
-  static constexpr int most_threads = sizeof(T) == 8 ? 512 : 1024, least_blocks = sizeof(T) == 8 ? 2 : 1;
-  static constexpr int threads_per_128_points = sizeof(T) == 8 ? 8 : 4,
-                       few_points = sizeof(T) == 8 ? 1024 : 2048;
+  /// See KernelShape.
+  static constexpr int most_threads = 512, least_blocks = sizeof(T) == 8 ? 2 : 1;
+  static constexpr KernelShape contiguous =
+      sizeof(T) == 8 ? KernelShape{1024, bits < 10 ? 16 : 8} : KernelShape{2048, bits == 10 ? 6 : bits < 14 ? 4 : 2};
+  static constexpr KernelShape side_by_side =
+      sizeof(T) == 8 ? KernelShape{bits < 9 ? 2048 : bits < 10 ? 4096 : bits < 12 ? 8192 : 16'384, bits < 9 ? 16 : 8}
+                     : KernelShape{bits < 9 ? 4096 : bits < 10 ? 8192 : bits < 12 ? 16'384 : 32'768,
+                                   bits < 9 ? 6 : bits < 10 ? 4 : 3};
   static constexpr int fft_bits = bits - 1, passes = pass_count(fft_bits, most_radix), phases = passes + 2;
   /// A thread takes so many points, so far apart: their places differ in three bits, for all of them alike.
   static constexpr int together = bits < 6 ? 1 : 8, apart = n / together;

@@ -52,8 +52,13 @@ struct FirstKinds {
   /// As in EvenKinds. With smaller radices, or fewer registers than 128 and 80, float64 and float32 want 1.1
   /// to 1.2 times as long.
   static constexpr int most_radix = 4, most_threads = sizeof(T) == 8 ? 512 : 768, least_blocks = 1;
-  static constexpr int threads_per_128_points = sizeof(T) == 8 ? 4 : 3;
-  static constexpr int few_points = sizeof(T) == 4 ? 4096 : bits < 9 ? 1024 : 2048;
+  static constexpr KernelShape contiguous =
+      sizeof(T) == 8 ? KernelShape{bits < 9 ? 1024 : 2048, 4}
+                     : KernelShape{bits < 10 ? 2048 : 4096,
+                                   bits < 9 ? 6 : bits < 10 ? 8 : bits < 13 ? 4 : bits < 14 ? 2 : 3};
+  static constexpr KernelShape side_by_side =
+      sizeof(T) == 8 ? KernelShape{bits < 7 ? 2048 : bits < 9 ? 4096 : bits < 11 ? 8192 : 16'384, 4}
+                     : KernelShape{bits < 7 ? 4096 : bits < 9 ? 8192 : bits < 11 ? 16'384 : 32'768, 3};
   static constexpr int passes = pass_count(rest_bits, most_radix), phases = passes + 2;
 
   static void append_places(std::vector<OutputPlace>& table) {

@@ -72,41 +72,40 @@ template <class T>
 struct Family {
   using Kernel = void (*)(GridLines<T>, Transform, Tables<T>, unsigned);
   Kernel kernel, kernel_of_contiguous;
-  int bits, numbers, most_threads, threads_per_128_points, few_points;  ///< as in EvenKinds and FirstKinds
+  int bits, numbers, most_threads;  ///< as in EvenKinds and FirstKinds
+  KernelShape contiguous, side_by_side;
 
   template <class Kinds>
   static Family of(int bits) {
-    return {
-        &transform_lines<Kinds, BlockLines<T>, T>, &transform_lines<Kinds, ContiguousLines<T>, T>, bits, Kinds::numbers,
-        Kinds::most_threads, Kinds::threads_per_128_points, Kinds::few_points};
+    return {&transform_lines<Kinds, BlockLines<T>, T>,
+            &transform_lines<Kinds, ContiguousLines<T>, T>,
+            bits,
+            Kinds::numbers,
+            Kinds::most_threads,
+            Kinds::contiguous,
+            Kinds::side_by_side};
   }
 };
 
-/// Contiguous lines: one, or so many short ones that they have few_points, since small blocks wait less at
-/// their barriers. Lines side by side: more, so that every access covers whole sectors of memory, or nearly.
+/// Lines side by side: so many that every access covers whole sectors of memory, or nearly.
 template <class T>
 BlockShape block_shape(const Family<T>& family, Index width) {
-  constexpr int warp = 32, least_threads = 64, bank_bytes = 128, number_bytes = sizeof(Complex<T>);
-  constexpr int bytes_together = 64, sector_bytes = 32, least_bytes_together = 16,
-                points_side_by_side = sizeof(T) == 8 ? 4096 : 8192;
+  constexpr int warp = 32, least_threads = 64, bank_bytes = 128, number_bytes = sizeof(Complex<T>),
+                least_bytes_together = 16;
   const int most_numbers = static_cast<int>(most_shared_bytes()) / number_bytes;
   // Lines lie so far apart that those side by side meet in no bank.
   const auto pitch = [&](int lines) {
     return family.numbers + (lines > 1 ? std::max(1, bank_bytes / number_bytes / lines) : 0);
   };
 
-  int lines = std::max(1, (width > 1 ? points_side_by_side : family.few_points) >> family.bits);
-  if (width > 1) {
-    lines = std::max<int>(lines, bytes_together / sizeof(T));
-    while (lines / 2 >= width) lines /= 2;
-    while (lines > sector_bytes / static_cast<int>(sizeof(T)) && 2 * lines * pitch(lines) > most_numbers)
-      lines /= 2;  // two blocks at a time: 0.84 to 1.04 of the time for 2048 points on an H200
-  }
+  const KernelShape& shape = width > 1 ? family.side_by_side : family.contiguous;
+  int lines = std::max(1, shape.points >> family.bits);
+  while (width > 1 && lines / 2 >= width) lines /= 2;
   while (lines > 1 && lines * pitch(lines) > most_numbers) lines /= 2;
   const bool too_few = lines < std::min<Index>(width, least_bytes_together / sizeof(T));
   if (too_few || lines * pitch(lines) > most_numbers) return {};
 
-  const int threads = (lines << family.bits) * family.threads_per_128_points / 128 / warp * warp;
+  const int threads = (lines << family.bits) * shape.threads_per_128_points / 128 / warp * warp;
   return {std::countr_zero(static_cast<unsigned>(lines)),
           std::clamp(threads, least_threads, family.most_threads), pitch(lines),
           static_cast<std::size_t>(lines * pitch(lines)) * sizeof(Complex<T>)};
@@ -162,11 +161,7 @@ void line_transform(Stream stream, Transform kind, const Lines<const T>& from, c
   const auto [grid, blocks] = deal_lines(from, to, shape);
   const bool is_contiguous = from.width == 1 && from.stride == 1 && to.stride == 1;
   const auto kernel = is_contiguous ? f.kernel_of_contiguous : f.kernel;
-  // As much as there is, not shape.bytes: another thread may be about to launch the same kernel with another
-  // shape.
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(most_shared_bytes())),
-        "shared memory of a transform");
+  asterism::cuda::allow_all_shared_memory(kernel);
   kernel<<<blocks, static_cast<unsigned>(shape.threads), shape.bytes, asterism::cuda::native(stream)>>>(
       grid, kind, table, blocks_ahead(shape));
   asterism::cuda::check_launch("transform of lines");

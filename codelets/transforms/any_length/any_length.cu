@@ -13,8 +13,6 @@
 namespace asterism::transforms::cuda {
 namespace {
 
-using asterism::cuda::check;
-
 /// Phase after phase, from `first` on.
 template <class Block, class T, class View>
 __global__ void __launch_bounds__(most_block_threads<T>)
@@ -114,9 +112,7 @@ void launch(Stream stream, Transform kind, const Lines<const T>& from, const Lin
   if (way.in_clusters) return transform_in_clusters(stream, kind, from, to, shape, plan, padded);
   const auto [grid, blocks] = deal_lines(from, to, shape);
   const auto kernel = transform_lines_of_any_length<Block, T, View>;
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(most_shared_bytes())),
-        "shared memory of a transform");
+  asterism::cuda::allow_all_shared_memory(kernel);
   kernel<<<blocks, static_cast<unsigned>(shape.threads), shape.bytes, asterism::cuda::native(stream)>>>(
       grid, plan, padded ? 0 : 1, static_cast<int>(from.length), blocks_ahead(shape));
   asterism::cuda::check_launch("transform of lines of any length");
