@@ -107,8 +107,8 @@ void Solver<T>::transform_and_reduce(Slab s, const Tile<T>& f) {
 template <class T>
 void Solver<T>::solve_and_transform_back(Slab s, const Tile<T>& f) {
   const ModeTiles& modes = slabs_.mine(modes_, s);
-  const Tile<double>&axis = axis_[s.number], &given_means = means() == Means::first ? means_[s.number] : modes.after_axis,
-        &work = stream_.work(s);
+  const Tile<double>&axis = axis_[s.number],
+        &given_means = means() == Means::first ? means_[s.number] : modes.after_axis, &work = stream_.work(s);
   SlabArgs args = args_;
   if (interface_.exist() && stream_.keeps_all()) args.content = Content::modes;
   if (means() == Means::in_task) args.mean_system = &mean_system();
@@ -140,9 +140,8 @@ void Solver<T>::solve_and_transform_back(Slab s, const Tile<T>& f) {
 template <class T>
 void Solver<T>::set_means(const std::vector<Slab>& slabs, const double* of_planes) {
   for (const Slab s : slabs)
-    set(*runtime_, means_[s.number], [&, first = slabs_.first_in_problem(s.place)](Index i, Index) {
-      return of_planes[first + i];
-    });
+    set(*runtime_, means_[s.number],
+        [&, first = slabs_.first_in_problem(s.place)](Index i, Index) { return of_planes[first + i]; });
 }
 
 template <class T>

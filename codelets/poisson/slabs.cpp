@@ -49,8 +49,8 @@ void show(const InOut<double>& state, Out<double> shown) {
 
 /// Pass 2. @param solve_systems of the transformed planes
 template <class T, class Solve>
-void solve_planes(const SlabArgs& args, const InOut<T>& f, const In<double>& axis, const In<double>& given_means,
-                  const Solve& solve_systems) {
+void solve_planes(const SlabArgs& args, const InOut<T>& f, const In<double>& axis,
+                  const In<double>& given_means, const Solve& solve_systems) {
   if (args.mean_system != nullptr) {
     grid::cpu::moments(args.mean_system->a(), as_in(f), axis, args.mean_system->moments());
     if (!args.mean_system->is_solvable()) return;

@@ -19,10 +19,14 @@ TEST_CASE_TEMPLATE("no end held: the mean of f must vanish, that of u does", T, 
   Runtime runtime;
   for (const bool periodic : {false, true})
     for (const Centering centering : {Centering::node, Centering::cell})
-      for (const poisson::Mode mode : {poisson::Mode::incore, poisson::Mode::streaming}) {
+      for (const poisson::Settings& settings :
+           {poisson::Settings{.mode = poisson::Mode::incore, .slab_planes = 6},
+            poisson::Settings{.mode = poisson::Mode::streaming, .slab_planes = 6},
+            poisson::Settings{.mode = poisson::Mode::incore, .slab_planes = 21}}) {
         const Ends ends = periodic ? all_ends[4] : all_ends[3];
         const Problem problem{.shape = {21, 5, 12}, .centering = centering, .ends = {ends, ends, all_ends[3]}};
         CAPTURE(description(problem));
+        CAPTURE(settings.slab_planes);
         const poisson::Grid grid = poisson::discretise(problem);
         const Index columns = grid.columns();
         const auto weight = [&](Index node) {
@@ -37,7 +41,6 @@ TEST_CASE_TEMPLATE("no end held: the mean of f must vanish, that of u does", T, 
         const auto f = [&](double shift) {
           return from_values<T>([=](Index plane, Index column) { return wave(plane * columns + column) + shift; });
         };
-        const poisson::Settings settings{.mode = mode, .slab_planes = 6};
         const double mean = sum / measure;
         CHECK_THROWS_WITH_AS(solve_from<T>(runtime, problem, settings, f(0.25 - mean)),
                              doctest::Contains("the mean of f is 0.25"), Error);
@@ -67,6 +70,32 @@ TEST_CASE_TEMPLATE("no end held: the mean of f must vanish, that of u does", T, 
         const poisson::Check random = solve_model<T>(runtime, batch, Model::random, settings).check;
         CHECK(random.error.value_or(1) < 300 * eps<T>);
       }
+}
+
+TEST_CASE_TEMPLATE("no end held, the mean of f does not vanish: f is as it was, and the solver goes on", T,
+                   float, double) {
+  Runtime runtime;
+  for (const Ends& slow : {all_ends[3], all_ends[4]})
+    for (const Index slab_planes : {4, 18}) {
+      const Problem problem{.shape = {18, 11}, .centering = Centering::cell, .ends = {slow, all_ends[3]}};
+      CAPTURE(description(problem));
+      CAPTURE(slab_planes);
+      poisson::Solver<T> solver(runtime, problem, {.slab_planes = slab_planes});
+      std::vector<T> f(static_cast<std::size_t>(solver.plane_count() * 11));
+      for (std::size_t i = 0; i < f.size(); ++i)
+        f[i] = static_cast<T>(
+            1 + static_cast<double>((i + static_cast<std::size_t>(solver.first_plane()) * 11) % 7));
+      const std::vector<T> before = f;
+      {
+        Tiles<T> slabs = solver.borrow(f.data());
+        CHECK_THROWS_WITH_AS(solver.solve(slabs),
+                             doctest::Contains("there is no solution unless it vanishes"), Error);
+      }
+      CHECK(f == before);
+      for (std::size_t i = 0; i < f.size(); ++i) f[i] = static_cast<T>(i % 11) - T{5};
+      Tiles<T> slabs = solver.borrow(f.data());
+      CHECK_NOTHROW(solver.solve(slabs));
+    }
 }
 
 TEST_CASE("lambda of either sign, but no eigenvalue") {

@@ -35,7 +35,8 @@ std::vector<double> ModelProblems<T>::means_of(const Known& known) const {
   const double measure = grid_->measure();
   std::vector<double> means(static_cast<std::size_t>(grid_->batch));
   for (Index plane = 0; plane < grid_->total_planes(); ++plane)
-    means[static_cast<std::size_t>(plane / grid_->planes)] += moments.row(plane)[grid::first_moment] / measure;
+    means[static_cast<std::size_t>(plane / grid_->planes)] +=
+        moments.row(plane)[grid::first_moment] / measure;
   return means;
 }
 
