@@ -29,13 +29,36 @@ __global__ void __launch_bounds__(most_block_threads<T>)
   }
 }
 
+constexpr int warp = 32, least_threads = 64;
+
+/// Threads of each of so many blocks that share the registers of a multiprocessor.
+template <class T>
+constexpr int threads_of(int blocks) {
+  return std::max(most_block_threads<T> / blocks / warp * warp, least_threads);
+}
+
+/// Threads of blocks that have so many bytes of shared memory: of as many blocks at once as there is memory for, or of fewer
+/// where they have an eighth more threads in all (of 512, 6 blocks have 64 each, 5 have 96) or where there are no more.
+template <class T>
+int block_threads(std::size_t bytes, Index all_blocks) {
+  constexpr std::size_t reserved_bytes = 1 << 10, numbers_per_thread = 8;
+  const auto there_are = (all_blocks + asterism::cuda::multiprocessors() - 1) / asterism::cuda::multiprocessors();
+  const int most = std::clamp<int>(static_cast<int>(std::min<Index>(
+                                       there_are, (most_shared_bytes() + reserved_bytes) / (bytes + reserved_bytes))),
+                                   1, most_block_threads<T> / least_threads);
+  int blocks = most;
+  for (int fewer = most - 1; fewer > 0; --fewer)
+    if (8 * fewer * threads_of<T>(fewer) > 9 * blocks * threads_of<T>(blocks)) blocks = fewer;
+  const int useful = static_cast<int>(bytes / sizeof(Complex<T>) / numbers_per_thread) / warp * warp;
+  return std::max(std::min(threads_of<T>(blocks), useful), least_threads);
+}
+
 /// Contiguous lines: one, or so many short ones that they have few_numbers: of 1, 2, 4 and 8 lines nearly always
 /// the fastest on an H200 (of 601 numbers in float64 4 lines are, by a fifth). Lines side by side: more, so that
-/// accesses cover whole sectors of memory, or nearly.
+/// accesses cover whole sectors of memory, or nearly. How many threads is decided at the launch.
 template <class T>
 BlockShape any_length_shape(Transform kind, int numbers, Index width) {
-  constexpr int warp = 32, least_threads = 64, number_bytes = sizeof(Complex<T>), bytes_together = 64,
-                sector_bytes = 32, least_bytes_together = 16, numbers_per_thread = 8,
+  constexpr int number_bytes = sizeof(Complex<T>), bytes_together = 64, sector_bytes = 32, least_bytes_together = 16,
                 few_numbers = sizeof(T) == 8 ? 1024 : 2048;
   if (numbers < 1) return {};
   const int most_numbers = static_cast<int>(most_shared_bytes()) / number_bytes,
@@ -52,14 +75,8 @@ BlockShape any_length_shape(Transform kind, int numbers, Index width) {
   const bool too_few = lines * together < std::min<Index>(width, least_bytes_together / sizeof(T));
   if (too_few || lines * pitch > most_numbers) return {};
 
-  // All the threads that a multiprocessor has registers for, in as many blocks as it has memory for.
-  const int block_bytes = lines * pitch * number_bytes, reserved_bytes = 1 << 10,
-            blocks =
-                (static_cast<int>(most_shared_bytes()) + reserved_bytes) / (block_bytes + reserved_bytes),
-            useful = lines * numbers / numbers_per_thread,
-            threads = std::min(most_block_threads<T> / blocks, useful) / warp * warp;
-  return {std::countr_zero(static_cast<unsigned>(lines * together)), std::max(threads, least_threads), pitch,
-          static_cast<std::size_t>(block_bytes)};
+  const auto bytes = static_cast<std::size_t>(lines * pitch) * number_bytes;
+  return {std::countr_zero(static_cast<unsigned>(lines * together)), least_threads, pitch, bytes};
 }
 
 /// Whether a plan for N takes much more numbers.
@@ -111,9 +128,10 @@ void launch(Stream stream, Transform kind, const Lines<const T>& from, const Lin
   const BlockShape& shape = way.shape;
   if (way.in_clusters) return transform_in_clusters(stream, kind, from, to, shape, plan, padded);
   const auto [grid, blocks] = deal_lines(from, to, shape);
+  const int threads = block_threads<T>(shape.bytes, blocks);
   const auto kernel = transform_lines_of_any_length<Block, T, View>;
   asterism::cuda::allow_all_shared_memory(kernel);
-  kernel<<<blocks, static_cast<unsigned>(shape.threads), shape.bytes, asterism::cuda::native(stream)>>>(
+  kernel<<<blocks, static_cast<unsigned>(threads), shape.bytes, asterism::cuda::native(stream)>>>(
       grid, plan, padded ? 0 : 1, static_cast<int>(from.length), blocks_ahead(shape));
   asterism::cuda::check_launch("transform of lines of any length");
 }
@@ -127,10 +145,10 @@ bool any_length_fits(Transform kind, Index length, Index width) {
 
 template <class T>
 bool any_length_wants_halves(Transform kind, Index length) {
-  // On an H200, Gcell/s of Poisson's solver, whole and by halves: N = 2 509 4.2 and 4.9 (float32 5.7 and 5.5), 2 2039 7.0
-  // and 9.6 (10.4 and 13.6), 2 3539 8.4 and 9.8 (12.7 and 14.6), 2 5003 in float32 8.8 and 14.1; of N numbers, 6000, 21 and
-  // 9.8 (26 and 13).
-  constexpr Index least = 1 << 10;
+  // On an H200, Gcell/s of Poisson's solver, whole and by halves: N = 2 593 8.1 and 5.5 (float32 9.0 and 7.1), 4 467 10.0 and
+  // 7.8 (11.9 and 10.2), 2 1237 7.5 and 8.1 (10.2 and 10.4), 4 3 373 8.5 and 10.4 (16.2 and 14.9), 2 3539 8.4 and 9.8 (12.7 and
+  // 14.6), 2 5003 in float32 8.8 and 14.1; of N numbers, 6000, 21 and 9.8 (26 and 13).
+  constexpr Index least = 1 << 11;
   const Index N = fft_length(kind, length);
   const Way way = way_of<T>(kind, length, 1);
   return way.shape.bytes == 0 || way.in_clusters || (N >= least && is_padded(way.shape.pitch, N));
