@@ -174,9 +174,9 @@ template <class T>
 void plan_transform(Transform kind, const Lines<T>& shape);
 
 /// (T1) for every line of `from` into the same line of `to`, which has the same extents and is either other
-/// memory or the same with the same layout, in the order of the groups. Asynchronous, like a kernel. `work`: transform_scratch<T>(kind,
-/// shape) elements of device memory, aligned to 256 bytes, for a shape of the same length and width with at
-/// least as many groups.
+/// memory or the same with the same layout, in the order of the groups. Asynchronous, like a kernel. `work`:
+/// transform_scratch<T>(kind, shape) elements of device memory, aligned to 256 bytes, for a shape of the same
+/// length and width with at least as many groups.
 template <class T>
 void transform(Stream stream, Transform kind, const Lines<const T>& from, const Lines<T>& to, T* work);
 

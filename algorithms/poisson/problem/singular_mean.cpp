@@ -65,8 +65,8 @@ void PlaneMeans::gather() {
   sum_over_ranks(*runtime_, all.data, all.rows * all.ld);
 }
 
-PlaneMeans::Mean PlaneMeans::of_f(Index problem) const {
-  Mean f{};
+PlaneMeans::MeanOfF PlaneMeans::of_f(Index problem) const {
+  MeanOfF f{};
   const double* sums = moments_of(problem);
   for (Index j = 0; j < grid_->planes; ++j, sums += grid::moments_count) {
     f.mean += sums[grid::first_moment];
@@ -76,16 +76,16 @@ PlaneMeans::Mean PlaneMeans::of_f(Index problem) const {
   f.magnitude /= measure_;
   // The numbers of f are rounded themselves, each by half a unit in its last place.
   const double vanishing = 16 * std::max(rounding_, source_rounding_) * f.magnitude;
-  f.is_solvable = wanted_ != poisson::Mean::require || std::abs(f.mean) <= vanishing || std::isnan(f.mean);
+  f.is_solvable = wanted_ != Mean::require || std::abs(f.mean) <= vanishing || std::isnan(f.mean);
   // What coarser numbers leave of the mean is taken away, too: it is more than rounding here.
-  f.is_projected = wanted_ == poisson::Mean::project || std::abs(f.mean) > 16 * rounding_ * f.magnitude;
+  f.is_projected = wanted_ == Mean::project || std::abs(f.mean) > 16 * rounding_ * f.magnitude;
   return f;
 }
 
 std::vector<double> PlaneMeans::projected(std::string_view what) const {
   std::vector<double> projected;
   for (Index problem = 0; problem < grid_->batch; ++problem) {
-    const Mean f = of_f(problem);
+    const MeanOfF f = of_f(problem);
     if (!f.is_solvable)
       throw Error(fmt::format(
           "the mean of {} is {:.6g}, {:.2g} of the mean of |f|, and there is no solution unless it "

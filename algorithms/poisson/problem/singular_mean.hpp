@@ -41,12 +41,12 @@ class PlaneMeans : public MeanSystem {
   [[nodiscard]] In<double> solution() override { return {of_solution(0), grid_->planes, 1, 1}; }
 
  private:
-  /// Of f, of a problem.
-  struct Mean {
-    double mean, magnitude;  ///< of f and of |f|
+  /// The means of f and of |f| in a problem, and what follows from them.
+  struct MeanOfF {
+    double mean, magnitude;
     bool is_solvable, is_projected;
   };
-  [[nodiscard]] Mean of_f(Index problem) const;
+  [[nodiscard]] MeanOfF of_f(Index problem) const;
   [[nodiscard]] const double* moments_of(Index problem) const {
     return moments_.as<double>() + grid::moments_count * problem * grid_->planes;
   }
@@ -54,7 +54,7 @@ class PlaneMeans : public MeanSystem {
   Runtime* runtime_;
   const Grid* grid_;
   const SlabPartition* slabs_;
-  poisson::Mean wanted_;
+  Mean wanted_;
   double rounding_, source_rounding_;
   Tiles<double> sums_;    // per slab,
   PerRank<double> work_;  // and working memory
