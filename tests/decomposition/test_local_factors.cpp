@@ -170,19 +170,14 @@ TEST_CASE(
   CHECK(factors.facts().seconds_factorise > 0);
 
   const Index row = subdomains[3].rows[2];
-  for (Index k = a.row_begin[row]; k < a.row_begin[row + 1]; ++k)
-    if (a.columns[k] == row) a.values[k] = -4;
+  // No other row changes its pivot then, in whichever order they come: how many subdomains there are depends on the cores.
+  for (Index i = 0; i < a.rows(); ++i)
+    for (Index k = a.row_begin[i]; k < a.row_begin[i + 1]; ++k)
+      if (i == row || a.columns[k] == row) a.values[k] = i == a.columns[k] ? -4 : 0;
   const std::string row_words = fmt::format("row {} ", row);
   LocalFactors<double> none(runtime, a, subdomains, all_owners, on_gpus);
-  const std::string message = message_of([&] { none.settle(subdomains); });
-  message_has(message, {"subdomain 3", "not positive definite", row_words.c_str()});
-  // What the rows before it take from its diagonal is less than the 4 that the model has there.
-  const std::string word = "the pivot ";
-  const auto at = message.find(word);
-  REQUIRE(at != std::string::npos);
-  const double pivot = std::stod(message.substr(at + word.size()));
-  CHECK(pivot <= -4);
-  CHECK(pivot > -8);
+  message_has(message_of([&] { none.settle(subdomains); }),
+              {"subdomain 3", "not positive definite", row_words.c_str(), "pivot -4;"});
 }
 #endif
 
