@@ -13,21 +13,8 @@ namespace asterism::transforms {
 /// a_q by the q-th power of exp(-2 pi i j / L), see (F2). `tables` is that of j.
 template <int R, class T, class S>
 ASTERISM_INLINED void rotate_by(Complex<T>* a, const Complex<S>* tables, unsigned stride) {
-  constexpr int few = R < 4 ? R : 4;
-  Complex<S> w[4];
   ASTERISM_UNROLL
-  for (int q = 1; q < few; ++q) {
-    w[q] = tables[static_cast<unsigned>(q - 1) * stride];
-    a[q] = a[q] * w[q];
-  }
-  ASTERISM_UNROLL
-  for (int p = 4; p < R; p += 4) {
-    const Complex<S> v = tables[static_cast<unsigned>(p / 4 + 2) * stride];
-    a[p] = a[p] * v;
-    const int count = R - p < 4 ? R - p : 4;
-    ASTERISM_UNROLL
-    for (int q = 1; q < count; ++q) a[p + q] = a[p + q] * (v * w[q]);
-  }
+  for (int q = 1; q < R; ++q) a[q] = a[q] * tables[static_cast<unsigned>(q - 1) * stride];
 }
 
 template <int R, class T>

@@ -285,9 +285,9 @@ class PassList {
     pass.stride = positive(stride);
     pass.rotations = positive(static_cast<Index>(tables_.size()));
     if (stride == 1) return;
-    for (int table = 1; table <= rotation_tables_of(radix); ++table)
-      for (Index j = 0; j < stride; ++j)
-        tables_.push_back(rounded<T>(root(j * (table < 4 ? table : 4 * (table - 3)), radix * stride)));
+    // Not as products of a few of them: in float32 their errors, the same in every line, there and back, add up.
+    for (Index q = 1; q < radix; ++q)
+      for (Index j = 0; j < stride; ++j) tables_.push_back(rounded<T>(root(j * q, radix * stride)));
   }
 
   void append_multipliers(Pass& pass, const std::vector<Exact>& by_place) {

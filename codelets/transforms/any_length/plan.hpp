@@ -75,17 +75,11 @@ struct Pass {
   Divisor per_line, span, groups;
   unsigned start, pitch;
   Divisor step;              ///< v / step is the j of (F2)
-  unsigned rotations;        ///< of (F2), where they start in the tables, one for each j; or of (L3)
+  unsigned rotations;        ///< of (F2), where they start in the tables, for q = 1, 2, ... one for each j; or of (L3)
   unsigned stride;           ///< (F2)'s s: so many j; 1: no rotations
   unsigned multipliers;      ///< the DFT of b, at start + q groups + group
   unsigned odd_multipliers;  ///< (L4): so far behind them are those for s = -1; 0: there are none
 };
-
-/// How many tables of rotations a pass of a radix has: of the powers q = 1, 2, 3, 4, 8, 12, 16 below the
-/// radix; the others are products of two of these.
-ASTERISM_HOST_DEVICE constexpr int rotation_tables_of(int radix) {
-  return radix <= 4 ? radix - 1 : 3 + (radix - 1) / 4;
-}
 
 constexpr int most_passes = 20;
 
