@@ -41,12 +41,11 @@ double link(double unit, double distance) { return unit / distance; }
 }  // namespace
 
 std::vector<AxisRow> axis_rows(const Axis& axis) {
-  const double h = axis.spacing();
   std::vector<AxisRow> rows;
   for (Index i = 0; i < axis.n; ++i) {
     const Weights w = weights(axis, 1.0, i);
     const double width = relative_width(axis, i);
-    rows.push_back({w.before * width, w.after * width, width * h * h, axis.fraction(i) * axis.length});
+    rows.push_back({w.before * width, w.after * width, width / axis.per_h2(), axis.fraction(i) * axis.length});
   }
   return rows;
 }

@@ -48,6 +48,12 @@ struct Axis {
     return n + 1 - (lower == Condition::neumann ? 1 : 0) - (upper == Condition::neumann ? 1 : 0);
   }
   [[nodiscard]] ASTERISM_HOST_DEVICE double spacing() const { return length / static_cast<double>(cells()); }
+  /// 1 / h^2. Weights and eigenvalues share it, or they would be those of two operators; of unit length it is exact, and 1
+  /// over the square of a rounded h off by up to three roundings.
+  [[nodiscard]] ASTERISM_HOST_DEVICE double per_h2() const {
+    const double per_h = static_cast<double>(cells()) / length;
+    return per_h * per_h;
+  }
   /// Where node i lies, as a fraction of the length.
   [[nodiscard]] ASTERISM_HOST_DEVICE double fraction(Index i) const {
     const double offset = centering == Centering::cell ? 0.5 : lower == Condition::dirichlet ? 1.0 : 0.0;
@@ -122,8 +128,8 @@ inline double eigenvalue(const Axis& axis, Index k) {
       half_waves = static_cast<double>(k) + 0.5;
       break;
   }
-  const double s = 2 / axis.spacing() * std::sin(half_waves / cells * (3.14159265358979323846 / 2));
-  return s * s;
+  const double s = 2 * std::sin(half_waves / cells * (3.14159265358979323846 / 2));
+  return axis.per_h2() * (s * s);
 }
 
 /// Those of all modes.

@@ -21,9 +21,8 @@ double line_sum(Index n, bool periodic, Index i, const Weights& w) {
 /// ||D||_inf of one axis
 double norm(const Axis& axis) {
   double largest = 0.0;
-  const double h = axis.spacing();
   for (Index i = 0; i < axis.n; ++i)
-    largest = std::max(largest, line_sum(axis.n, axis.periodic(), i, weights(axis, 1 / (h * h), i)));
+    largest = std::max(largest, line_sum(axis.n, axis.periodic(), i, weights(axis, axis.per_h2(), i)));
   return largest;
 }
 

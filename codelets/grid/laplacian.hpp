@@ -88,9 +88,7 @@ struct PlaneWeights {
   double per_hy2, per_hx2, lambda;
 
   ASTERISM_HOST_DEVICE explicit PlaneWeights(const Operator& a)
-      : per_hy2(1.0 / (a.y.spacing() * a.y.spacing())),
-        per_hx2(1.0 / (a.x.spacing() * a.x.spacing())),
-        lambda(a.lambda) {}
+      : per_hy2(a.y.per_h2()), per_hx2(a.x.per_h2()), lambda(a.lambda) {}
 };
 
 /// (L1) at one node, in an order that keeps the differences of neighbours exact for smooth u; y, x by (L2).

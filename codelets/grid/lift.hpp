@@ -42,8 +42,8 @@ ASTERISM_HOST_DEVICE inline LiftFactors lift_factors(const Axis& axis) {
   const double h = axis.spacing();
   const Index end = axis.n - 1;
   return {
-      lift_factor(axis.lower, weights(axis, 1 / (h * h), 0).before, 1 / (relative_width(axis, 0) * h), 1.0),
-      lift_factor(axis.upper, weights(axis, 1 / (h * h), end).after, 1 / (relative_width(axis, end) * h),
+      lift_factor(axis.lower, weights(axis, axis.per_h2(), 0).before, 1 / (relative_width(axis, 0) * h), 1.0),
+      lift_factor(axis.upper, weights(axis, axis.per_h2(), end).after, 1 / (relative_width(axis, end) * h),
                   -1.0)};
 }
 
