@@ -1,5 +1,6 @@
 #include "solver.hpp"
 
+#include <atomic>
 #include <iterator>
 
 #include "../common/set.hpp"
@@ -9,20 +10,21 @@ namespace asterism::poisson {
 namespace {
 
 SlabArgs slab_args(const Grid& grid) {
-  SlabArgs args{grid.a.y, grid.a.x, 1, 1, grid.interface(), grid.slow.periodic(), grid.has_constants()};
-  args.scale = 1 / round_trip(args);
-  return args;
+  return {grid.a.y, grid.a.x, 1, 1, grid.interface(), grid.slow.periodic(), grid.has_constants()};
 }
 
-/// Those of the layout, and the plans of the transforms made for them.
+/// Those of the layout, and the plans of the transforms made for them, whose bias is taken off with their factor: all of u
+/// would be too large or too small by it.
 template <class T>
 SlabArgs planned_args(Runtime& runtime, const Grid& grid, const Layout& layout) {
   SlabArgs args = slab_args(grid);
   args.planes_at_once = layout.planes_at_once;
-  if (layout.where == Where::cpu) cpu::plan_slabs<T>(args);
+  std::atomic<double> bias = 0;  // of GPUs of a rank, any one's
+  if (layout.where == Where::cpu) bias = cpu::plan_slabs<T>(args);
   if constexpr (built_with_cuda)
     if (layout.where == Where::cuda)
-      runtime.on_each_worker(WorkerKind::cuda, [&] { cuda::plan_slabs<T>(args); });
+      runtime.on_each_worker(WorkerKind::cuda, [&] { bias = cuda::plan_slabs<T>(args); });
+  args.scale = static_cast<double>(1 / (round_trip(args) * (1 + static_cast<long double>(bias))));
   return args;
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "../transforms/transform.hpp"
+#include "../transforms/bias.hpp"
 
 namespace asterism::poisson::cpu {
 namespace {
@@ -113,12 +113,16 @@ Index slab_scratch(const SlabArgs& args, Index rows) {
 }
 
 template <class T>
-void plan_slabs(const SlabArgs& args) {
+double plan_slabs(const SlabArgs& args) {
+  double bias = 0;
   for_each_transformed_axis<T>(
-      args, nullptr, 1, [](const grid::Axis& axis, const transforms::Lines<T>& lines) {
-        transforms::cpu::plan_transform(grid::transform_to_modes(axis), lines);
-        transforms::cpu::plan_transform(inverse(grid::transform_to_modes(axis)), lines);
+      args, nullptr, 1, [&](const grid::Axis& axis, const transforms::Lines<T>& lines) {
+        const transforms::Transform kind = grid::transform_to_modes(axis);
+        transforms::cpu::plan_transform(kind, lines);
+        transforms::cpu::plan_transform(inverse(kind), lines);
+        bias += transforms::cpu::bias<T>(kind, axis.n);
       });
+  return bias;
 }
 
 #define ASTERISM_INSTANTIATE(T)                                               \
@@ -127,7 +131,7 @@ void plan_slabs(const SlabArgs& args) {
   template void solve_slab(const SlabArgs&, SolvePorts<AsPorts, T>);          \
   template void solve_ring_slab(const SlabArgs&, SolveRingPorts<AsPorts, T>); \
   template Index slab_scratch<T>(const SlabArgs&, Index);                     \
-  template void plan_slabs<T>(const SlabArgs&);
+  template double plan_slabs<T>(const SlabArgs&);
 ASTERISM_INSTANTIATE(float)
 ASTERISM_INSTANTIATE(double)
 #undef ASTERISM_INSTANTIATE

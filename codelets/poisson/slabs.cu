@@ -2,7 +2,7 @@
 
 #include "slabs.hpp"
 #include "../../runtime/cuda.hpp"
-#include "../transforms/transform.hpp"
+#include "../transforms/bias.hpp"
 
 namespace asterism::poisson::cuda {
 namespace {
@@ -214,12 +214,16 @@ Index slab_scratch(const SlabArgs& args, Index rows) {
 }
 
 template <class T>
-void plan_slabs(const SlabArgs& args) {
+double plan_slabs(const SlabArgs& args) {
+  double bias = 0;
   for_each_transformed_axis<T>(
-      args, nullptr, args.planes_at_once, [](const grid::Axis& axis, const transforms::Lines<T>& lines) {
-        transforms::cuda::plan_transform(grid::transform_to_modes(axis), lines);
-        transforms::cuda::plan_transform(inverse(grid::transform_to_modes(axis)), lines);
+      args, nullptr, args.planes_at_once, [&](const grid::Axis& axis, const transforms::Lines<T>& lines) {
+        const transforms::Transform kind = grid::transform_to_modes(axis);
+        transforms::cuda::plan_transform(kind, lines);
+        transforms::cuda::plan_transform(inverse(kind), lines);
+        bias += transforms::cuda::bias<T>(kind, axis.n);
       });
+  return bias;
 }
 
 #define ASTERISM_INSTANTIATE(T)                                             \
@@ -228,7 +232,7 @@ void plan_slabs(const SlabArgs& args) {
   template void solve_slab(Stream, const SlabArgs&, SolvePorts<AsPorts, T>);         \
   template void solve_ring_slab(Stream, const SlabArgs&, SolveRingPorts<AsPorts, T>); \
   template Index slab_scratch<T>(const SlabArgs&, Index);                   \
-  template void plan_slabs<T>(const SlabArgs&);
+  template double plan_slabs<T>(const SlabArgs&);
 ASTERISM_INSTANTIATE(float)
 ASTERISM_INSTANTIATE(double)
 #undef ASTERISM_INSTANTIATE

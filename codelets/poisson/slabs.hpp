@@ -140,8 +140,9 @@ template <class T>
 Index slab_scratch(const SlabArgs& args, Index rows);
 
 /// Makes the plans of the transforms, so that no task has to.
+/// @return the bias (transforms/bias.hpp) of a plane that is transformed there and back
 template <class T>
-void plan_slabs(const SlabArgs& args);
+double plan_slabs(const SlabArgs& args);
 
 }  // namespace cpu
 
@@ -159,7 +160,7 @@ template <class T>
 Index slab_scratch(const SlabArgs& args, Index rows);
 /// Of the calling thread's current device.
 template <class T>
-void plan_slabs(const SlabArgs& args);
+double plan_slabs(const SlabArgs& args);
 
 }  // namespace cuda
 }  // namespace asterism::poisson

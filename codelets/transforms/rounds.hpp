@@ -21,6 +21,21 @@ namespace asterism::transforms::cuda {
 /// A multiple of cuFFT's alignment: whatever lies behind so many bytes is aligned too.
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
+/// Zeros in the memory of the calling thread's current device, for things that are done once.
+inline std::unique_ptr<void, cudaError_t (*)(void*)> device_memory(std::size_t bytes) {
+  using asterism::cuda::check;
+  void* memory = nullptr;
+  check(cudaMalloc(&memory, bytes), "memory to try a transform");
+  std::unique_ptr<void, cudaError_t (*)(void*)> owner(memory, &cudaFree);
+  check(cudaMemset(memory, 0, bytes), "cudaMemset");
+  return owner;
+}
+
+template <class T>
+Lines<const T> to_read(const Lines<T>& lines) {
+  return {lines.data, lines.count, lines.distance, lines.length, lines.stride, lines.width};
+}
+
 /// The lines of a round, counted through all groups.
 struct Round {
   Index first, count;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "any_length/any_length.hpp"
+#include "bias.hpp"
 #include "halves.hpp"
 #include "line_transform.hpp"
 #include "rounds.hpp"
@@ -91,32 +91,12 @@ Way<double> chirped(Index n) {
           [=](Index lines_at_once) { return std::make_unique<Chirped>(tables, lines_at_once); }};
 }
 
-/// Device memory of the calling thread's current device, for things that are done once.
-std::unique_ptr<void, cudaError_t (*)(void*)> device_memory(std::size_t bytes) {
-  void* memory = nullptr;
-  check(cudaMalloc(&memory, bytes), "memory to try a transform");
-  std::unique_ptr<void, cudaError_t (*)(void*)> owner(memory, &cudaFree);
-  check(cudaMemset(memory, 0, bytes), "cudaMemset");
-  return owner;
-}
-
-template <class T>
-Lines<const T> to_read(const Lines<T>& lines) {
-  return {lines.data, lines.count, lines.distance, lines.length, lines.stride, lines.width};
-}
-
 /// The rounding error of a transform in units of T's: the distance of a line of arbitrary numbers from what
 /// the CPU makes of it in double precision, relative in the 2-norm.
 template <class T>
 double rounding(Method<T>& method, Transform kind, Index n) {
-  std::vector<T> line(static_cast<std::size_t>(n));
-  std::vector<double> expected(line.size());
-  std::uint64_t state = 1;  // Knuth's linear congruential generator: any noise will do
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    state = state * 6364136223846793005U + 1442695040888963407U;
-    line[i] = static_cast<T>(static_cast<double>(state >> 40) * 0x1p-23 - 1);
-    expected[i] = static_cast<double>(line[i]);
-  }
+  std::vector<T> line = noise<T>(n);
+  std::vector<double> expected(line.begin(), line.end());
   cpu::transform<double>(kind, {expected.data(), 1, n, n, 1, 1});
 
   const std::size_t bytes = line.size() * sizeof(T);

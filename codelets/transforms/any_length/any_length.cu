@@ -79,9 +79,6 @@ BlockShape any_length_shape(Transform kind, int numbers, Index width) {
   return {std::countr_zero(static_cast<unsigned>(lines * together)), least_threads, pitch, bytes};
 }
 
-/// Whether a plan for N takes much more numbers.
-bool is_padded(int numbers, Index N) { return 2 * numbers > 3 * N; }
-
 /// How lines are done.
 struct Way {
   BlockShape shape;

@@ -19,7 +19,7 @@ const Ways& ways_of(Transform kind, Index length) {
   if (!is_first) return ways;
   const auto work = [](const SymmetricWay& way) { return way.size.numbers * way.size.passes; };
   for (const SymmetricWay& way : symmetric_ways(N)) {
-    if (!way.has_butterflies() && N < least_without_means) continue;
+    if (!way.has_butterflies() && N < least_without_means && !is_padded(ways.plain, N)) continue;
     if (SymmetricWay& best = way.has_butterflies() ? ways.butterflies : ways.halved;
         best.divisor == 0 || work(way) < work(best))
       best = way;
