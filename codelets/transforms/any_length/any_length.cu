@@ -86,34 +86,26 @@ struct Way {
   bool in_clusters;
 };
 
-/// Measured on H100s and H200s, Gcell/s of Poisson's solver in float64 and float32: with butterflies, halved and plain
-/// N = 8193 18.3, 15.1, 14.2 and 27.8, 22.4, 23.0; 15,001 15.0, 13.6, 7.9 and 26.9, 22.7, 20.4. Halved and plain 3001 10.7,
-/// 12.0 and 19.6, 16.5; 4097 14.2, 16.8 and 22.9, 23.9; 6001 17.3, 15.6 and 23.2, 22.8; 10,001 13.5, 13.1 and 23.8, 21.3;
-/// 16,001 in float32 21.7, 15.5. Halved and, in several blocks, padded 10,007 11.1, 2.8.
+/// The first that finds room: nearly always the fastest. On H200s, Gcell/s of Poisson's solver in float64 and float32: with
+/// butterflies, halved and plain N = 8193 18.3, 15.1, 14.2 and 27.8, 22.4, 23.0; 15,001 15.0, 13.6, 7.9 and 26.9, 22.7, 20.4.
+/// Halved and plain 1201 10.0, 9.3 and 15.0, 13.3; 1601 14.9, 11.8 and 16.2, 13.1; 2311 15.7, 16.8 and 25.2, 24.0; 3001 18.3,
+/// 15.4 and 25.7, 20.3; 4801 18.4, 15.8 and 26.5, 24.7. Halved and, in several blocks, padded 10,007 11.1, 2.8.
 template <class T>
 Way way_of(Transform kind, Index length, Index width) {
-  const Index N = fft_length(kind, length);
   const auto& [plain, butterflies, halved] = ways_of(kind, length);
   const int of_butterflies = static_cast<int>(butterflies.size.numbers),
             of_halved = static_cast<int>(halved.size.numbers);
-  // Of three blocks that share a multiprocessor's memory some have work while others wait.
-  constexpr std::size_t blocks_at_once = 3;
-  const bool is_large =
-      is_padded(plain, N) ||
-      blocks_at_once * sizeof(Complex<T>) * static_cast<std::size_t>(plain) > most_shared_bytes();
-  struct Candidate {
+  // Lines side by side are those of three dimensions, where thin grids would have residuals of more than 2 units of rounding.
+  const bool wants_mean = width > 1 && !is_padded(plain, fft_length(kind, length));
+  const struct {
     int numbers;
     SymmetricWay symmetric;
-  };
-  const Candidate in_a_block[] = {{of_butterflies, butterflies},
-                                  {is_large ? 0 : plain, {}},
-                                  {of_halved, halved},
-                                  {plain, {}}},
-                  in_several[] = {{of_butterflies, butterflies}, {of_halved, halved}, {plain, {}}};
-  for (const auto& [numbers, symmetric] : in_a_block)
+  } candidates[] = {
+      {of_butterflies, butterflies}, {wants_mean ? 0 : of_halved, halved}, {plain, {}}, {of_halved, halved}};
+  for (const auto& [numbers, symmetric] : candidates)
     if (const BlockShape shape = any_length_shape<T>(kind, numbers, width); shape.bytes > 0)
       return {shape, symmetric, false};
-  for (const auto& [numbers, symmetric] : in_several)
+  for (const auto& [numbers, symmetric] : candidates)
     if (const BlockShape shape = cluster_shape<T>(kind, numbers, width); shape.bytes > 0)
       return {shape, symmetric, true};
   return {};
