@@ -38,6 +38,8 @@ struct Axis {
   Condition lower = Condition::neumann, upper = Condition::neumann;
   Centering centering = Centering::cell;
 
+  bool operator==(const Axis&) const = default;
+
   [[nodiscard]] ASTERISM_HOST_DEVICE bool periodic() const { return lower == Condition::periodic; }
   [[nodiscard]] ASTERISM_HOST_DEVICE bool has_end_node(Condition end) const {
     return centering == Centering::node && end == Condition::neumann;

@@ -38,6 +38,8 @@ enum StateRow : Index { reach_row = shown_rows, complement_row, state_rows };
 struct InterfaceRows {
   Index mu, shown, response, prefix_shown, prefix_response, joined, state, beside;
 
+  bool operator==(const InterfaceRows&) const = default;
+
   /// Those of what an elimination carries on: a prefix, or on a periodic axis joined segments.
   [[nodiscard]] constexpr Index carried_shown(bool periodic) const { return periodic ? shown : prefix_shown; }
   [[nodiscard]] constexpr Index carried_response(bool periodic) const {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "slabs.hpp"
-#include "../../runtime/cuda.hpp"
+#include "../../runtime/replay.hpp"
 #include "../transforms/bias.hpp"
 
 namespace asterism::poisson::cuda {
@@ -15,7 +15,6 @@ using asterism::cuda::native;
 template <class T>
 struct Workspace {
   double *blocks, *group, *transform;
-  double *sums = blocks, *partial_sums;  ///< of the moments: while there are no blocks
 
   static constexpr Index alignment = 256 / sizeof(double);
   static constexpr Index aligned(Index doubles) { return (doubles + alignment - 1) / alignment * alignment; }
@@ -49,8 +48,7 @@ struct Workspace {
   Workspace(const SlabArgs& args, Index rows, const Scratch<double>& work)
       : blocks(work.data),
         group(blocks + blocks_size(args, rows)),
-        transform(group + group_size(args)),
-        partial_sums(sums + rows * grid::moments_count) {}
+        transform(group + group_size(args)) {}
 };
 
 // A pass over a slab begins where the one before ended: that is still in the GPU's second-level cache (on an H200 4095^2 in
@@ -132,9 +130,9 @@ void to_modes_in_place(Stream stream, const SlabArgs& args, const InOut<T>& f, c
 template <class T>
 bool is_solvable(Stream stream, MeanSystem& system, const InOut<T>& f, const In<double>& axis, const Workspace<T>& w) {
   const Out<double> moments = system.moments();
-  const Out<double> sums{w.sums, f.rows, grid::moments_count, grid::moments_count};
+  const Out<double> sums{w.blocks, f.rows, grid::moments_count, grid::moments_count};  // before there are blocks
   const Index partial = f.rows * grid::cuda::moments_scratch;
-  grid::cuda::moments(stream, system.a(), as_in(f), axis, sums, {w.partial_sums, 1, partial, partial});
+  grid::cuda::moments(stream, system.a(), as_in(f), axis, sums, {sums.row(f.rows), 1, partial, partial});
   check(cudaMemcpyAsync(moments.data, sums.data, static_cast<std::size_t>(f.rows * sums.ld) * sizeof(double),
                         cudaMemcpyDeviceToHost, native(stream)),
         "moments to main memory");
@@ -145,67 +143,96 @@ bool is_solvable(Stream stream, MeanSystem& system, const InOut<T>& f, const In<
 /// What the host solves for in the meantime. In the place of what the tridiagonal kernels need no more.
 template <class T>
 In<double> solution(Stream stream, MeanSystem& system, Index rows, const Workspace<T>& w) {
-  check(cudaMemcpyAsync(w.sums, system.solution().data, static_cast<std::size_t>(rows) * sizeof(double),
+  check(cudaMemcpyAsync(w.blocks, system.solution().data, static_cast<std::size_t>(rows) * sizeof(double),
                         cudaMemcpyHostToDevice, native(stream)),
         "means to the GPU");
-  return {w.sums, rows, 1, 1};
+  return {w.blocks, rows, 1, 1};
+}
+
+/// A small grid's time is that of its launches, unless they are one graph.
+template <class T, class Ports, class Launches>
+void launch_together(Stream stream, const SlabArgs& args, const Ports& p, const Launches& launches) {
+  const auto launch = [&] { launches(Workspace<T>(args, p.f.rows, p.work)); };
+  const bool has_cufft = Workspace<T>::transform_size(args) > 0;
+  if (has_cufft)
+    launch();
+  else
+    asterism::cuda::replay(stream, args, p, launch);
 }
 
 /// Pass 2. @param solve_systems of the transformed planes
-template <class T, class Solve>
-void solve_planes(Stream stream, const SlabArgs& args, const InOut<T>& f, const In<double>& axis,
-                  const In<double>& given_means, const Workspace<T>& w, const Solve& solve_systems) {
-  MeanSystem* const system = args.mean_system;
-  if (system != nullptr && !is_solvable(stream, *system, f, axis, w)) return;
-  if (args.content == Content::grid) to_modes_in_place(stream, args, f, w);
-  solve_systems();
-  if (args.sets_mean) {
+template <class T, class Ports, class Solve>
+void solve_planes(Stream stream, const SlabArgs& args, const Ports& p, const Solve& solve_systems) {
+  const InOut<T>& f = p.f;
+  const auto to_solved_modes = [&](const Workspace<T>& w) {
+    if (args.content == Content::grid) to_modes_in_place(stream, args, f, w);
+    solve_systems(w);
+  };
+  const auto set_means = [&](const In<double>& means) {
     constexpr unsigned threads = 128;
-    const In<double> means = system != nullptr ? solution(stream, *system, f.rows, w) : given_means;
     set_means_kernel<<<static_cast<unsigned>((f.rows + threads - 1) / threads), threads, 0, native(stream)>>>(means, f);
     check_launch("set_means");
+  };
+  const auto to_planes = [&](const Workspace<T>& w) {
+    for_each_group(in_place<T>(args, f.rows), f.rows,
+                   [&](Index first, Index count) { from_modes<T>(stream, args, f.row(first), count, w); });
+  };
+  if (args.mean_system == nullptr) {
+    launch_together<T>(stream, args, p, [&](const Workspace<T>& w) {
+      to_solved_modes(w);
+      if (args.sets_mean) set_means(p.means);
+      to_planes(w);
+    });
+  } else {
+    const Workspace<T> w(args, f.rows, p.work);
+    if (!is_solvable(stream, *args.mean_system, f, p.axis, w)) return;
+    launch_together<T>(stream, args, p, to_solved_modes);
+    const In<double> means = solution(stream, *args.mean_system, f.rows, w);
+    launch_together<T>(stream, args, p, [&](const Workspace<T>& same) {
+      set_means(means);
+      to_planes(same);
+    });
   }
-  for_each_group(in_place<T>(args, f.rows), f.rows,
-                 [&](Index first, Index count) { from_modes<T>(stream, args, f.row(first), count, w); });
 }
 
 }  // namespace
 
 template <class T>
 void reduce_slab(Stream stream, const SlabArgs& args, ReducePorts<AsPorts, T> p) {
-  const auto& [f, axis, mu, shown, work] = p;
-  const Workspace<T> w(args, f.rows, work);
-  const Blocks blocks{w.blocks, f.rows, f.cols};
-  T* const group = reinterpret_cast<T*>(w.group);
-  for_each_group(args, f.rows, [&](Index first, Index count) {
-    to_modes(stream, args, f.row(first), group, count, w);
-    reduce_blocks<T>(stream, {group, count, f.cols, f.cols}, first, part(axis, first, count), mu, args.scale, blocks);
+  launch_together<T>(stream, args, p, [&](const Workspace<T>& w) {
+    const Blocks blocks{w.blocks, p.f.rows, p.f.cols};
+    T* const group = reinterpret_cast<T*>(w.group);
+    for_each_group(args, p.f.rows, [&](Index first, Index count) {
+      to_modes(stream, args, p.f.row(first), group, count, w);
+      reduce_blocks<T>(stream, {group, count, p.f.cols, p.f.cols}, first, part(p.axis, first, count), p.mu, args.scale,
+                       blocks);
+    });
+    join_blocks(stream, p.mu, blocks, p.shown);
   });
-  join_blocks(stream, mu, blocks, shown);
 }
 
 template <class T>
 void transform_slab(Stream stream, const SlabArgs& args, TransformPorts<AsPorts, T> p) {
-  const auto& [f, axis, mu, shown, work] = p;
-  const Workspace<T> w(args, f.rows, work);
-  const Blocks blocks{w.blocks, f.rows, f.cols};
-  to_modes_in_place(stream, args, f, w);
-  reduce_blocks<T>(stream, as_in(f), 0, axis, mu, args.scale, blocks);
-  join_blocks(stream, mu, blocks, shown);
+  launch_together<T>(stream, args, p, [&](const Workspace<T>& w) {
+    const Blocks blocks{w.blocks, p.f.rows, p.f.cols};
+    to_modes_in_place(stream, args, p.f, w);
+    reduce_blocks<T>(stream, as_in(p.f), 0, p.axis, p.mu, args.scale, blocks);
+    join_blocks(stream, p.mu, blocks, p.shown);
+  });
 }
 
 template <class T>
 void solve_slab(Stream stream, const SlabArgs& args, SolvePorts<AsPorts, T> p) {
-  const Workspace<T> w(args, p.f.rows, p.work);
-  solve_planes(stream, args, p.f, p.axis, p.means, w,
-               [&] { solve(stream, p.f, p.axis, p.mu, args.scale, p.before, p.after, w.blocks); });
+  solve_planes<T>(stream, args, p, [&](const Workspace<T>& w) {
+    solve(stream, p.f, p.axis, p.mu, args.scale, p.before, p.after, w.blocks);
+  });
 }
 
 template <class T>
 void solve_ring_slab(Stream stream, const SlabArgs& args, SolveRingPorts<AsPorts, T> p) {
-  const Workspace<T> w(args, p.f.rows, p.work);
-  solve_planes(stream, args, p.f, p.axis, p.means, w,
-               [&] { solve_ring(stream, p.f, p.axis, p.mu, args.scale, p.response, w.blocks); });
+  solve_planes<T>(stream, args, p, [&](const Workspace<T>& w) {
+    solve_ring(stream, p.f, p.axis, p.mu, args.scale, p.response, w.blocks);
+  });
 }
 
 template <class T>

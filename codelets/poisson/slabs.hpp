@@ -44,6 +44,8 @@ struct SlabArgs {
   Content content = Content::grid;
   MeanSystem* mean_system = nullptr;  ///< who gives it, where it is not in the tile of means; outlives the task
 
+  bool operator==(const SlabArgs&) const = default;
+
   [[nodiscard]] Index columns() const { return y.n * x.n; }
 };
 

@@ -41,8 +41,8 @@ double cpu::bias(Transform kind, Index n) {
   });
 }
 
-#define ASTERISM_INSTANTIATE(T)           \
-  template std::vector<T> noise(Index);   \
+#define ASTERISM_INSTANTIATE(T)                                     \
+  template std::vector<T> noise(Index);                             \
   template double bias_of(Transform, Index, const std::vector<T>&); \
   template double cpu::bias<T>(Transform, Index);
 ASTERISM_INSTANTIATE(float)

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
 #include <type_traits>
 
-#include "../../../runtime/cuda.hpp"
 #include "../../../runtime/loaded/cublas.hpp"
 #include "../../../runtime/loaded/cusparse.hpp"
+#include "../../../runtime/replay.hpp"
 
 namespace asterism::sparse::cuda {
 namespace {
@@ -205,8 +206,7 @@ class TextbookCg {
   double seconds(Index graphs) {
     begin();
     check(cudaEventRecord(start_.handle, stream_.handle), "cudaEventRecord");
-    for (Index i = 0; i < graphs; ++i)
-      check(cudaGraphLaunch(runnable_.handle, stream_.handle), "cudaGraphLaunch");
+    for (Index i = 0; i < graphs; ++i) graph_->launch(stream_.handle);
     check(cudaEventRecord(end_.handle, stream_.handle), "cudaEventRecord");
     check(cudaEventSynchronize(end_.handle), "textbook conjugate gradients");
     float milliseconds = 0;
@@ -279,10 +279,9 @@ class TextbookCg {
 
   void capture() {
     check(cudaStreamSynchronize(stream_.handle), "textbook conjugate gradients");
-    check(cudaStreamBeginCapture(stream_.handle, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
-    for (Index i = 0; i < iterations_of_graph; ++i) iterate();
-    check(cudaStreamEndCapture(stream_.handle, &graph_.handle), "cudaStreamEndCapture");
-    check(cudaGraphInstantiate(&runnable_.handle, graph_.handle, 0), "cudaGraphInstantiate");
+    graph_.emplace(stream_.handle, [this] {
+      for (Index i = 0; i < iterations_of_graph; ++i) iterate();
+    });
   }
 
   int n_;
@@ -292,8 +291,7 @@ class TextbookCg {
   DeviceArray<Scalars<T>> scalars_;
   Blas<T> blas_;
   Product<T> product_;
-  Owned<cudaGraph_t, cudaGraphDestroy> graph_;
-  Owned<cudaGraphExec_t, cudaGraphExecDestroy> runnable_;
+  std::optional<asterism::cuda::Graph> graph_;
 };
 
 }  // namespace

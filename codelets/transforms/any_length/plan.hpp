@@ -75,7 +75,7 @@ struct Pass {
   Divisor per_line, span, groups;
   unsigned start, pitch;
   Divisor step;              ///< v / step is the j of (F2)
-  unsigned rotations;        ///< of (F2), where they start in the tables, for q = 1, 2, ... one for each j; or of (L3)
+  unsigned rotations;        ///< of (F2): where those of q = 1 start, one for each j, then q = 2 ...; or of (L3)
   unsigned stride;           ///< (F2)'s s: so many j; 1: no rotations
   unsigned multipliers;      ///< the DFT of b, at start + q groups + group
   unsigned odd_multipliers;  ///< (L4): so far behind them are those for s = -1; 0: there are none

@@ -15,7 +15,7 @@ struct PoissonBenchOptions {
   PoissonProblemOptions problem;
   PoissonMethodOptions method;
   bool resident = false, lengths_table = false;
-  int repeats = 3;
+  int repeats = 0;
 };
 
 /// Bytes that crossed links, in grids.
@@ -61,7 +61,7 @@ void add_figures(Figures& figures, const PoissonBenchOptions& o, const poisson::
               fmt::format("solve {}{}, {}, {}, {}, {} slabs, best of {}",
                           problem.batch > 1 ? fmt::format("{} problems of ", problem.batch) : "",
                           poisson::to_string(problem.shape), to_string(precision), name(o.method.method),
-                          name(fastest.layout.mode), fastest.slabs, o.repeats),
+                          name(fastest.layout.mode), fastest.slabs, fastest.repeats),
               fastest.seconds, "s");
   figures.add("gcells_per_second", "speed", cells / fastest.seconds / 1e9, "Gcell/s");
   add_traffic(figures, fastest.traffic, grid_bytes);
@@ -133,7 +133,8 @@ Command add_bench_poisson(CLI::App& bench) {
       "instead of one grid: a table of grids with FFTs of good and poor lengths, in two and three "
       "dimensions, resident, in both precisions; on cores alone only those of at most 5000 x 5000 cells");
   add_bench_options(*app, options->common, options->repeats,
-                    "solves, of which the fastest counts; default: 3");
+                    fmt::format("solves, of which the fastest counts; default: as many as take {} s, {} to {}",
+                                enough_seconds, fewest_repeats, most_repeats));
   return {app, [app, options] { return run(*app, *options); }};
 }
 
