@@ -52,9 +52,8 @@ double remembered(Transform kind, Index n, const Measure& measure) {
   static std::mutex mutex;
   static auto& known = *new std::map<std::pair<Transform, Index>, double>;
   const std::scoped_lock lock(mutex);
-  const auto [at, is_new] = known.try_emplace({kind, n});
-  if (is_new) at->second = measure();
-  return at->second;
+  const auto at = known.find({kind, n});
+  return at != known.end() ? at->second : known[{kind, n}] = measure();
 }
 
 }  // namespace asterism::transforms

@@ -14,7 +14,7 @@
 #include "../support/lines.hpp"
 #include "../support/skip.hpp"
 #include "../support/worst.hpp"
-#include "codelets/transforms/transform.hpp"
+#include "codelets/transforms/bias.hpp"
 
 #ifdef ASTERISM_WITH_CUDA
 #include <string>
@@ -141,6 +141,33 @@ TEST_CASE_TEMPLATE("transforms: there and back is a multiple of the identity", T
       CHECK(transforms::round_trip(kind, n) == transforms::round_trip(transforms::inverse(kind), n));
     }
   }
+}
+
+TEST_CASE_TEMPLATE("transforms: their bias is by how much all lines come back too long", T, float, double) {
+  constexpr double rounding = std::numeric_limits<T>::epsilon() / 2;
+  std::vector<T> longer = transforms::noise<T>(1000);
+  for (T& point : longer) point = static_cast<T>(static_cast<double>(point) * 200 * 1.001);
+  CHECK(transforms::bias_of(Transform::dst1, 99, longer) == doctest::Approx(0.001).epsilon(1000 * rounding));
+
+  for (const Transform kind : {Transform::dst1, Transform::dct2, Transform::dft})
+    for (const Index n : {97, 255, 256, 511, 1012}) {
+      CAPTURE(std::string(transforms::name(kind)));
+      CAPTURE(n);
+      const auto x = random_lines<T>({.count = 64, .length = n, .width = 1});
+      auto y = x;
+      transform(kind, y);
+      transform(transforms::inverse(kind), y);
+      long double errors = 0, squares = 0;
+      for (Index line = 0; line < 64; ++line)
+        for (Index j = 0; j < n; ++j) {
+          const long double before = x(line, j), factor = transforms::round_trip(kind, n);
+          errors += before * (y(line, j) / factor - before);
+          squares += before * before;
+        }
+      const double bias = transforms::cpu::bias<T>(kind, n);
+      CHECK(std::abs(bias - static_cast<double>(errors / squares)) < 0.3 * rounding);
+      CHECK(std::abs(bias) < 4 * rounding);
+    }
 }
 
 TEST_CASE("transforms: have names of their own") {
