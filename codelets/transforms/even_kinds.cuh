@@ -23,7 +23,7 @@
 
 #include "block_lines.cuh"
 
-namespace asterism::transforms::cuda {
+namespace asterism::transforms {
 
 template <class T>
 struct Halves {
@@ -33,7 +33,7 @@ struct Halves {
 /// (K1)
 template <class T>
 ASTERISM_HOST_DEVICE inline Halves<T> split_spectrum(Complex<T> Z, Complex<T> mirror,
-                                                     const Complex<T>* c_and_d) {
+                                                     const Complex<Scalar<T>>* c_and_d) {
   const Complex<T> B = conj(mirror), P = c_and_d[0] * (Z + B), Q = times_i(c_and_d[1] * (Z - B));
   return {P - Q, P + Q};
 }
@@ -41,7 +41,7 @@ ASTERISM_HOST_DEVICE inline Halves<T> split_spectrum(Complex<T> Z, Complex<T> mi
 /// (K3), conjugate: what DFT_M is to transform.
 /// @return in F number k, in H number M - k
 template <class T>
-ASTERISM_HOST_DEVICE inline Halves<T> join_spectrum(Halves<T> x, const Complex<T>* c_and_d) {
+ASTERISM_HOST_DEVICE inline Halves<T> join_spectrum(Halves<T> x, const Complex<Scalar<T>>* c_and_d) {
   const Complex<T> S = c_and_d[0] * conj(x.F + x.H), R = times_minus_i(c_and_d[1] * conj(x.H - x.F));
   return {S - R, conj(S + R)};
 }
@@ -73,13 +73,13 @@ struct EvenKinds {
   static constexpr int numbers = M;  ///< complex ones per line
   /// In float64 smaller radices, hence fewer registers and more threads, take 0.98 (8192 points) to 0.88
   /// (512, side by side) of the time with radix 16 on an H200; in float32 there are registers enough.
-  static constexpr int most_radix = sizeof(T) == 8 ? 3 : 4;
+  static constexpr int most_radix = sizeof(Scalar<T>) == 8 ? 3 : 4;
   /// See KernelShape.
-  static constexpr int most_threads = 512, least_blocks = sizeof(T) == 8 ? 2 : 1;
+  static constexpr int most_threads = 512, least_blocks = sizeof(Scalar<T>) == 8 ? 2 : 1;
   static constexpr KernelShape contiguous =
-      sizeof(T) == 8 ? KernelShape{1024, bits < 10 ? 16 : 8} : KernelShape{2048, bits == 10 ? 6 : bits < 14 ? 4 : 2};
+      sizeof(Scalar<T>) == 8 ? KernelShape{1024, bits < 10 ? 16 : 8} : KernelShape{2048, bits == 10 ? 6 : bits < 14 ? 4 : 2};
   static constexpr KernelShape side_by_side =
-      sizeof(T) == 8 ? KernelShape{bits < 9 ? 2048 : bits < 10 ? 4096 : bits < 12 ? 8192 : 16'384, bits < 9 ? 16 : 8}
+      sizeof(Scalar<T>) == 8 ? KernelShape{bits < 9 ? 2048 : bits < 10 ? 4096 : bits < 12 ? 8192 : 16'384, bits < 9 ? 16 : 8}
                      : KernelShape{bits < 9 ? 4096 : bits < 10 ? 8192 : bits < 12 ? 16'384 : 32'768,
                                    bits < 9 ? 6 : bits < 10 ? 4 : 3};
   static constexpr int fft_bits = bits - 1, passes = pass_count(fft_bits, most_radix), phases = passes + 2;
@@ -87,7 +87,7 @@ struct EvenKinds {
   static constexpr int together = bits < 6 ? 1 : 8, apart = n / together;
 
   template <int phase, class Lines>
-  ASTERISM_HOST_DEVICE static void run(const Lines& lines, Transform kind, Complex<T>* shared, const Tables<T>& tables,
+  ASTERISM_HOST_DEVICE static void run(const Lines& lines, Transform kind, Complex<T>* shared, const Tables<Scalar<T>>& tables,
                                        int thread, int threads) {
     if constexpr (phase == 0)
       load(lines, kind, shared, tables.numbers, thread, threads);
@@ -100,7 +100,7 @@ struct EvenKinds {
  private:
   template <int pass>
   ASTERISM_HOST_DEVICE static void transform(const BlockLines<T>& lines, Complex<T>* shared,
-                                             const Complex<T>* tables, int thread, int threads) {
+                                             const Complex<Scalar<T>>* tables, int thread, int threads) {
     constexpr int log_count = fft_bits - pass_radix(fft_bits, most_radix, pass);
     for (int i = thread; i < 1 << (log_count + lines.log_lines); i += threads)
       fft_butterfly<fft_bits, most_radix, pass>(shared + (i >> log_count) * lines.pitch,
@@ -112,14 +112,14 @@ struct EvenKinds {
     return slot<T>(fft_place<fft_bits, most_radix>(k));
   }
 
-  ASTERISM_HOST_DEVICE static const Complex<T>* pairs(Transform kind, const Complex<T>* tables) {
+  ASTERISM_HOST_DEVICE static const Complex<Scalar<T>>* pairs(Transform kind, const Complex<Scalar<T>>* tables) {
     return tables + (kind == Transform::dft || kind == Transform::idft ? LineTables::fourier(bits)
                                                                        : LineTables::cosine(bits));
   }
 
   template <class Lines>
   ASTERISM_HOST_DEVICE static void load(const Lines& lines, Transform kind, Complex<T>* shared,
-                                        const Complex<T>* tables, int thread, int threads) {
+                                        const Complex<Scalar<T>>* tables, int thread, int threads) {
     switch (kind) {
       case Transform::dft:
       case Transform::dct2:
@@ -145,7 +145,7 @@ struct EvenKinds {
       case Transform::dct3:
       case Transform::dst3: {
         const bool fourier = kind == Transform::idft;
-        const Complex<T>* const c_and_d = pairs(kind, tables);
+        const Complex<Scalar<T>>* const c_and_d = pairs(kind, tables);
         const bool reverse = kind == Transform::dst3;
         lines.for_each(M / 2 + 1, thread, threads, [&](int line, int k) {
           const auto x = [&](int i) { return *lines.source(line, reverse ? n - 1 - i : i); };
@@ -158,7 +158,7 @@ struct EvenKinds {
       }
       default: {  // dct4, dst4
         const bool sine = kind == Transform::dst4;
-        const Complex<T>* const r = tables + LineTables::fourth(bits);
+        const Complex<Scalar<T>>* const r = tables + LineTables::fourth(bits);
         lines.for_each(M / 2, thread, threads, [&](int line, int j) {
           const T a = *lines.source(line, 2 * j), b = *lines.source(line, 2 * j + 1),
                   c = *lines.source(line, n - 2 - 2 * j), d = *lines.source(line, n - 1 - 2 * j);
@@ -177,13 +177,13 @@ struct EvenKinds {
 
   template <class Lines>
   ASTERISM_HOST_DEVICE static void store(const Lines& lines, Transform kind, const Complex<T>* shared,
-                                         const Complex<T>* tables, int thread, int threads) {
+                                         const Complex<Scalar<T>>* tables, int thread, int threads) {
     switch (kind) {
       case Transform::dft:
       case Transform::dct2:
       case Transform::dst2: {
         const bool fourier = kind == Transform::dft;
-        const Complex<T>* const c_and_d = pairs(kind, tables);
+        const Complex<Scalar<T>>* const c_and_d = pairs(kind, tables);
         lines.for_each(M / 2 + 1, thread, threads, [&](int line, int k) {
           const Complex<T>* const z = shared + line * lines.pitch;
           Halves<T> y = split_spectrum(z[place_of(k)], z[place_of((M - k) % M)], c_and_d + 2 * k);
@@ -222,7 +222,7 @@ struct EvenKinds {
         break;
       }
       default: {  // dct4, dst4
-        const Complex<T>* const r = tables + LineTables::fourth(bits);
+        const Complex<Scalar<T>>* const r = tables + LineTables::fourth(bits);
         lines.for_each(apart, thread, threads, [&](int line, int i) {
           const int k = i % 2 == 0 ? i / 2 : (n - 1 - i) / 2, at = place_of(k);
           // The alternating sign of the sine transform (T8) undoes that of (T10).
@@ -241,4 +241,4 @@ struct EvenKinds {
   }
 };
 
-}  // namespace asterism::transforms::cuda
+}  // namespace asterism::transforms

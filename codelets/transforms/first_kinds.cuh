@@ -8,7 +8,7 @@
 
 #include "even_kinds.cuh"
 
-namespace asterism::transforms::cuda {
+namespace asterism::transforms {
 
 /// Elements j and N - j of the sequence that (T2) and (T4) transform.
 template <class T>
@@ -19,12 +19,12 @@ struct FoldedPair {
 /// @param x,mirror x_j and x_{N-j}
 /// @param rotation exp(i pi j / N)
 template <class T>
-ASTERISM_HOST_DEVICE inline FoldedPair<T> dst_fold(T x, T mirror, Complex<T> rotation) {
+ASTERISM_HOST_DEVICE inline FoldedPair<T> dst_fold(T x, T mirror, Complex<Scalar<T>> rotation) {
   const T e = x - mirror, s = x + mirror, c = s * rotation.re, d = s * rotation.im;
   return {{-c, d + e}, {c, d - e}};
 }
 template <class T>
-ASTERISM_HOST_DEVICE inline FoldedPair<T> dct_fold(T x, T mirror, Complex<T> rotation) {
+ASTERISM_HOST_DEVICE inline FoldedPair<T> dct_fold(T x, T mirror, Complex<Scalar<T>> rotation) {
   const T s = x + mirror, e = x - mirror, c = e * rotation.re, d = e * rotation.im;
   return {{s + d, c}, {s - d, c}};
 }
@@ -48,16 +48,16 @@ struct FirstKinds {
   static constexpr int numbers = odd_start(levels + 1);  ///< complex ones per line
   /// The slots of the rest differ by this, so that fewer outputs that lie side by side, one in four of them of the rest,
   /// meet in a bank: 2.0 in a turn instead of 2.5 (8191 points in float64), 2.0 instead of 3.0 (float32).
-  static constexpr int rest_skew = rest_bits < 4 ? 0 : sizeof(T) == 8 ? 5 : 10;
+  static constexpr int rest_skew = rest_bits < 4 ? 0 : sizeof(Scalar<T>) == 8 ? 5 : 10;
   /// As in EvenKinds. With smaller radices, or fewer registers than 128 and 80, float64 and float32 want 1.1
   /// to 1.2 times as long.
-  static constexpr int most_radix = 4, most_threads = sizeof(T) == 8 ? 512 : 768, least_blocks = 1;
+  static constexpr int most_radix = 4, most_threads = sizeof(Scalar<T>) == 8 ? 512 : 768, least_blocks = 1;
   static constexpr KernelShape contiguous =
-      sizeof(T) == 8 ? KernelShape{bits < 9 ? 1024 : 2048, 4}
+      sizeof(Scalar<T>) == 8 ? KernelShape{bits < 9 ? 1024 : 2048, 4}
                      : KernelShape{bits < 10 ? 2048 : 4096,
                                    bits < 9 ? 6 : bits < 10 ? 8 : bits < 13 ? 4 : bits < 14 ? 2 : 3};
   static constexpr KernelShape side_by_side =
-      sizeof(T) == 8 ? KernelShape{bits < 7 ? 2048 : bits < 9 ? 4096 : bits < 11 ? 8192 : 16'384, 4}
+      sizeof(Scalar<T>) == 8 ? KernelShape{bits < 7 ? 2048 : bits < 9 ? 4096 : bits < 11 ? 8192 : 16'384, 4}
                      : KernelShape{bits < 7 ? 4096 : bits < 9 ? 8192 : bits < 11 ? 16'384 : 32'768, 3};
   static constexpr int passes = pass_count(rest_bits, most_radix), phases = passes + 2;
 
@@ -69,7 +69,7 @@ struct FirstKinds {
   }
 
   template <int phase, class Lines>
-  ASTERISM_HOST_DEVICE static void run(const Lines& lines, Transform kind, Complex<T>* shared, const Tables<T>& tables,
+  ASTERISM_HOST_DEVICE static void run(const Lines& lines, Transform kind, Complex<T>* shared, const Tables<Scalar<T>>& tables,
                                        int thread, int threads) {
     if constexpr (phase == 0) {
       if (kind == Transform::dst1)
@@ -96,7 +96,7 @@ struct FirstKinds {
   }
 
   template <bool sine, class Lines>
-  ASTERISM_HOST_DEVICE static void load(const Lines& lines, Complex<T>* shared, const Complex<T>* tables, int thread,
+  ASTERISM_HOST_DEVICE static void load(const Lines& lines, Complex<T>* shared, const Complex<Scalar<T>>* tables, int thread,
                                         int threads) {
     lines.for_each(N / group + 1, thread, threads, [&](int line, int k) {
       T x[group];
@@ -132,10 +132,10 @@ struct FirstKinds {
 
   /// (T9), from the level on.
   template <int level, bool sine>
-  ASTERISM_HOST_DEVICE static void fold(T* x, int k, Slots slots, Complex<T>* z, const Complex<T>* tables) {
+  ASTERISM_HOST_DEVICE static void fold(T* x, int k, Slots slots, Complex<T>* z, const Complex<Scalar<T>>* tables) {
     if constexpr (level <= levels) {
       constexpr int n = 1 << odd_bits(level), M = n / 2, half = group >> level;
-      const Complex<T>* const c_and_d = tables + LineTables::cosine(odd_bits(level));
+      const Complex<Scalar<T>>* const c_and_d = tables + LineTables::cosine(odd_bits(level));
       T odd[half];
       ASTERISM_UNROLL
       for (int a = 0; a < half; ++a) {
@@ -157,7 +157,7 @@ struct FirstKinds {
       }
       fold<level + 1, sine>(x, k, slots, z, tables);
     } else {
-      const Complex<T>* const rotations = tables + LineTables::first(rest_bits);
+      const Complex<Scalar<T>>* const rotations = tables + LineTables::first(rest_bits);
       ASTERISM_UNROLL
       for (int a = 0; a < 2; ++a) {
         const int j = place(a, k);
@@ -172,7 +172,7 @@ struct FirstKinds {
   /// A pass over the lines of this level and those below.
   template <int pass, int level>
   ASTERISM_HOST_DEVICE static void transform(const BlockLines<T>& lines, Complex<T>* shared,
-                                             const Complex<T>* tables, int thread, int threads) {
+                                             const Complex<Scalar<T>>* tables, int thread, int threads) {
     constexpr bool is_rest = level > levels;
     constexpr int fft_bits = is_rest ? rest_bits : odd_bits(level) - 1;
     if constexpr (pass < pass_count(fft_bits, most_radix)) {
@@ -254,4 +254,4 @@ std::vector<OutputPlace> output_places() {
   return table;
 }
 
-}  // namespace asterism::transforms::cuda
+}  // namespace asterism::transforms

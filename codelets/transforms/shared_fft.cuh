@@ -57,7 +57,7 @@ ASTERISM_HOST_DEVICE inline Complex<T> eighth_turn_back(Complex<T> a) {
 /// meet in no bank. Linear: slot(i ^ j) = slot(i) ^ slot(j).
 template <class T>
 ASTERISM_HOST_DEVICE constexpr int slot(int i) {
-  constexpr int b = sizeof(T) == 8 ? 3 : 4, mask = (1 << b) - 1;
+  constexpr int b = sizeof(Scalar<T>) == 8 ? 3 : 4, mask = (1 << b) - 1;
   return i ^ (((i >> b) ^ (i >> 2 * b) ^ (i >> 3 * b) ^ (i >> 4 * b)) & mask);
 }
 
@@ -190,9 +190,9 @@ ASTERISM_INLINED void dft(Complex<T>* a) {
 
 /// The rotations of (F2): a_q by the q-th power of exp(-2 pi i j / L). `tables` is that of j.
 template <int radix, class T>
-ASTERISM_HOST_DEVICE inline void rotate(Complex<T>* a, const Complex<T>* tables, int stride) {
+ASTERISM_HOST_DEVICE inline void rotate(Complex<T>* a, const Complex<Scalar<T>>* tables, int stride) {
   constexpr int R = 1 << radix, few = R < 4 ? R : 4;
-  Complex<T> w[4];
+  Complex<Scalar<T>> w[4];
   ASTERISM_UNROLL
   for (int q = 1; q < few; ++q) {
     w[q] = tables[(q - 1) << stride];
@@ -200,7 +200,7 @@ ASTERISM_HOST_DEVICE inline void rotate(Complex<T>* a, const Complex<T>* tables,
   }
   ASTERISM_UNROLL
   for (int p = 4; p < R; p += 4) {
-    const Complex<T> v = tables[(p / 4 + 2) << stride];
+    const Complex<Scalar<T>> v = tables[(p / 4 + 2) << stride];
     a[p] = a[p] * v;
     ASTERISM_UNROLL
     for (int q = 1; q < 4; ++q) a[p + q] = a[p + q] * (v * w[q]);
@@ -209,7 +209,7 @@ ASTERISM_HOST_DEVICE inline void rotate(Complex<T>* a, const Complex<T>* tables,
 
 /// Butterfly t, 0 <= t < 2^(bits - pass_radix), of a pass over z, where number i lies at slot(i) ^ skew.
 template <int bits, int most, int pass, class T>
-ASTERISM_HOST_DEVICE inline void fft_butterfly(Complex<T>* z, int t, const Complex<T>* rotations, int skew = 0) {
+ASTERISM_HOST_DEVICE inline void fft_butterfly(Complex<T>* z, int t, const Complex<Scalar<T>>* rotations, int skew = 0) {
   constexpr int radix = pass_radix(bits, most, pass), stride = pass_stride(bits, most, pass), R = 1 << radix;
   const int j = t & ((1 << stride) - 1), first = skew ^ slot<T>(((t >> stride) << (stride + radix)) | j);
   Complex<T> a[R];

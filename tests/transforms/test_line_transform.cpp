@@ -153,7 +153,7 @@ double tolerance(int bits) { return 1 + 0.5 * bits; }  // measured: up to 3
 template <class Kinds, class T, class Lines, int... phase>
 void run_block(const Lines& lines, Transform kind, int threads, std::integer_sequence<int, phase...>) {
   static const auto numbers = transforms::LineTables::make<T>();
-  static const auto places = transforms::cuda::output_places<T>();
+  static const auto places = transforms::output_places<T>();
   const transforms::Tables<T> tables{numbers.data(), places.data()};
   constexpr T poison = std::numeric_limits<T>::quiet_NaN();
   std::vector<transforms::Complex<T>> shared(static_cast<std::size_t>(lines.pitch) << lines.log_lines,
@@ -167,8 +167,8 @@ void run_block(const Lines& lines, Transform kind, int threads, std::integer_seq
 
 template <class T, int bits>
 void check_phases() {
-  using Even = transforms::cuda::EvenKinds<T, bits>;
-  using First = transforms::cuda::FirstKinds<T, bits>;
+  using Even = transforms::EvenKinds<T, bits>;
+  using First = transforms::FirstKinds<T, bits>;
   struct Shape {
     Index lines;
     int log_lines, threads, gap;

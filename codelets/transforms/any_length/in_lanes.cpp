@@ -1,11 +1,15 @@
 #include "in_lanes.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "../fftw.hpp"
+#include "../first_kinds.cuh"
 #include "../halves.hpp"
 #include "kinds.cuh"
 #include "lanes.hpp"
@@ -64,6 +68,61 @@ struct HalvedPlan {
   SymmetricView<double> view;
 };
 
+/// Lengths of FFTs that are done as even_kinds.cuh and first_kinds.cuh have them.
+constexpr int least_bits = 5, most_bits = 12;
+bool is_power_of_two(Transform kind, Index n) {
+  const auto N = static_cast<std::size_t>(fft_length(kind, n));
+  return std::has_single_bit(N) && N >= std::size_t{1} << least_bits && N <= std::size_t{1} << most_bits;
+}
+
+const Tables<double>& line_tables() {
+  static const auto& numbers = *new std::vector(LineTables::make<double>());
+  static const auto& places = *new std::vector(output_places<Number>());
+  static const Tables<double> tables{numbers.data(), places.data()};
+  return tables;
+}
+
+/// A line of numbers one after the other, whose outputs take their places.
+BlockLines<Number> line_of(Number* points, Index pitch, int log_lines = 0) {
+  return {.from = points,
+          .to = points,
+          .from_step = 0,
+          .to_step = 0,
+          .from_stride = 1,
+          .to_stride = 1,
+          .present = 1,
+          .log_lines = log_lines,
+          .side_by_side = false,
+          .pitch = static_cast<int>(pitch)};
+}
+
+Complex<Number>* room_for(Index numbers) {
+  struct Passing;
+  return reinterpret_cast<Complex<Number>*>(
+      thread_memory<Passing>(numbers * static_cast<Index>(sizeof(Complex<Number>))));
+}
+
+template <class Kinds>
+void transform_power_of_two(Transform kind, Number* points) {
+  const ContiguousLines<Number> line(line_of(points, Kinds::numbers));
+  Complex<Number>* const numbers = room_for(Kinds::numbers);
+  [&]<int... phase>(std::integer_sequence<int, phase...>) {
+    (Kinds::template run<phase>(line, kind, numbers, line_tables(), 0, 1), ...);
+  }(std::make_integer_sequence<int, Kinds::phases>{});
+}
+
+using PowerOfTwo = void (*)(Transform, Number*);
+PowerOfTwo power_of_two(Transform kind, Index n) {
+  static constexpr auto of = []<int... i>(std::integer_sequence<int, i...>) {
+    return std::array{std::pair{&transform_power_of_two<FirstKinds<Number, least_bits + i>>,
+                                &transform_power_of_two<EvenKinds<Number, least_bits + i>>}...};
+  }(std::make_integer_sequence<int, most_bits - least_bits + 1>{});
+  line_tables();
+  const auto N = static_cast<std::size_t>(fft_length(kind, n));
+  const auto& [first, even] = of[static_cast<std::size_t>(std::countr_zero(N) - least_bits)];
+  return is_first_kind(kind) ? first : even;
+}
+
 /// Half of the numbers, where there is a way to do with them.
 SymmetricWay symmetric_way(Transform kind, Index n) {
   const Ways& ways = ways_of(kind, n);
@@ -77,24 +136,12 @@ bool in_halves(Transform kind, Index n) {
   return is_first_kind(kind) && N % 2 == 0 && N >= least;
 }
 
-/// A line of numbers one after the other. Alone, though (P1) would do two real lines as one complex: their rounding would
-/// depend on each other, and so on how a grid is cut.
+/// A line alone, though (P1) would do two real lines as one complex: their rounding would depend on each other, and so on how
+/// a grid is cut.
 template <class Plan>
 void transform_points(const Plan& plan, Number* points) {
-  struct Passing;
-  const Index bytes = plan.numbers() * static_cast<Index>(sizeof(Complex<Number>));
-  auto* const numbers = reinterpret_cast<Complex<Number>*>(thread_memory<Passing>(bytes));
-  const BlockLines<Number> lines{.from = points,
-                                 .to = points,
-                                 .from_step = 0,
-                                 .to_step = 0,
-                                 .from_stride = 1,
-                                 .to_stride = 1,
-                                 .present = 1,
-                                 .log_lines = lines_together(plan.view.kind) - 1,
-                                 .side_by_side = false,
-                                 .pitch = static_cast<int>(plan.numbers())};
-  const typename Plan::Block block(lines, plan.view, numbers, 0, 1);
+  const BlockLines<Number> line = line_of(points, plan.numbers(), lines_together(plan.view.kind) - 1);
+  const typename Plan::Block block(line, plan.view, room_for(plan.numbers()), 0, 1);
   for (int phase = plan.is_padded() ? 0 : 1; phase < block.phases(plan.view); ++phase) block.run(phase);
 }
 
@@ -102,7 +149,9 @@ void transform_points(const Plan& plan, Number* points) {
 class LanesPlan {
  public:
   LanesPlan(Transform kind, Index n) : kind_(kind), n_(n) {
-    if (in_halves(kind, n)) {
+    if (is_power_of_two(kind, n)) {
+      power_of_two_ = power_of_two(kind, n);
+    } else if (in_halves(kind, n)) {
       const HalfLines halves = halves_of(kind, n);
       front_ = std::make_unique<LanesPlan>(halves.front.kind, halves.front.length);
       back_ = std::make_unique<LanesPlan>(halves.back.kind, halves.back.length);
@@ -115,7 +164,9 @@ class LanesPlan {
 
   /// @param points of a line, one after the other; they give way to the outputs
   void operator()(Number* points) const {
-    if (front_)
+    if (power_of_two_ != nullptr)
+      power_of_two_(kind_, points);
+    else if (front_)
       transform_halves(points);
     else if (halved_)
       transform_points(*halved_, points);
@@ -142,6 +193,7 @@ class LanesPlan {
 
   Transform kind_;
   Index n_;
+  PowerOfTwo power_of_two_ = nullptr;        ///< this, or
   std::unique_ptr<LanesPlan> front_, back_;  ///< of lines in halves, else one of these
   std::optional<FoldedPlan> folded_;
   std::optional<HalvedPlan> halved_;
@@ -164,30 +216,43 @@ class LaneLines {
 
   /// Point j of all lines to points[j]; zeros where there is no line.
   void take(Number* points, Index n) const {
-    auto* const numbers = reinterpret_cast<double*>(points);
     if (side_by_side_) {
-      for (Index j = 0; j < n; ++j)
-        for (Index lane = 0; lane < lanes; ++lane) numbers[j * lanes + lane] = begin_[0][j * stride_ + lane];
+      for (Index j = 0; j < n; ++j) points[j] = load_lanes<double>(begin_[0] + j * stride_);
       return;
     }
+    const Index in_blocks = numbers_in_blocks(n);
+    for (Index j = 0; j < in_blocks; j += lanes) {
+      for (Index lane = 0; lane < lanes; ++lane) points[j + lane] = load_lanes<double>(begin_[lane] + j);
+      transpose(points + j);
+    }
+    auto* const numbers = reinterpret_cast<double*>(points);
     if (count_ < lanes) std::fill_n(numbers, n * lanes, 0.0);
     for (Index lane = 0; lane < count_; ++lane)
-      for (Index j = 0; j < n; ++j) numbers[j * lanes + lane] = begin_[lane][j * stride_];
+      for (Index j = in_blocks; j < n; ++j) numbers[j * lanes + lane] = begin_[lane][j * stride_];
   }
 
-  void give(const Number* points, Index n) const {
-    const auto* const numbers = reinterpret_cast<const double*>(points);
+  /// The points are lost.
+  void give(Number* points, Index n) const {
     if (side_by_side_) {
-      for (Index j = 0; j < n; ++j)
-        for (Index lane = 0; lane < lanes; ++lane)
-          begin_[0][j * stride_ + lane] = static_cast<T>(numbers[j * lanes + lane]);
+      for (Index j = 0; j < n; ++j) store_lanes(points[j], begin_[0] + j * stride_);
       return;
     }
+    const Index in_blocks = numbers_in_blocks(n);
+    for (Index j = 0; j < in_blocks; j += lanes) {
+      transpose(points + j);
+      for (Index lane = 0; lane < lanes; ++lane) store_lanes(points[j + lane], begin_[lane] + j);
+    }
+    const auto* const numbers = reinterpret_cast<const double*>(points);
     for (Index lane = 0; lane < count_; ++lane)
-      for (Index j = 0; j < n; ++j) begin_[lane][j * stride_] = static_cast<T>(numbers[j * lanes + lane]);
+      for (Index j = in_blocks; j < n; ++j) begin_[lane][j * stride_] = static_cast<T>(numbers[j * lanes + lane]);
   }
 
  private:
+  /// Of neighbouring points as many as fill registers, all of whose lanes have lines.
+  [[nodiscard]] Index numbers_in_blocks(Index n) const {
+    return stride_ == 1 && count_ == lanes ? n / lanes * lanes : 0;
+  }
+
   T* begin_[lanes];
   Index stride_, count_;
   bool side_by_side_;
@@ -198,6 +263,7 @@ class LaneLines {
 bool wants_lanes(Transform kind, Index n) {
   constexpr Index largest_codelet = 16, most_numbers = 3 << 14;
   const Index N = fft_length(kind, n);
+  if (n > 0 && is_power_of_two(kind, n)) return true;
   if (N <= largest_codelet || (N % 2 == 0 && !has_prime_above(13, N))) return false;
   if (in_halves(kind, n)) return wants_lanes(halves_of(kind, n).back.kind, N / 2);
   const SymmetricWay symmetric = symmetric_way(kind, n);
