@@ -50,11 +50,11 @@ struct Axis {
     return n + 1 - (lower == Condition::neumann ? 1 : 0) - (upper == Condition::neumann ? 1 : 0);
   }
   [[nodiscard]] ASTERISM_HOST_DEVICE double spacing() const { return length / static_cast<double>(cells()); }
-  /// 1 / h^2. Weights and eigenvalues share it, or they would be those of two operators; of unit length it is exact, and 1
-  /// over the square of a rounded h off by up to three roundings.
+  /// 1 / h^2. Weights and eigenvalues share it, or they would be those of two operators. Exact for a unit length, two
+  /// roundings off for others, where 1 over the square of a rounded h would be four.
   [[nodiscard]] ASTERISM_HOST_DEVICE double per_h2() const {
-    const double per_h = static_cast<double>(cells()) / length;
-    return per_h * per_h;
+    const auto count = static_cast<double>(cells());
+    return count * count / (length * length);
   }
   /// Where node i lies, as a fraction of the length.
   [[nodiscard]] ASTERISM_HOST_DEVICE double fraction(Index i) const {
