@@ -92,27 +92,34 @@ struct LineTables {
     return total;
   }
 
+  /// @param bits for lengths up to 2^bits; zeros stand for the others (all take 20 ms, those up to 2^12 four)
   template <class T>
-  static std::vector<Complex<T>> make() {
+  static std::vector<Complex<T>> make(int bits = max_bits) {
     std::vector<Complex<T>> table;
     table.reserve(size());
-    for (const int most : {4, 3})
-      for (int b = 0; b <= max_bits; ++b) append_fft_rotations(table, b, most);
-    for (int b = 0; b <= max_bits; ++b)
+    for (const int most : {4, 3}) {
+      for (int b = 0; b <= bits; ++b) append_fft_rotations(table, b, most);
+      table.resize(fft(max_bits + 1, most));
+    }
+    for (int b = 0; b <= bits; ++b)
       for (Index k = 0, n = Index{1} << b; k < pairs(b); ++k) {
         table.push_back(unit_number<T>(k, 2 * n));
         table.push_back(unit_number<T>(5 * k, 2 * n));
       }
-    for (int b = 0; b <= max_bits; ++b)
+    table.resize(cosine(max_bits + 1));
+    for (int b = 0; b <= bits; ++b)
       for (Index k = 0, n = Index{1} << b; k < pairs(b); ++k) {
         table.push_back({1, 0});
         table.push_back(unit_number<T>(2 * k, n));
       }
-    for (int b = 0; b <= max_bits; ++b)
+    table.resize(fourier(max_bits + 1));
+    for (int b = 0; b <= bits; ++b)
       for (Index j = 0, n = Index{1} << b; j < fourths(b); ++j)
         table.push_back(unit_number<T>(8 * j + 1, 8 * n));
-    for (int b = 0; b <= max_bits; ++b)
+    table.resize(fourth(max_bits + 1));
+    for (int b = 0; b <= bits; ++b)
       for (Index j = 0, N = Index{1} << b; j < halves(b); ++j) table.push_back(conj(unit_number<T>(j, N)));
+    table.resize(size());
     return table;
   }
 };

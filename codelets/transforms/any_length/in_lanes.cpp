@@ -76,7 +76,7 @@ bool is_power_of_two(Transform kind, Index n) {
 }
 
 const Tables<double>& line_tables() {
-  static const auto& numbers = *new std::vector(LineTables::make<double>());
+  static const auto& numbers = *new std::vector(LineTables::make<double>(most_bits));
   static const auto& places = *new std::vector(output_places<Number>());
   static const Tables<double> tables{numbers.data(), places.data()};
   return tables;
