@@ -185,6 +185,8 @@ TEST_CASE("any length: radices") {
   CHECK(any::large_primes(2 * 19 * 19 * 23) == std::vector<Index>{19, 19, 23});
   CHECK(any::smooth_convolution_length(600) == 600);
   CHECK(any::smooth_convolution_length(718) >= 2 * 718 - 1);  // 718 = 2 * 359
+  CHECK(any::smooth_convolution_length(615, 1232) == 1232);   // 615 = 3 * 5 * 41, and 1280 is cheaper
+  CHECK(any::smooth_convolution_length(615, 1000) == any::smooth_convolution_length(615));
 }
 
 TEST_CASE("any length: division by multiplication") {

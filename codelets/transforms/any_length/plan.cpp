@@ -111,8 +111,9 @@ std::vector<Box> boxes(Index N) {
   return all;
 }
 
-Box half_box(Index p) {
-  const Index length = smooth_convolution_length((p - 1) / 2);
+/// @param columns numbers of each of its rows: all together are to find room in a symmetric plan, where that is possible
+Box half_box(Index p, Index columns) {
+  const Index length = smooth_convolution_length((p - 1) / 2, (most_symmetric_numbers - 1) / columns - 1);
   return {.length = length, .prime = p, .directions = directions(length), .halved = true};
 }
 
@@ -317,7 +318,7 @@ PlanSize fft_plan_size(Index N) {
 PlanSize half_rows_size(Index p, Index Q) {
   const PlanSize row = fft_plan_size(Q);
   if (row.numbers == 0 || p < 2 || large_primes(p) != std::vector{p} || Q % p == 0) return {};
-  const Box box = half_box(p);
+  const Box box = half_box(p, row.numbers);
   const PlanSize size{box.slots() * row.numbers,
                       row.passes + count_passes(box) + (combines_columns(box, Q) ? 2 : 0)};
   return size.passes > most_passes || size.numbers > most_numbers ? PlanSize{} : size;
@@ -350,8 +351,9 @@ FftPlan<T>::FftPlan(Index N, Index rows) : in(static_cast<std::size_t>(N)), out(
 }
 
 template <class T>
-HalfRowsPlan<T>::HalfRowsPlan(Index p, Index Q) : rows(half_box(p).slots()), fft(Q, rows) {
-  const Box box = half_box(p);
+HalfRowsPlan<T>::HalfRowsPlan(Index p, Index Q)
+    : rows(half_box(p, fft_plan_size(Q).numbers).slots()), fft(Q, rows) {
+  const Box box = half_box(p, fft_plan_size(Q).numbers);
   const Places of_box = places(box);
   in.assign(of_box.in.begin(), of_box.in.end());
   out.assign(of_box.out.begin(), of_box.out.end());

@@ -82,6 +82,8 @@ struct Pass {
 };
 
 constexpr int most_passes = 20;
+/// Fewer than these numbers has a line of a SymmetricPlan, whose places have 15 bits for twice their number.
+constexpr int most_symmetric_numbers = 1 << 14;
 
 /// What a kernel wants of a plan.
 template <class T>

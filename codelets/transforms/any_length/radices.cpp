@@ -93,12 +93,13 @@ std::vector<Index> large_primes(Index N) {
   return primes;
 }
 
-Index smooth_convolution_length(Index n) {
+Index smooth_convolution_length(Index n, Index most) {
   if (has_radices(n)) return n;
   Index best = 0;
   double least = HUGE_VAL;
   for (Index length = 2 * n - 1; length < 2 * n + n / 4 + 2; ++length) {
     if (!has_radices(length)) continue;
+    if (best > 0 && best <= most && length > most) break;
     const double cost = static_cast<double>(length) * cheapest(length, largest_radix).cost;
     if (cost >= least) continue;
     least = cost;

@@ -2,6 +2,7 @@
 /// Which radices an FFT in shared memory is made of.
 #pragma once
 
+#include <limits>
 #include <vector>
 
 #include "../../../runtime/ports.hpp"
@@ -34,7 +35,7 @@ std::vector<Direction> directions(Index N);
 std::vector<Index> large_primes(Index N);
 
 /// The length of the DFTs by which n numbers are convolved cyclically: n, or, where that has a prime factor above the
-/// largest radix, the cheapest from 2 n - 1 on.
-Index smooth_convolution_length(Index n);
+/// largest radix, the cheapest from 2 n - 1 on, of those up to `most` if there are any.
+Index smooth_convolution_length(Index n, Index most = std::numeric_limits<Index>::max());
 
 }  // namespace asterism::transforms

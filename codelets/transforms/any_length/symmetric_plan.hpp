@@ -45,7 +45,6 @@ struct Source {
 struct alignas(4) PlacePair {
   std::uint16_t plus, minus;
 };
-constexpr int most_symmetric_numbers = 1 << 14;
 
 /// What a plan has besides its rows' FFTs, in the memory where it is wanted.
 template <class T>
