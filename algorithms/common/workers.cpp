@@ -30,26 +30,32 @@ std::vector<Candidate> all_workers(const Runtime& runtime) {
     int gpus, cores;
     std::size_t gpu_memory;
     double memory_of_core, memory;  // where tasks' memory is limited one by one, or all together
+    std::array<char, 256> host;
   };
-  const OfRank mine{machine.count(WorkerKind::cuda), machine.count(WorkerKind::cpu),
-                    machine.capacity(MemoryKind::gpu),
-                    at_once ? main_memory / static_cast<double>(*at_once) : 0, at_once ? 0 : main_memory};
+  OfRank mine{machine.count(WorkerKind::cuda),   machine.count(WorkerKind::cpu),
+              machine.capacity(MemoryKind::gpu), at_once ? main_memory / static_cast<double>(*at_once) : 0,
+              at_once ? 0 : main_memory,         {}};
+  machine.host.copy(mine.host.data(), mine.host.size());
+  const std::vector<OfRank> all = gather(runtime, mine);
   std::vector<Candidate> workers;
   int rank = 0;
-  for (const OfRank& its : gather(runtime, mine)) {
+  for (const OfRank& its : all) {
+    const auto node = static_cast<int>(std::ranges::find(all, its.host, &OfRank::host) - all.begin());
     for (int k = 0; k < its.gpus; ++k)
       workers.push_back({.rank = rank,
                          .where = Where::cuda,
                          .worker = k,
                          .memory = static_cast<double>(its.gpu_memory),
-                         .alone = its.gpus == 1});
+                         .alone = its.gpus == 1,
+                         .node = node});
     for (int k = 0; k < its.cores; ++k)
       workers.push_back({.rank = rank,
                          .where = Where::cpu,
                          .worker = k,
                          .memory = its.memory_of_core,
                          .rank_memory = its.memory,
-                         .alone = its.cores == 1});
+                         .alone = its.cores == 1,
+                         .node = node});
     ++rank;
   }
   return workers;

@@ -23,6 +23,7 @@ struct Candidate {
   /// does not fit.
   double rank_memory = 0;
   bool alone = false;  ///< whether its rank has no other worker of the kind
+  int node = 0;        ///< the first of the ranks on its host
 };
 
 /// How work is divided among the workers.

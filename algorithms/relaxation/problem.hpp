@@ -32,7 +32,7 @@ enum class Method { jacobi, gauss_seidel, sor, ssor };
 
 /// How neighbours get each other's rows.
 enum class Exchange {
-  automatic,   ///< overlapped, but blocking where all stripes are in one rank's main memory and nothing is sent
+  automatic,   ///< blocking between GPUs of one node, and between cores of one rank; else overlapped
   overlapped,  ///< the rows next to neighbours are relaxed first, and exchanged while the interior is
   blocking,    ///< a stripe is relaxed as a whole, then the rows are exchanged
   /// Not at all between the colours of a sweep, only after it: what [Czapinski 2014] 4.2 shows to go wrong. For

@@ -118,16 +118,21 @@ TEST_CASE("all GPUs take part, and the cores of ranks that have none") {
   }
 }
 
-TEST_CASE("borders are exchanged during the sweeps, but where one memory has all stripes") {
+TEST_CASE("borders are exchanged during the sweeps, but between a node's GPUs and between a rank's cores") {
   const auto exchange = [](const std::vector<Candidate>& workers, Exchange wanted = Exchange::automatic) {
     return relaxation::cut_rows<double>(workers, {.shape = {1000, 1000}}, {.sweeps = 1, .exchange = wanted}).exchange;
   };
   const Candidate core{.rank = 0, .where = Where::cpu}, other_rank{.rank = 1, .where = Where::cpu},
-      gpu{.rank = 0, .where = Where::cuda}, with_disk{.rank = 0, .where = Where::cpu, .memory = 64e6};
+      gpu{.rank = 0, .where = Where::cuda}, other_gpu{.rank = 1, .where = Where::cuda},
+      far_gpu{.rank = 2, .where = Where::cuda, .node = 2},
+      with_disk{.rank = 0, .where = Where::cpu, .memory = 64e6};
   CHECK(exchange({core, core}) == Exchange::blocking);
   CHECK(exchange({core, other_rank}) == Exchange::overlapped);
   CHECK(exchange({gpu, core}) == Exchange::overlapped);
-  CHECK(exchange({gpu}) == Exchange::overlapped);
+  CHECK(exchange({gpu, gpu}) == Exchange::blocking);
+  CHECK(exchange({gpu, other_gpu}) == Exchange::blocking);
+  CHECK(exchange({gpu, other_gpu, far_gpu}) == Exchange::overlapped);
+  CHECK(exchange({gpu, other_rank}) == Exchange::overlapped);
   CHECK(exchange({with_disk, with_disk}) == Exchange::overlapped);
   for (const Exchange wanted : {Exchange::overlapped, Exchange::blocking, Exchange::stale})
     CHECK(exchange({core, core}, wanted) == wanted);

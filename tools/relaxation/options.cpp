@@ -93,7 +93,8 @@ void add_stripes(OptionGroup& method, RelaxOptions& o) {
       "row apart; default: separated");
   method.flag(
       "--blocking", o.blocking,
-      "exchange borders after the sweeps of a stripe instead of during them; default: so on cores of one rank");
+      "exchange borders after the sweeps of a stripe instead of during them; default: so between GPUs of one "
+      "node, and between cores of one rank");
   method.add(
       "--stripes", o.stripes, parse_count<>, "N",
       "pieces of the grid, rows each; default: one for each worker, more where --memory or --gpu-memory "
