@@ -84,10 +84,10 @@ Where choose_interface(const Resources& r, Mode mode, bool has_cpus, Index colum
   return mode == Mode::streaming && has_cpus && columns < many_columns ? Where::cpu : r.where;
 }
 
-/// GPUs of this rank that are worth their while. What they tell each other takes some 200 us: each is to have 300 us of the
-/// work, or what comes to it and goes again through its link in that time.
+/// GPUs of this rank that are worth their while. Two have all lines transformed twice, and what they tell each other takes
+/// 100 to 200 us: each is to have 190 us of the work, or what comes to it and goes again through its link in that time.
 Index worthwhile_gpus(const Resources& r, Mode mode, bool fetch_result) {
-  constexpr double seconds_each = 300e-6;
+  constexpr double seconds_each = 190e-6;
   constexpr Index bytes_each = 8 * mebibyte;
   if (mode == Mode::streaming) return r.workers;
   const Index busy = fetch_result ? r.grid / bytes_each : static_cast<Index>(r.gpu_seconds / seconds_each);
@@ -106,8 +106,8 @@ Index evenly_dealt(const Resources& r, Index gpus, Index planes) {
 }
 
 /// The same, about so many planes, and whole blocks of the tridiagonal CUDA kernels' rows, on which these are fastest, where
-/// that leaves it so.
-Index dealt_in_blocks(const Resources& r, Index gpus, Index wanted, Index most) {
+/// that leaves it so and, unless slabs stream through, makes no more of them.
+Index dealt_in_blocks(const Resources& r, Mode mode, Index gpus, Index wanted, Index most) {
   constexpr Index block = cuda::block_rows;
   const auto in_blocks = [&](Index planes, Index limit) -> std::optional<Index> {
     const Index whole = cuda::blocks_of(evenly_dealt(r, gpus, planes)) * block;
@@ -117,7 +117,7 @@ Index dealt_in_blocks(const Resources& r, Index gpus, Index wanted, Index most) 
   const Index even = evenly_dealt(r, gpus, wanted),
               lower = wanted > block && wanted < r.planes ? wanted / block * block : wanted;
   if (const auto higher = in_blocks(wanted, std::min(most, even + even / 8))) return *higher;
-  return in_blocks(lower, lower).value_or(even);
+  return mode == Mode::streaming ? in_blocks(lower, lower).value_or(even) : even;
 }
 
 /// The work of the cores of all ranks.
@@ -160,9 +160,9 @@ Index choose_slab_planes(const Resources& r, Mode mode, Where interface, bool fe
     // grows with the slab, and so do two buffers in main memory that the check of u needs.
     wanted = most = std::min({fetch_result ? r.grid / 4 : r.grid, largest, r.capacity - r.grid});
   } else if (r.where == Where::cuda && mode == Mode::incore) {
-    // What slabs tell each other costs more than kernels on higher ones save: two for each GPU, of which the first tells
-    // while the second is worked on; four where they come and go, or where unlike ranks have them by their speeds.
-    const Index each = fetch_result || !r.equal_ranks ? 4 : 2;
+    // Each slab tells others of itself, which takes longer than work on another meanwhile would save; but four for each GPU
+    // where they come and go, or where unlike ranks have them by their speeds.
+    const Index each = fetch_result || !r.equal_ranks ? 4 : 1;
     wanted = std::max(r.grid / (each * gpus), 16 * mebibyte);
     most = std::min(largest, r.capacity / 8);
   } else if (r.where == Where::cuda) {
@@ -176,7 +176,7 @@ Index choose_slab_planes(const Resources& r, Mode mode, Where interface, bool fe
   }
   const Index planes = std::max(parts(wanted, r.plane), least_planes(r, mode, interface, interface_planes));
   const Index most_planes = std::max<Index>(1, most / r.plane);
-  return dealt_in_blocks(r, gpus, std::min(planes, most_planes), most_planes);
+  return dealt_in_blocks(r, mode, gpus, std::min(planes, most_planes), most_planes);
 }
 
 /// Planes that are transformed together, and the working memory that a slab's task then needs.

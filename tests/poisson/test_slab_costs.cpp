@@ -71,7 +71,7 @@ TEST_CASE("what takes milliseconds keeps all cores busy, evenly") {
   }
   CHECK(slabs_on_cores(square(255, 2)) == 2);
   CHECK(slabs_on_cores(cube(31, 2)) == 2);
-  CHECK(slabs_on_cores(square(1023, 2)) == 2);
+  CHECK(slabs_on_cores(square(1023, 2)) == 4);
 }
 
 TEST_CASE("no more slabs than are asked for, and those evenly dealt") {
