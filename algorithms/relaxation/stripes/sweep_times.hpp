@@ -14,7 +14,7 @@ namespace asterism::relaxation {
 double predicted_seconds(const std::vector<Part>& stripes, const std::vector<double>& speeds, Index sweeps,
                          const Problem& problem, const Settings& settings);
 
-/// The fewest sweeps of a task with which a sweep takes nearly as little time as it can.
+/// The fewest sweeps of a task with which a sweep takes as little time as it can; on GPUs nearly as little.
 /// @param lowest rows of the lowest stripe
 Index choose_sweeps(const std::vector<Part>& stripes, const std::vector<double>& speeds, Index lowest,
                     const Problem& problem, const Settings& settings);
