@@ -19,8 +19,8 @@
 namespace asterism::transforms::cpu {
 namespace {
 
+/// Of all lengths but powers of two: their FFTs round two to three times as much as those.
 using Number = Lanes<double>;
-constexpr Index lanes = Number::count;
 
 FftView<double> view_of(const FftPlan<double>& plan) {
   FftView<double> view = plan.view;
@@ -75,15 +75,17 @@ bool is_power_of_two(Transform kind, Index n) {
   return std::has_single_bit(N) && N >= std::size_t{1} << least_bits && N <= std::size_t{1} << most_bits;
 }
 
-const Tables<double>& line_tables() {
-  static const auto& numbers = *new std::vector(LineTables::make<double>(most_bits));
-  static const auto& places = *new std::vector(output_places<Number>());
-  static const Tables<double> tables{numbers.data(), places.data()};
+template <class T>
+const Tables<T>& line_tables() {
+  static const auto& numbers = *new std::vector(LineTables::make<T>(most_bits));
+  static const auto& places = *new std::vector(output_places<Lanes<T>>());
+  static const Tables<T> tables{numbers.data(), places.data()};
   return tables;
 }
 
 /// A line of numbers one after the other, whose outputs take their places.
-BlockLines<Number> line_of(Number* points, Index pitch, int log_lines = 0) {
+template <class N>
+BlockLines<N> line_of(N* points, Index pitch, int log_lines = 0) {
   return {.from = points,
           .to = points,
           .from_step = 0,
@@ -96,28 +98,32 @@ BlockLines<Number> line_of(Number* points, Index pitch, int log_lines = 0) {
           .pitch = static_cast<int>(pitch)};
 }
 
-Complex<Number>* room_for(Index numbers) {
+template <class N>
+Complex<N>* room_for(Index numbers) {
   struct Passing;
-  return reinterpret_cast<Complex<Number>*>(
-      thread_memory<Passing>(numbers * static_cast<Index>(sizeof(Complex<Number>))));
+  return reinterpret_cast<Complex<N>*>(
+      thread_memory<Passing>(numbers * static_cast<Index>(sizeof(Complex<N>))));
 }
 
-template <class Kinds>
-void transform_power_of_two(Transform kind, Number* points) {
-  const ContiguousLines<Number> line(line_of(points, Kinds::numbers));
-  Complex<Number>* const numbers = room_for(Kinds::numbers);
+template <class T, class Kinds>
+void transform_power_of_two(Transform kind, Lanes<T>* points) {
+  const ContiguousLines<Lanes<T>> line(line_of(points, Kinds::numbers));
+  Complex<Lanes<T>>* const numbers = room_for<Lanes<T>>(Kinds::numbers);
   [&]<int... phase>(std::integer_sequence<int, phase...>) {
-    (Kinds::template run<phase>(line, kind, numbers, line_tables(), 0, 1), ...);
+    (Kinds::template run<phase>(line, kind, numbers, line_tables<T>(), 0, 1), ...);
   }(std::make_integer_sequence<int, Kinds::phases>{});
 }
 
-using PowerOfTwo = void (*)(Transform, Number*);
-PowerOfTwo power_of_two(Transform kind, Index n) {
+template <class T>
+using PowerOfTwo = void (*)(Transform, Lanes<T>*);
+
+template <class T>
+PowerOfTwo<T> power_of_two(Transform kind, Index n) {
   static constexpr auto of = []<int... i>(std::integer_sequence<int, i...>) {
-    return std::array{std::pair{&transform_power_of_two<FirstKinds<Number, least_bits + i>>,
-                                &transform_power_of_two<EvenKinds<Number, least_bits + i>>}...};
+    return std::array{std::pair{&transform_power_of_two<T, FirstKinds<Lanes<T>, least_bits + i>>,
+                                &transform_power_of_two<T, EvenKinds<Lanes<T>, least_bits + i>>}...};
   }(std::make_integer_sequence<int, most_bits - least_bits + 1>{});
-  line_tables();
+  line_tables<T>();
   const auto N = static_cast<std::size_t>(fft_length(kind, n));
   const auto& [first, even] = of[static_cast<std::size_t>(std::countr_zero(N) - least_bits)];
   return is_first_kind(kind) ? first : even;
@@ -141,17 +147,15 @@ bool in_halves(Transform kind, Index n) {
 template <class Plan>
 void transform_points(const Plan& plan, Number* points) {
   const BlockLines<Number> line = line_of(points, plan.numbers(), lines_together(plan.view.kind) - 1);
-  const typename Plan::Block block(line, plan.view, room_for(plan.numbers()), 0, 1);
+  const typename Plan::Block block(line, plan.view, room_for<Number>(plan.numbers()), 0, 1);
   for (int phase = plan.is_padded() ? 0 : 1; phase < block.phases(plan.view); ++phase) block.run(phase);
 }
 
-/// The plan for lines of one kind and length.
+/// The plan for lines of one kind and length, no power of two.
 class LanesPlan {
  public:
   LanesPlan(Transform kind, Index n) : kind_(kind), n_(n) {
-    if (is_power_of_two(kind, n)) {
-      power_of_two_ = power_of_two(kind, n);
-    } else if (in_halves(kind, n)) {
+    if (in_halves(kind, n)) {
       const HalfLines halves = halves_of(kind, n);
       front_ = std::make_unique<LanesPlan>(halves.front.kind, halves.front.length);
       back_ = std::make_unique<LanesPlan>(halves.back.kind, halves.back.length);
@@ -164,9 +168,7 @@ class LanesPlan {
 
   /// @param points of a line, one after the other; they give way to the outputs
   void operator()(Number* points) const {
-    if (power_of_two_ != nullptr)
-      power_of_two_(kind_, points);
-    else if (front_)
+    if (front_)
       transform_halves(points);
     else if (halved_)
       transform_points(*halved_, points);
@@ -193,15 +195,16 @@ class LanesPlan {
 
   Transform kind_;
   Index n_;
-  PowerOfTwo power_of_two_ = nullptr;        ///< this, or
   std::unique_ptr<LanesPlan> front_, back_;  ///< of lines in halves, else one of these
   std::optional<FoldedPlan> folded_;
   std::optional<HalvedPlan> halved_;
 };
 
-/// Lines that have one register's lanes, from `first` on: fewer where there are no more.
-template <class T>
+/// Lines of numbers T that have one register's lanes, of numbers S, from `first` on: fewer where there are no more.
+template <class S, class T>
 class LaneLines {
+  static constexpr Index lanes = Lanes<S>::count;
+
  public:
   LaneLines(const Lines<T>& lines, Index first)
       : stride_(lines.stride),
@@ -215,24 +218,24 @@ class LaneLines {
   }
 
   /// Point j of all lines to points[j]; zeros where there is no line.
-  void take(Number* points, Index n) const {
+  void take(Lanes<S>* points, Index n) const {
     if (side_by_side_) {
-      for (Index j = 0; j < n; ++j) points[j] = load_lanes<double>(begin_[0] + j * stride_);
+      for (Index j = 0; j < n; ++j) points[j] = load_lanes<S>(begin_[0] + j * stride_);
       return;
     }
     const Index in_blocks = numbers_in_blocks(n);
     for (Index j = 0; j < in_blocks; j += lanes) {
-      for (Index lane = 0; lane < lanes; ++lane) points[j + lane] = load_lanes<double>(begin_[lane] + j);
+      for (Index lane = 0; lane < lanes; ++lane) points[j + lane] = load_lanes<S>(begin_[lane] + j);
       transpose(points + j);
     }
-    auto* const numbers = reinterpret_cast<double*>(points);
-    if (count_ < lanes) std::fill_n(numbers, n * lanes, 0.0);
+    auto* const numbers = reinterpret_cast<S*>(points);
+    if (count_ < lanes) std::fill_n(numbers, n * lanes, S{0});
     for (Index lane = 0; lane < count_; ++lane)
       for (Index j = in_blocks; j < n; ++j) numbers[j * lanes + lane] = begin_[lane][j * stride_];
   }
 
   /// The points are lost.
-  void give(Number* points, Index n) const {
+  void give(Lanes<S>* points, Index n) const {
     if (side_by_side_) {
       for (Index j = 0; j < n; ++j) store_lanes(points[j], begin_[0] + j * stride_);
       return;
@@ -242,7 +245,7 @@ class LaneLines {
       transpose(points + j);
       for (Index lane = 0; lane < lanes; ++lane) store_lanes(points[j + lane], begin_[lane] + j);
     }
-    const auto* const numbers = reinterpret_cast<const double*>(points);
+    const auto* const numbers = reinterpret_cast<const S*>(points);
     for (Index lane = 0; lane < count_; ++lane)
       for (Index j = in_blocks; j < n; ++j) begin_[lane][j * stride_] = static_cast<T>(numbers[j * lanes + lane]);
   }
@@ -258,6 +261,21 @@ class LaneLines {
   bool side_by_side_;
 };
 
+/// In lanes of numbers S, by a plan for a line of them.
+template <class S, class T, class Plan>
+void transform_lines(const Lines<T>& lines, const Plan& plan) {
+  const Index n = lines.length;
+  struct Points;
+  auto* const points =
+      reinterpret_cast<Lanes<S>*>(thread_memory<Points>(n * static_cast<Index>(sizeof(Lanes<S>))));
+  for (Index first = 0; first < lines.count * lines.width; first += Lanes<S>::count) {
+    const LaneLines<S, T> at_once(lines, first);
+    at_once.take(points, n);
+    plan(points);
+    at_once.give(points, n);
+  }
+}
+
 }  // namespace
 
 bool wants_lanes(Transform kind, Index n) {
@@ -271,23 +289,26 @@ bool wants_lanes(Transform kind, Index n) {
   return numbers > 0 && numbers <= most_numbers;
 }
 
-void plan_in_lanes(Transform kind, Index n) { planned<LanesPlan>(kind, n); }
+template <class T>
+void plan_in_lanes(Transform kind, Index n) {
+  if (is_power_of_two(kind, n))
+    power_of_two<T>(kind, n);
+  else
+    planned<LanesPlan>(kind, n);
+}
 
 template <class T>
 void transform_in_lanes(Transform kind, const Lines<T>& lines) {
-  const auto& plan = planned<LanesPlan>(kind, lines.length);
-  const Index n = lines.length;
-  struct Points;
-  auto* const points =
-      reinterpret_cast<Number*>(thread_memory<Points>(n * static_cast<Index>(sizeof(Number))));
-  for (Index first = 0; first < lines.count * lines.width; first += lanes) {
-    const LaneLines<T> at_once(lines, first);
-    at_once.take(points, n);
-    plan(points);
-    at_once.give(points, n);
-  }
+  if (is_power_of_two(kind, lines.length))
+    transform_lines<T>(lines, [kind, transform = power_of_two<T>(kind, lines.length)](Lanes<T>* points) {
+      transform(kind, points);
+    });
+  else
+    transform_lines<double>(lines, planned<LanesPlan>(kind, lines.length));
 }
 
+template void plan_in_lanes<float>(Transform, Index);
+template void plan_in_lanes<double>(Transform, Index);
 template void transform_in_lanes(Transform, const Lines<float>&);
 template void transform_in_lanes(Transform, const Lines<double>&);
 

@@ -18,9 +18,11 @@ bool wants_lanes(Transform kind, Index n);
 
 /// Makes the plan and its tables, which all threads share and which live until the process ends. Thread-safe.
 /// @param kind,n that want lanes; also below
+template <class T>
 void plan_in_lanes(Transform kind, Index n);
 
-/// (T1) for every line, in place and in double precision. A line gets the same bits whatever is beside it.
+/// (T1) for every line, in place; where N is no power of two in double precision. A line gets the same bits whatever is beside
+/// it.
 template <class T>
 void transform_in_lanes(Transform kind, const Lines<T>& lines);
 
