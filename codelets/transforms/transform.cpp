@@ -6,7 +6,7 @@
 #include <numbers>
 #include <type_traits>
 
-#include "any_length/in_lanes.hpp"
+#include "lanes/in_lanes.hpp"
 #include "chirp.hpp"
 #include "fftw.hpp"
 #include "fold.hpp"

@@ -14,7 +14,7 @@
 #include "any_length/any_length.hpp"
 #include "bias.hpp"
 #include "halves.hpp"
-#include "line_transform.hpp"
+#include "power_of_two/line_transform.hpp"
 #include "rounds.hpp"
 
 namespace asterism::transforms::cuda {

@@ -39,8 +39,8 @@
 /// RODFT00 at n = 4095, because FFTW vectorises complex transforms only; dct2 and the like by (T5) and FFTW's r2c take half
 /// the time of its REDFT10 at n = 1024. So transforms are done by these formulas, which fold.hpp has point by point: on
 /// cores with FFTW where N is even and has no prime above 13, long lines by (T9) first, and dct4 and dst4 of an even n by
-/// (T10); other lengths, and 2^5 to 2^12, as GPUs do them (any_length/in_lanes.hpp). Lines that GPUs hold in shared memory
-/// (line_transform.hpp, any_length/) by these formulas or by halves of them, the others with cuFFT. dst1 of lengths with
+/// (T10); other lengths, and 2^5 to 2^12, as GPUs do them (lanes/in_lanes.hpp). Lines that GPUs hold in shared memory
+/// (power_of_two/, any_length/) by these formulas or by halves of them, the others with cuFFT. dst1 of lengths with
 /// large primes that are too long for all this as chirp.hpp says.
 ///
 /// dct1, with N = n - 1, in the same way, where Y_{2N-k} = Y_k:

@@ -1,9 +1,9 @@
 // The transforms of lines in shared memory against the sums that define them: what their threads do, on the
 // host, and the kernels.
 
-#include "codelets/transforms/line_transform.hpp"
-#include "codelets/transforms/even_kinds.cuh"
-#include "codelets/transforms/first_kinds.cuh"
+#include "codelets/transforms/power_of_two/line_transform.hpp"
+#include "codelets/transforms/power_of_two/even_kinds.cuh"
+#include "codelets/transforms/power_of_two/first_kinds.cuh"
 
 #include <doctest/doctest.h>
 

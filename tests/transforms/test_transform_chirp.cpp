@@ -9,7 +9,7 @@
 
 #include "../support/lines.hpp"
 #include "../support/worst.hpp"
-#include "codelets/transforms/any_length/in_lanes.hpp"
+#include "codelets/transforms/lanes/in_lanes.hpp"
 #include "codelets/transforms/chirp.hpp"
 #include "codelets/transforms/transform.hpp"
 

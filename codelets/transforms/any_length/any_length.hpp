@@ -1,6 +1,6 @@
 /// \file
 /// Real transforms (T1) of lines of nearly any length in one kernel: a line is loaded once, transformed in shared
-/// memory and stored once, as line_transform.hpp has it for powers of two.
+/// memory and stored once, as power_of_two/line_transform.hpp has it.
 #pragma once
 
 #include "../transform.hpp"

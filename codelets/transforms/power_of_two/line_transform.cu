@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "../../runtime/cuda.hpp"
+#include "../../../runtime/cuda.hpp"
+#include "../grid_lines.cuh"
 #include "even_kinds.cuh"
 #include "first_kinds.cuh"
-#include "grid_lines.cuh"
 
 namespace asterism::transforms::cuda {
 namespace {

@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "../any_length/kinds.cuh"
+#include "../any_length/symmetric_kinds.cuh"
+#include "../any_length/ways.hpp"
 #include "../fftw.hpp"
-#include "../first_kinds.cuh"
 #include "../halves.hpp"
-#include "kinds.cuh"
+#include "../power_of_two/first_kinds.cuh"
 #include "lanes.hpp"
-#include "symmetric_kinds.cuh"
-#include "ways.hpp"
 
 namespace asterism::transforms::cpu {
 namespace {
@@ -35,7 +35,7 @@ const U* data_or_null(const std::vector<U>& table) {
   return table.empty() ? nullptr : table.data();
 }
 
-/// What kinds.cuh wants of lines of one kind and length.
+/// What any_length/kinds.cuh wants of lines of one kind and length.
 struct FoldedPlan {
   FoldedPlan(Transform kind, Index n)
       : fft(fft_length(kind, n)),
@@ -52,7 +52,7 @@ struct FoldedPlan {
   AnyLength<double> view;
 };
 
-/// What symmetric_kinds.cuh wants.
+/// What any_length/symmetric_kinds.cuh wants.
 struct HalvedPlan {
   HalvedPlan(Transform kind, Index n, const SymmetricWay& way)
       : plan(kind, fft_length(kind, n), way),
@@ -68,7 +68,7 @@ struct HalvedPlan {
   SymmetricView<double> view;
 };
 
-/// Lengths of FFTs that are done as even_kinds.cuh and first_kinds.cuh have them.
+/// Lengths of FFTs that are done as power_of_two/even_kinds.cuh and first_kinds.cuh have them.
 constexpr int least_bits = 5, most_bits = 12;
 bool is_power_of_two(Transform kind, Index n) {
   const auto N = static_cast<std::size_t>(fft_length(kind, n));

@@ -21,7 +21,7 @@
 /// dct4 by (T10).
 #pragma once
 
-#include "block_lines.cuh"
+#include "../block_lines.cuh"
 
 namespace asterism::transforms {
 

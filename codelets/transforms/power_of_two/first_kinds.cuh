@@ -1,6 +1,6 @@
 /// \file
 /// The phases of `line_transform` for kind I, as even_kinds.cuh has them for the others. Cores run them, too, with a line in
-/// each lane of a register (any_length/in_lanes.cpp).
+/// each lane of a register (lanes/in_lanes.cpp).
 ///
 /// dst1 and dct1: (T2) and (T4) do twice the arithmetic that is necessary, since each output is there twice. So (T9) is
 /// done `levels` times, and (T2) or (T4) for the rest, where the mean (T3) is left out: it would be that of a quarter of the

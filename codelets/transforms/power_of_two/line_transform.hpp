@@ -5,7 +5,7 @@
 /// transform.cu.
 #pragma once
 
-#include "transform.hpp"
+#include "../transform.hpp"
 
 namespace asterism::transforms::cuda {
 
