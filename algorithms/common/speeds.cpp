@@ -1,12 +1,13 @@
 #include "speeds.hpp"
 
 #include <algorithm>
-#include <chrono>
 
 #include "../../runtime/collectives.hpp"
 #include "../../runtime/pause.hpp"
 
 namespace asterism {
+
+using Clock = std::chrono::steady_clock;
 
 void measure_speeds(Runtime& runtime, std::vector<Candidate>& workers, const std::vector<Trial>& trials) {
   std::vector<double> our_work;
@@ -21,11 +22,13 @@ void measure_speeds(Runtime& runtime, std::vector<Candidate>& workers, const std
     for (const Trial& trial : trials)
       if (trial.prepare) trial.prepare();
     runtime.wait();
+    Clock::time_point start;
     {
       const Pause pause;  // who began before all are submitted would seem the faster
       for (const Trial& trial : trials) trial.submit();
+      start = Clock::now();  // before they begin: this thread may have to wait for a core then
     }
-    const std::vector<double> seconds = seconds_until_done(last_tiles);
+    const std::vector<double> seconds = seconds_until_done(last_tiles, start);
     constexpr double shortest = 1e-6;  // that can be told
     for (std::size_t k = 0; k < our_work.size(); ++k)
       our_speeds[k] = std::max(our_speeds[k], our_work[k] / std::max(seconds[k], shortest));
@@ -51,8 +54,8 @@ void even_out(std::vector<Candidate>& workers) {
   }
 }
 
-std::vector<double> seconds_until_done(const std::vector<std::vector<const detail::TileBase*>>& tiles) {
-  const auto start = std::chrono::steady_clock::now();
+std::vector<double> seconds_until_done(const std::vector<std::vector<const detail::TileBase*>>& tiles,
+                                       Clock::time_point start) {
   std::vector<const detail::TileBase*> all;
   for (const auto& group : tiles) all.insert(all.end(), group.begin(), group.end());
   const auto ends = detail::ends_of(all);

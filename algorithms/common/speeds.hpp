@@ -2,6 +2,7 @@
 /// How fast workers are at what an algorithm wants of them.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <vector>
 
@@ -29,8 +30,10 @@ void measure_speeds(Runtime& runtime, std::vector<Candidate>& workers, const std
 /// Differences below a tenth are noise: such workers of a kind get the speed of the slowest of them.
 void even_out(std::vector<Candidate>& workers);
 
-/// Seconds from now until the tasks so far of some tiles have ended, by the clock of this rank, which owns
+/// Seconds from a time on until the tasks so far of some tiles have ended, by the clock of this rank, which owns
 /// them. @param tiles in groups @return for each group: until all of it has ended, 0 for an empty one @throw Stall
-std::vector<double> seconds_until_done(const std::vector<std::vector<const detail::TileBase*>>& tiles);
+std::vector<double> seconds_until_done(
+    const std::vector<std::vector<const detail::TileBase*>>& tiles,
+    std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now());
 
 }  // namespace asterism
