@@ -244,6 +244,8 @@ std::string to_string(Ending ending) {
   return "";
 }
 
+Preferences preferences() { return {.scheduler = "prio", .core_for_submission = false}; }
+
 SearchReport search(Runtime& runtime, const Problem& problem, const SearchSettings& settings) {
   const ProblemFacts facts = facts_of(problem);
   const Plan plan = plan_of(settings, problem.n, runtime.ranks());

@@ -23,9 +23,9 @@
 
 namespace asterism::qap {
 
-/// For Options::preferred_scheduler: a core takes the next walks when it is free. Beside GPUs the machine's own would deal
-/// them out beforehand, though nobody knows how long they will take.
-inline constexpr const char* preferred_scheduler = "prio";
+/// For Options. A core takes the next walks when it is free: beside GPUs the machine's own scheduler would deal them out
+/// beforehand, though nobody knows how long they will take. Who submits sleeps through a generation.
+Preferences preferences();
 
 enum class Method {
   automatic,   ///< multistart and robust islands in turn

@@ -31,9 +31,10 @@ struct Sample {
   }
 };
 
-/// Of a walk: where a GPU does not make it long, a millisecond on a core, beside which its waking counts little.
+/// Of a walk: some milliseconds on a core, beside which its waking counts little, and what a walk begins with no more than in
+/// a search: a core takes longer for that than a GPU.
 Index iterations_of_trial(const SelectionArguments& a) {
-  constexpr Index steps = 10'000, most = 1000, moves = 500'000;
+  constexpr Index steps = 10'000, most = 1000, moves = 2'000'000;
   const Index pairs = a.n * (a.n - 1) / 2;
   return a.kind == IslandKind::tempering ? std::max(steps, 2 * pairs)
                                          : std::max(std::min(most, moves / pairs), 2 * a.n);

@@ -10,6 +10,14 @@
 
 namespace asterism {
 
+/// What a program would rather have of the machine, where nobody asks for something else.
+struct Preferences {
+  std::string scheduler = {};  ///< one of Machine::schedulers; empty: dmdas with GPUs, prio without
+  /// Whether beside GPUs, of four cores or more that these leave over, one is kept for the thread that submits. Where that
+  /// thread sleeps while tasks run, the core may as well compute.
+  bool core_for_submission = true;
+};
+
 /// Which part of the machine a Runtime uses. Fields left alone follow StarPU's environment variables, then its
 /// defaults (all cores, all GPUs).
 ///
@@ -21,14 +29,13 @@ namespace asterism {
 /// STARPU_WORKERS_CUDAID override the division of the GPUs: then every rank takes all that they name.
 struct Options {
   /// CPU workers; -1: as many as there are usable cores left over by the GPU workers and, beside those, by the thread that
-  /// submits (of four or more). More than two for each usable core are told, and as many as there are cores start instead.
+  /// submits (Preferences). More than two for each usable core are told, and as many as there are cores start instead.
   int cpus = -1;
   int gpus = -1;               ///< GPUs (of each rank); -1: all of its part of the node
   std::size_t cpu_memory = 0;  ///< bytes of main memory that tiles owned by the runtime may take; 0: no limit
   std::size_t gpu_memory = 0;  ///< bytes of each GPU's memory that may be used; 0: nearly all
   std::string scheduler = {};  ///< one of Machine::schedulers; empty: $STARPU_SCHED, else the preferred one
-  /// What the program would rather have where nobody asks for one; empty: dmdas with GPUs, prio without.
-  std::string preferred_scheduler = {};
+  Preferences preferences = {};
   /// Folder, which is there, that tiles are evicted to when cpu_memory is full; empty: none. Each rank's files lie in a
   /// sub-folder asterism-HOST-PROCESS-XXXXXX, which is removed at the end, or by the next Runtime on that host after a
   /// kill. When the disk is full, who waits gets a Stall that says so.

@@ -55,7 +55,7 @@ int cpus_within_reason(const Options& options) {
 
 /// Lets StarPU start no more CPU workers than there are cores to use, and those on these.
 /// @param gpus at most so many will work
-void take_cores(starpu_conf& conf, Environment& environment, int ranks, int gpus) {
+void take_cores(starpu_conf& conf, Environment& environment, int ranks, int gpus, bool for_submission) {
   const CoresFound& found = cores_found();
   const CoresInUse use = cores_in_use();
   const int seen = found.in_a_row ? static_cast<int>(found.allowed.size()) : found.visible;  // by StarPU
@@ -66,7 +66,8 @@ void take_cores(starpu_conf& conf, Environment& environment, int ranks, int gpus
       conf.reserve_ncpus = std::max(conf.reserve_ncpus, 0) + seen - use.count;
     // Where no core is left to them, the thread that submits and CUDA's own now and then take one of a GPU's worker, which
     // then is late for its kernels: two GPUs at relaxation took up to a half longer.
-    if (gpus > 0 && use.count >= gpus + 4) conf.reserve_ncpus = std::max(conf.reserve_ncpus, 0) + 1;
+    if (for_submission && gpus > 0 && use.count >= gpus + 4)
+      conf.reserve_ncpus = std::max(conf.reserve_ncpus, 0) + 1;
   }
   if (!use.own || (use.own->count < seen && conf.ncpus > use.count)) {
     environment.suggest("STARPU_WORKERS_NOBIND", "1");  // bound ones would be on the same cores as others
@@ -112,8 +113,8 @@ const char* choose_scheduler(Options& options) {
     options.scheduler = wanted;
     return "$STARPU_SCHED";
   }
-  if (!options.preferred_scheduler.empty()) {
-    options.scheduler = options.preferred_scheduler;
+  if (!options.preferences.scheduler.empty()) {
+    options.scheduler = options.preferences.scheduler;
     return "preferred by the program";
   }
   const bool has_gpus = gpus_within_reach(options) > 0;
@@ -199,7 +200,7 @@ void start_starpu(Runtime::State& state, bool& running) {
   state.scheduler_reason = choose_scheduler(options);
   starpu_conf conf = configuration(options, environment);
   tell_of_idle_cores(conf);
-  take_cores(conf, environment, state.ranks, gpus_within_reach(options));
+  take_cores(conf, environment, state.ranks, gpus_within_reach(options), options.preferences.core_for_submission);
   state.models.emplace(environment);
   // Where StarPU has memory of several NUMA nodes it chooses places itself.
   if (first_number({"STARPU_USE_NUMA"}, 0) == 0) give_starpu_huge_pages();

@@ -53,7 +53,7 @@ TEST_CASE("runtime: a scheduler that somebody wants, else the machine's") {
   const auto chosen = [](const std::string& asked, const std::string& preferred = {}) {
     Options options;
     options.scheduler = asked;
-    options.preferred_scheduler = preferred;
+    options.preferences.scheduler = preferred;
     const Runtime runtime(options);
     const Machine machine = runtime.machine();
     CHECK(machine.chooses_ahead == machine.scheduler.starts_with("dm"));

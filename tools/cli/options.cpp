@@ -59,7 +59,7 @@ void add_machine_options(CLI::App& app, CommonOptions& options) {
   OptionGroup machine(app, "Machine");
   const auto count = [](const std::string& text) { return parse_whole<int>(text); };
   machine.add("--cpus", runtime.cpus, count, "N",
-              "cores that compute; 0: GPUs only; default: all but one a GPU, and one more beside GPUs");
+              "cores that compute; 0: GPUs only; default: all but one a GPU, and one more beside GPUs (but for qap)");
   machine.add("--gpus", runtime.gpus, count, "N", "GPUs that compute; 0: cores only; default: all");
   machine.add("--memory", runtime.cpu_memory, parse_size, "SIZE",
               "main memory that the problem may take, like 8G (K, M, G, T: powers of 1024); what is beyond "
@@ -73,7 +73,7 @@ void add_machine_options(CLI::App& app, CommonOptions& options) {
   machine.name(
       "--scheduler", runtime.scheduler, "NAME",
       "StarPU's scheduling policy; `asterism info` lists those that there are; default: $STARPU_SCHED "
-      "if set, else dmdas with GPUs (but for qap), prio on cores alone");
+      "if set, else dmdas with GPUs (but for qap, and small grids of poisson), prio on cores alone");
   OptionGroup(app, "Output")
       .flag("--json", options.json,
             "report for programs: one JSON object on standard output, nothing else there");

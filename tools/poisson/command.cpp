@@ -42,7 +42,7 @@ int run(const CLI::App& app, const PoissonOptions& o) {
   tell_replaced(o.common, {o.problem.grid.input});
   warn_of_unused(app, o.problem, stated);
   outcome.run.precision = precision_of_run(o.common, stated.reader);
-  return with_runtime(o.common.runtime, [&](Runtime& runtime) {
+  return with_runtime(machine_for(o.common, o.method.method, stated), [&](Runtime& runtime) {
     in_precision(outcome.run.precision, [&]<class T>() {
       o.method.method == PoissonMethod::gemm ? solve_by<poisson::GemmSolver, T>(runtime, o, stated, outcome)
                                              : solve_by<poisson::Solver, T>(runtime, o, stated, outcome);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "../../algorithms/poisson/layout.hpp"
+
 namespace asterism::tools {
 namespace {
 
@@ -111,6 +113,12 @@ StatedPoisson state_poisson(const PoissonProblemOptions& o) {
   p.model_is_exact = !p.reader && are_zero(p.problem.ends);
   count_unknowns(p.problem);
   return p;
+}
+
+Options machine_for(const CommonOptions& options, PoissonMethod method, const StatedPoisson& stated) {
+  Options machine = options.runtime;
+  if (method == PoissonMethod::fft) machine.preferences = poisson::preferences(stated.problem);
+  return machine;
 }
 
 Index count_unknowns(const poisson::Problem& problem) {

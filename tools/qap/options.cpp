@@ -79,7 +79,7 @@ void add_search_options(CLI::App& app, qap::SearchSettings& s) {
 }
 
 void fit_machine_to_search(Options& machine, qap::SearchSettings& settings) {
-  machine.preferred_scheduler = qap::preferred_scheduler;
+  machine.preferences = qap::preferences();
   if (machine.cpus != 0 || machine.gpus == 0) return;
   machine.cpus = 1;
   settings.walkers = qap::Walkers::gpus;

@@ -8,8 +8,8 @@
 namespace asterism::tools {
 
 ContestMaker::ContestMaker(const Cores& cores, std::string solver, std::string problem, Prepare by_default,
-                           const std::string& preferred_scheduler)
-    : contest_{std::move(solver), std::move(problem), preferred_scheduler} {
+                           const Preferences& preferences)
+    : contest_{std::move(solver), std::move(problem), preferences} {
   option("", by_default);
   std::set<int> fewer{1, cores.cpus / 2};
   fewer.erase(cores.cpus);
@@ -18,7 +18,7 @@ ContestMaker::ContestMaker(const Cores& cores, std::string solver, std::string p
     contest_.entries.push_back(
         {.words = fmt::format("--cpus {}", cpus), .machine = {.cpus = cpus}, .prepare = by_default});
   for (const char* scheduler : {"prio", "lws", "dmdas"})
-    if (scheduler != (preferred_scheduler.empty() ? cores.scheduler : preferred_scheduler))
+    if (scheduler != (preferences.scheduler.empty() ? cores.scheduler : preferences.scheduler))
       contest_.entries.push_back({.words = fmt::format("--scheduler {}", scheduler),
                                   .machine = {.scheduler = scheduler},
                                   .prepare = by_default});

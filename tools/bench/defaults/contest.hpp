@@ -31,8 +31,8 @@ struct Entry {
 
 struct Contest {
   std::string solver, problem;
-  std::string preferred_scheduler = {};  ///< as Options have it, by the solver's program
-  std::vector<Entry> entries = {};       ///< the default first
+  Preferences preferences = {};     ///< of the solver's program
+  std::vector<Entry> entries = {};  ///< the default first
 };
 
 /// What there is to choose from on a machine.
@@ -53,7 +53,7 @@ std::vector<Contest> qap_contests(const Cores& cores);
 class ContestMaker {
  public:
   ContestMaker(const Cores& cores, std::string solver, std::string problem, Prepare by_default,
-               const std::string& preferred_scheduler = {});
+               const Preferences& preferences = {});
   /// One of the options, with the default machine.
   void option(const std::string& words, const Prepare& prepare);
   [[nodiscard]] Contest contest() const { return contest_; }

@@ -78,7 +78,7 @@ void measure(const Contest& contest, const DefaultsOptions& o, std::vector<Resul
     Options options = o.common.runtime;
     if (choice.cpus >= 0) options.cpus = choice.cpus;
     if (!choice.scheduler.empty()) options.scheduler = choice.scheduler;
-    options.preferred_scheduler = contest.preferred_scheduler;
+    options.preferences = contest.preferences;
     with_runtime(options, [&](Runtime& runtime) {
       race(runtime, {results.begin(), others}, o.patience);
       return 0;

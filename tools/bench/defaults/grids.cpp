@@ -55,7 +55,8 @@ std::vector<Contest> poisson_contests(const Cores& cores) {
   for (const Shape& shape :
        {Shape{63, 63}, {255, 255}, {1023, 1023}, {2047, 2047}, {31, 31, 31}, {127, 127, 127}}) {
     ContestMaker maker(cores, "poisson", poisson::to_string(shape),
-                       [=](Runtime& runtime) { return poisson_solve(runtime, shape, 0); });
+                       [=](Runtime& runtime) { return poisson_solve(runtime, shape, 0); },
+                       poisson::preferences({.shape = shape}));
     for (const Index slabs : {1, 2, 3, 4, 6, 8, 12, 16, 32})
       maker.option(fmt::format("--slab {}", (shape.front() + slabs - 1) / slabs),
                    [=](Runtime& runtime) { return poisson_solve(runtime, shape, slabs); });

@@ -85,7 +85,7 @@ std::vector<Contest> qap_contests(const Cores& cores) {
                              return Solve(
                                  [problem, &runtime] { search(runtime, *problem, {.generations = 20}); });
                            },
-                           qap::preferred_scheduler)
+                           qap::preferences())
                            .contest());
   }
   return contests;
