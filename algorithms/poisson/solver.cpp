@@ -9,8 +9,19 @@
 namespace asterism::poisson {
 namespace {
 
+/// In three dimensions two axes are transformed; what they round is seen undiluted where the third hardly counts in A.
+transforms::Care care_of(const Grid& grid) {
+  constexpr double little = 0.45;  // of a cube 0.5
+  const grid::Axis& y = grid.a.y;
+  const grid::Axis& x = grid.a.x;
+  if (!is_transformed(y) || !is_transformed(x)) return transforms::Care::usual;
+  return grid.slow.per_h2() < little * (y.per_h2() + x.per_h2()) ? transforms::Care::most : transforms::Care::more;
+}
+
 SlabArgs slab_args(const Grid& grid) {
-  return {grid.a.y, grid.a.x, 1, 1, grid.interface(), grid.slow.periodic(), grid.has_constants()};
+  SlabArgs args{grid.a.y, grid.a.x, 1, 1, grid.interface(), grid.slow.periodic(), grid.has_constants()};
+  args.care = care_of(grid);
+  return args;
 }
 
 /// Those of the layout, and the plans of the transforms made for them, whose bias is taken off with their factor: all of u

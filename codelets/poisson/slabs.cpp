@@ -120,7 +120,7 @@ double plan_slabs(const SlabArgs& args) {
         const transforms::Transform kind = grid::transform_to_modes(axis);
         transforms::cpu::plan_transform(kind, lines);
         transforms::cpu::plan_transform(inverse(kind), lines);
-        bias += transforms::cpu::bias<T>(kind, axis.n);
+        bias += transforms::cpu::bias<T>(kind, axis.n, lines.care);
       });
   return bias;
 }

@@ -248,7 +248,7 @@ double plan_slabs(const SlabArgs& args) {
         const transforms::Transform kind = grid::transform_to_modes(axis);
         transforms::cuda::plan_transform(kind, lines);
         transforms::cuda::plan_transform(inverse(kind), lines);
-        bias += transforms::cuda::bias<T>(kind, axis.n);
+        bias += transforms::cuda::bias<T>(kind, axis.n, lines.care);
       });
   return bias;
 }

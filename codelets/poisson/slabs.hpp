@@ -34,6 +34,9 @@ class MeanSystem {
   [[nodiscard]] virtual In<double> solution() = 0;
 };
 
+/// Whether an axis is transformed: a single node is its own mode.
+constexpr bool is_transformed(const grid::Axis& axis) { return axis.n > 1; }
+
 struct SlabArgs {
   grid::Axis y, x;        ///< the transformed axes
   double scale;           ///< undoes the factors of the transforms there and back
@@ -42,6 +45,7 @@ struct SlabArgs {
   bool is_periodic = false;  ///< along the slowest axis: a slab that is all of it is a ring
   bool sets_mean = false;  ///< whether mode 0 is given (the mean of every plane), because its system is singular
   Content content = Content::grid;
+  transforms::Care care = transforms::Care::usual;  ///< of lines along x; those along y get no more than Care::more
   MeanSystem* mean_system = nullptr;  ///< who gives it, where it is not in the tile of means; outlives the task
 
   bool operator==(const SlabArgs&) const = default;
@@ -52,15 +56,12 @@ struct SlabArgs {
 /// The lines of `planes` planes along x and along y.
 template <class T>
 transforms::Lines<T> lines_along_x(T* data, Index planes, const SlabArgs& args) {
-  return {data, planes * args.y.n, args.x.n, args.x.n, 1, 1};
+  return {data, planes * args.y.n, args.x.n, args.x.n, 1, 1, args.care};
 }
 template <class T>
 transforms::Lines<T> lines_along_y(T* data, Index planes, const SlabArgs& args) {
-  return {data, planes, args.columns(), args.y.n, args.x.n, args.x.n};
+  return {data, planes, args.columns(), args.y.n, args.x.n, args.x.n, std::min(args.care, transforms::Care::more)};
 }
-
-/// Whether an axis is transformed: a single node is its own mode.
-constexpr bool is_transformed(const grid::Axis& axis) { return axis.n > 1; }
 
 /// Calls body(axis, its lines) for the transformed axes of `planes` planes: x, which then lies in the cache for y.
 template <class T, class Body>

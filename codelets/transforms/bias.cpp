@@ -30,11 +30,11 @@ double bias_of(Transform kind, Index n, const std::vector<T>& after) {
 }
 
 template <class T>
-double cpu::bias(Transform kind, Index n) {
-  return remembered(kind, n, [=] {
+double cpu::bias(Transform kind, Index n, Care care) {
+  return remembered(kind, n, care, [=] {
     const Index count = noisy_lines(n);
     std::vector<T> points = noise<T>(count * n);
-    const Lines<T> lines{points.data(), count, n, n, 1, 1};
+    const Lines<T> lines{points.data(), count, n, n, 1, 1, care};
     transform(kind, lines);
     transform(inverse(kind), lines);
     return bias_of(kind, n, points);
@@ -44,7 +44,7 @@ double cpu::bias(Transform kind, Index n) {
 #define ASTERISM_INSTANTIATE(T)                                     \
   template std::vector<T> noise(Index);                             \
   template double bias_of(Transform, Index, const std::vector<T>&); \
-  template double cpu::bias<T>(Transform, Index);
+  template double cpu::bias<T>(Transform, Index, Care);
 ASTERISM_INSTANTIATE(float)
 ASTERISM_INSTANTIATE(double)
 #undef ASTERISM_INSTANTIATE

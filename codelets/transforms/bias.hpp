@@ -9,7 +9,7 @@
 
 #include <map>
 #include <mutex>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "transform.hpp"
@@ -32,9 +32,9 @@ double bias_of(Transform kind, Index n, const std::vector<T>& after);
 
 namespace cpu {
 
-/// Measured when first asked for, and remembered. Thread-safe.
+/// Measured when first asked for, and remembered. Thread-safe. @param care see Lines
 template <class T>
-double bias(Transform kind, Index n);
+double bias(Transform kind, Index n, Care care = Care::usual);
 
 }  // namespace cpu
 
@@ -42,18 +42,18 @@ namespace cuda {
 
 /// On the calling thread's current device, and remembered for all.
 template <class T>
-double bias(Transform kind, Index n);
+double bias(Transform kind, Index n, Care care = Care::usual);
 
 }  // namespace cuda
 
-/// What `measure` finds for a kind and length, when it is first asked for.
+/// What `measure` finds for a kind, length and care, when it is first asked for.
 template <class Measure>
-double remembered(Transform kind, Index n, const Measure& measure) {
+double remembered(Transform kind, Index n, Care care, const Measure& measure) {
   static std::mutex mutex;
-  static auto& known = *new std::map<std::pair<Transform, Index>, double>;
+  static auto& known = *new std::map<std::tuple<Transform, Index, Care>, double>;
   const std::scoped_lock lock(mutex);
-  const auto at = known.find({kind, n});
-  return at != known.end() ? at->second : known[{kind, n}] = measure();
+  const auto at = known.find({kind, n, care});
+  return at != known.end() ? at->second : known[{kind, n, care}] = measure();
 }
 
 }  // namespace asterism::transforms

@@ -33,7 +33,7 @@ inline std::unique_ptr<void, cudaError_t (*)(void*)> device_memory(std::size_t b
 
 template <class T>
 Lines<const T> to_read(const Lines<T>& lines) {
-  return {lines.data, lines.count, lines.distance, lines.length, lines.stride, lines.width};
+  return {lines.data, lines.count, lines.distance, lines.length, lines.stride, lines.width, lines.care};
 }
 
 /// The lines of a round, counted through all groups.

@@ -412,7 +412,7 @@ void transform_copies(const Lines<T>& lines, T* group, const TransformLine& tran
 template <class T>
 void plan_transform(Transform kind, const Lines<T>& shape) {
   if (shape.length < 1) return;
-  if (wants_lanes(kind, shape.length)) return plan_in_lanes<T>(kind, shape.length);
+  if (wants_lanes(kind, shape.length)) return plan_in_lanes<T>(kind, shape.length, shape.care);
   with_line_transform<T>(kind, shape.length, [](const auto&) {});
 }
 

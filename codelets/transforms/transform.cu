@@ -295,7 +295,7 @@ void plan_transform(Transform kind, const Lines<T>& shape) {
   const auto line_bytes = aligned(static_cast<std::size_t>(n * width) * sizeof(T));
   const auto work_bytes = static_cast<std::size_t>(transform_scratch<T>(kind, shape)) * sizeof(T);
   const auto memory = device_memory(line_bytes + work_bytes);
-  const Lines<T> lines{static_cast<T*>(memory.get()), 1, n * width, n, width, width};
+  const Lines<T> lines{static_cast<T*>(memory.get()), 1, n * width, n, width, width, shape.care};
   const Doer by = doer<T>(kind, n, shape.width);
   if (by != Doer::cufft)
     transform_in_shared_memory<T>({nullptr}, by, kind, to_read(lines), lines);

@@ -122,6 +122,13 @@ constexpr double round_trip(Transform kind, Index n) {
 
 const char* name(Transform kind);
 
+/// How much the roundings of a line matter: there are plans that round less, and take longer.
+enum class Care {
+  usual,  ///< the only axis of an array that is transformed
+  more,   ///< one of several, whose roundings add up
+  most,   ///< the same where what is done along other axes, which rounds less, matters little
+};
+
 /// Lines in an array: `count` groups, `distance` apart, of `width` lines each, side by side; the points of a
 /// line are `stride` apart. Point j of line w of group g is data[g * distance + j * stride + w].
 ///
@@ -133,6 +140,7 @@ struct Lines {
   Index count, distance;
   Index length, stride;
   Index width;
+  Care care = Care::usual;
 };
 
 /// The same lines, the last group first.

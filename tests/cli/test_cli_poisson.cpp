@@ -203,6 +203,13 @@ TEST_CASE("coordinates that begin far off: the residual that is told is that of 
     }
 }
 
+TEST_CASE("few planes of lines whose FFT lengths have large primes: to rounding, as other grids") {
+  for (const std::string grid : {"8x838x838", "838x8x838", "838x838x8"}) {  // 839 - 1 = 2 x 419
+    CAPTURE(grid);
+    CHECK(poisson({"--model", "random", "--grid", grid})["scaled_residual"].get<double>() <= 2 * eps);
+  }
+}
+
 TEST_CASE("batches: every problem is solved by itself, in its place") {
   const fs::path folder = fresh_folder("batch");
   const Words files{(folder / "f.npy").string(), "-o", (folder / "u.npy").string(), "--bc-x", "p"};

@@ -91,17 +91,17 @@ struct Way {
 /// Halved and plain 1201 10.0, 9.3 and 15.0, 13.3; 1601 14.9, 11.8 and 16.2, 13.1; 2311 15.7, 16.8 and 25.2, 24.0; 3001 18.3,
 /// 15.4 and 25.7, 20.3; 4801 18.4, 15.8 and 26.5, 24.7. Halved and, in several blocks, padded 10,007 11.1, 2.8.
 template <class T>
-Way way_of(Transform kind, Index length, Index width) {
-  const auto& [plain, butterflies, halved] = ways_of(kind, length);
+Way way_of(Transform kind, Index length, Index width, Care care = Care::usual) {
+  const Ways& ways = ways_of(kind, length);
+  const auto& [plain, butterflies, halved] = ways;
   const int of_butterflies = static_cast<int>(butterflies.size.numbers),
             of_halved = static_cast<int>(halved.size.numbers);
-  // Lines side by side are those of three dimensions, where thin grids would have residuals of more than 2 units of rounding.
-  const bool wants_mean = width > 1 && !is_padded(plain, fft_length(kind, length));
+  const bool has_mean = wants_means(ways, fft_length(kind, length), care);
   const struct {
     int numbers;
     SymmetricWay symmetric;
   } candidates[] = {
-      {of_butterflies, butterflies}, {wants_mean ? 0 : of_halved, halved}, {plain, {}}, {of_halved, halved}};
+      {of_butterflies, butterflies}, {has_mean ? 0 : of_halved, halved}, {plain, {}}, {of_halved, halved}};
   for (const auto& [numbers, symmetric] : candidates)
     if (const BlockShape shape = any_length_shape<T>(kind, numbers, width); shape.bytes > 0)
       return {shape, symmetric, false};
@@ -145,7 +145,7 @@ bool any_length_wants_halves(Transform kind, Index length) {
 
 template <class T>
 void any_length_transform(Stream stream, Transform kind, const Lines<const T>& from, const Lines<T>& to) {
-  const Way way = way_of<T>(kind, from.length, from.width);
+  const Way way = way_of<T>(kind, from.length, from.width, from.care);
   if (way.shape.bytes == 0)
     throw Error("lines of " + std::to_string(from.length) + " points, " + std::to_string(from.width) +
                     " side by side, do not fit into the shared memory of a kernel's blocks",

@@ -130,9 +130,10 @@ PowerOfTwo<T> power_of_two(Transform kind, Index n) {
 }
 
 /// Half of the numbers, where there is a way to do with them.
-SymmetricWay symmetric_way(Transform kind, Index n) {
+SymmetricWay symmetric_way(Transform kind, Index n, Care care) {
   const Ways& ways = ways_of(kind, n);
-  return ways.butterflies.divisor > 0 ? ways.butterflies : ways.halved;
+  if (ways.butterflies.divisor > 0) return ways.butterflies;
+  return wants_means(ways, fft_length(kind, n), care) ? SymmetricWay{} : ways.halved;
 }
 
 /// Whether (T9) is done first: N = 1388 takes 1.07 times as long with it, 1868 1.09.
@@ -154,12 +155,13 @@ void transform_points(const Plan& plan, Number* points) {
 /// The plan for lines of one kind and length, no power of two.
 class LanesPlan {
  public:
-  LanesPlan(Transform kind, Index n) : kind_(kind), n_(n) {
+  /// @param care see Lines
+  LanesPlan(Transform kind, Index n, Care care) : kind_(kind), n_(n) {
     if (in_halves(kind, n)) {
       const HalfLines halves = halves_of(kind, n);
-      front_ = std::make_unique<LanesPlan>(halves.front.kind, halves.front.length);
-      back_ = std::make_unique<LanesPlan>(halves.back.kind, halves.back.length);
-    } else if (const SymmetricWay way = symmetric_way(kind, n); way.divisor > 0) {
+      front_ = std::make_unique<LanesPlan>(halves.front.kind, halves.front.length, care);
+      back_ = std::make_unique<LanesPlan>(halves.back.kind, halves.back.length, care);
+    } else if (const SymmetricWay way = symmetric_way(kind, n, care); way.divisor > 0) {
       halved_.emplace(kind, n, way);
     } else {
       folded_.emplace(kind, n);
@@ -284,17 +286,17 @@ bool wants_lanes(Transform kind, Index n) {
   if (n > 0 && is_power_of_two(kind, n)) return true;
   if (N <= largest_codelet || (N % 2 == 0 && !has_prime_above(13, N))) return false;
   if (in_halves(kind, n)) return wants_lanes(halves_of(kind, n).back.kind, N / 2);
-  const SymmetricWay symmetric = symmetric_way(kind, n);
+  const SymmetricWay symmetric = symmetric_way(kind, n, Care::usual);
   const Index numbers = symmetric.divisor > 0 ? symmetric.size.numbers : ways_of(kind, n).plain;
   return numbers > 0 && numbers <= most_numbers;
 }
 
 template <class T>
-void plan_in_lanes(Transform kind, Index n) {
+void plan_in_lanes(Transform kind, Index n, Care care) {
   if (is_power_of_two(kind, n))
     power_of_two<T>(kind, n);
   else
-    planned<LanesPlan>(kind, n);
+    planned<LanesPlan>(kind, n, care);
 }
 
 template <class T>
@@ -304,11 +306,11 @@ void transform_in_lanes(Transform kind, const Lines<T>& lines) {
       transform(kind, points);
     });
   else
-    transform_lines<double>(lines, planned<LanesPlan>(kind, lines.length));
+    transform_lines<double>(lines, planned<LanesPlan>(kind, lines.length, lines.care));
 }
 
-template void plan_in_lanes<float>(Transform, Index);
-template void plan_in_lanes<double>(Transform, Index);
+template void plan_in_lanes<float>(Transform, Index, Care);
+template void plan_in_lanes<double>(Transform, Index, Care);
 template void transform_in_lanes(Transform, const Lines<float>&);
 template void transform_in_lanes(Transform, const Lines<double>&);
 

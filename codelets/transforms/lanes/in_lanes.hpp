@@ -17,9 +17,9 @@ namespace asterism::transforms::cpu {
 bool wants_lanes(Transform kind, Index n);
 
 /// Makes the plan and its tables, which all threads share and which live until the process ends. Thread-safe.
-/// @param kind,n that want lanes; also below
+/// @param kind,n that want lanes; also below @param care see Lines
 template <class T>
-void plan_in_lanes(Transform kind, Index n);
+void plan_in_lanes(Transform kind, Index n, Care care);
 
 /// (T1) for every line, in place; where N is no power of two in double precision. A line gets the same bits whatever is beside
 /// it.
