@@ -19,6 +19,9 @@ namespace asterism {
 /// Every count and index of elements: 64 bits, because a grid of 49,151 x 49,151 already has more than 2^31 points.
 using Index = std::int64_t;
 
+/// n elements in parts of at most `size`: how many these are. In `size` parts: how many elements the largest has.
+ASTERISM_HOST_DEVICE constexpr Index parts(Index n, Index size) { return (n + size - 1) / size; }
+
 /// A row-major matrix of `rows` x `cols` elements; rows start `ld` elements apart.
 template <class T>
 struct In {

@@ -28,9 +28,6 @@ struct Part {
   bool alone = false;  ///< whether its rank has no other worker of the kind
 };
 
-/// n elements in parts of at most `size`: how many these are. In `size` parts: how many elements the largest has.
-constexpr Index parts(Index n, Index size) { return (n + size - 1) / size; }
-
 /// Whether two parts have the same worker.
 inline bool same_worker(const Part& a, const Part& b) {
   return a.rank == b.rank && a.where == b.where && a.worker == b.worker;

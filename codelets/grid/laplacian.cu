@@ -19,8 +19,6 @@ constexpr int planes_each = 32;  // that a thread walks through
 // three. With 64 for each thread nothing spills.
 constexpr int residual_blocks_at_once = 4;
 
-__host__ __device__ constexpr Index parts(Index extent, Index of) { return (extent + of - 1) / of; }
-
 /// The columns that a block of threads walks down together: a line along x in two dimensions, in three a
 /// rectangle, where most neighbours along y are the block's own.
 dim3 block_shape(const Operator& a) { return a.y.n == 1 ? dim3(threads, 1) : dim3(box_width, threads / box_width); }

@@ -19,13 +19,11 @@ constexpr int group_columns = 32;
 constexpr Index most_groups = 16;
 constexpr Index least_group = 8;  // blocks
 
-__host__ __device__ constexpr Index tiles_of(Index n, Index columns) { return (n + columns - 1) / columns; }
-
 /// Groups for a segment. Several read the blocks twice, which many columns need not.
 Index groups_of(const Blocks& blocks) {
   constexpr Index columns_of_one = Index{1} << 18;
   if (blocks.n >= columns_of_one) return 1;
-  const Index wanted = tiles_of(blocks_of(blocks.rows), least_group);
+  const Index wanted = parts(blocks_of(blocks.rows), least_group);
   return wanted < most_groups ? wanted : most_groups;
 }
 
@@ -35,14 +33,14 @@ struct Place {
   Index column, block;
 };
 __device__ Place place(Index n, unsigned of) {
-  const auto tiles = static_cast<unsigned>(tiles_of(n, threads));
+  const auto tiles = static_cast<unsigned>(parts(n, threads));
   return {Index{of % tiles} * threads + threadIdx.x, Index{of / tiles}};
 }
 
 /// The working memory of a segment of whole columns, while it is reduced.
 InOut<double> state_of(const Blocks& blocks) { return {blocks.data, state_rows, blocks.n, blocks.n}; }
 
-unsigned grid(Index n, Index blocks) { return static_cast<unsigned>(tiles_of(n, threads) * blocks); }
+unsigned grid(Index n, Index blocks) { return static_cast<unsigned>(parts(n, threads) * blocks); }
 
 /// Where a boundary lies: `at(p, b)` is row p of that of segment b.
 template <class At>
@@ -149,7 +147,7 @@ __global__ void __launch_bounds__(threads, 6)
 struct Group {
   Index begin, end;
   __device__ Group(const Blocks& blocks, Index column) {
-    const Index all = column < blocks.n ? blocks_of(blocks.rows) : 0, each = tiles_of(all, blockDim.y);
+    const Index all = column < blocks.n ? blocks_of(blocks.rows) : 0, each = parts(all, blockDim.y);
     begin = min(threadIdx.y * each, all);
     end = min(begin + each, all);
   }
@@ -329,7 +327,7 @@ void join_blocks(Stream stream, In<double> mu, const Blocks& blocks, Out<double>
     return;
   }
   const Index groups = groups_of(blocks);
-  join_blocks_kernel<<<static_cast<unsigned>(tiles_of(blocks.n, group_columns)),
+  join_blocks_kernel<<<static_cast<unsigned>(parts(blocks.n, group_columns)),
                        dim3(group_columns, static_cast<unsigned>(groups)), shared_bytes(groups),
                        native(stream)>>>(blocks, blocks.alike(mu), shown);
   check_launch("join_blocks");
@@ -376,7 +374,7 @@ void solve_reduced(Stream stream, InOut<T> lines, In<double> axis, In<double> mu
     return solve_whole_columns<T>(stream, lines, axis, mu, scale, before, after,
                                   {blocks.data, whole_column_starts(lines.rows), n, n});
   const Index groups = groups_of(blocks);
-  interface_kernel<<<static_cast<unsigned>(tiles_of(n, group_columns)),
+  interface_kernel<<<static_cast<unsigned>(parts(n, group_columns)),
                      dim3(group_columns, static_cast<unsigned>(groups)), shared_bytes(groups),
                      native(stream)>>>(mu, blocks, blocks.alike(mu), before.data, after.data);
   check_launch("interface");

@@ -64,9 +64,7 @@ namespace cuda {
 constexpr Index block_rows = 32;
 
 /// How many blocks of `size` rows there are.
-ASTERISM_HOST_DEVICE constexpr Index blocks_of(Index rows, Index size = block_rows) {
-  return (rows + size - 1) / size;
-}
+ASTERISM_HOST_DEVICE constexpr Index blocks_of(Index rows, Index size = block_rows) { return parts(rows, size); }
 
 /// Columns that keep a GPU busy with a thread each (255 x 255 do on an H200).
 constexpr Index many_columns = 60'000;

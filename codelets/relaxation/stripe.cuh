@@ -11,8 +11,6 @@ namespace asterism::relaxation::cuda {
 
 constexpr int element_threads = 256;  ///< of a block that goes over elements
 
-__host__ __device__ constexpr Index parts(Index extent, Index of) { return (extent + of - 1) / of; }
-
 /// Calls at(r, column) for all of so many rows and columns: blocks take rows, or parts of them, in turn.
 template <class At>
 __device__ void for_each_element(Index rows, Index columns, const At& at) {

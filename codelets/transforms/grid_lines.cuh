@@ -55,6 +55,9 @@ __device__ void send_for(const Lines& lines, int points) {
       asm volatile("prefetch.global.L2 [%0];" ::"l"(lines.source(line, j)));
 }
 
+/// Threads of a block are warps, and no fewer than these.
+constexpr int warp = 32, least_threads = 64;
+
 /// How a block does its lines.
 struct BlockShape {
   int log_lines, threads, pitch;

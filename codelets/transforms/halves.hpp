@@ -19,6 +19,9 @@ struct HalfLines {
   HalfLine front, back;
 };
 
+/// The N from which on halves may take less than a plan for all of a line.
+constexpr Index least_in_halves = 1 << 11;
+
 /// @param kind dst1 or dct1
 /// @param n points, N = n + 1 or n - 1 even and at least 4
 ASTERISM_HOST_DEVICE constexpr HalfLines halves_of(Transform kind, Index n) {

@@ -6,10 +6,10 @@
 #include <numbers>
 #include <type_traits>
 
-#include "lanes/in_lanes.hpp"
 #include "chirp.hpp"
 #include "fftw.hpp"
 #include "fold.hpp"
+#include "lanes/in_lanes.hpp"
 
 namespace asterism::transforms {
 namespace {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "../../runtime/cuda.hpp"
+#include "../common/occupancy.cuh"
 #include "../sums/block_sums.cuh"
 #include "schedule.hpp"
 #include "tile.cuh"
@@ -71,13 +72,6 @@ template <class T>
 const void* kernel_of(int dimensions) {
   return with_dimensions(
       dimensions, [](auto dims) { return reinterpret_cast<const void*>(wavefront_kernel<dims(), T>); });
-}
-
-int attribute(cudaDeviceAttr which) {
-  int device = 0, value = 0;
-  check(cudaGetDevice(&device), "cudaGetDevice");
-  check(cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute");
-  return value;
 }
 
 /// @throw Error when the layout cannot be run.
@@ -208,10 +202,10 @@ int wavefront_blocks_per_sm(int dimensions, int threads, std::size_t shared) {
   return blocks;
 }
 
-int multiprocessors() { return attribute(cudaDevAttrMultiProcessorCount); }
+int multiprocessors() { return asterism::cuda::multiprocessors(); }
 
 std::size_t most_shared_bytes() {
-  return static_cast<std::size_t>(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
+  return static_cast<std::size_t>(asterism::cuda::device_attribute<cudaDevAttrMaxSharedMemoryPerBlockOptin>());
 }
 
 template <int dims, class T>

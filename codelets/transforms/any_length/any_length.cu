@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "../grid_lines.cuh"
+#include "../halves.hpp"
 #include "clusters.cuh"
 #include "device_plans.cuh"
 #include "kinds.cuh"
@@ -28,8 +29,6 @@ __global__ void __launch_bounds__(most_block_threads<T>)
     __syncthreads();
   }
 }
-
-constexpr int warp = 32, least_threads = 64;
 
 /// Threads of each of so many blocks that share the registers of a multiprocessor.
 template <class T>
@@ -137,10 +136,9 @@ bool any_length_wants_halves(Transform kind, Index length) {
   // On an H200, Gcell/s of Poisson's solver, whole and by halves: N = 2 593 8.1 and 5.5 (float32 9.0 and 7.1), 4 467 10.0 and
   // 7.8 (11.9 and 10.2), 2 1237 7.5 and 8.1 (10.2 and 10.4), 4 3 373 8.5 and 10.4 (16.2 and 14.9), 2 3539 8.4 and 9.8 (12.7 and
   // 14.6), 2 5003 in float32 8.8 and 14.1; of N numbers, 6000, 21 and 9.8 (26 and 13).
-  constexpr Index least = 1 << 11;
   const Index N = fft_length(kind, length);
   const Way way = way_of<T>(kind, length, 1);
-  return way.shape.bytes == 0 || way.in_clusters || (N >= least && is_padded(way.shape.pitch, N));
+  return way.shape.bytes == 0 || way.in_clusters || (N >= least_in_halves && is_padded(way.shape.pitch, N));
 }
 
 template <class T>

@@ -90,8 +90,7 @@ struct Family {
 /// Lines side by side: so many that every access covers whole sectors of memory, or nearly.
 template <class T>
 BlockShape block_shape(const Family<T>& family, Index width) {
-  constexpr int warp = 32, least_threads = 64, bank_bytes = 128, number_bytes = sizeof(Complex<T>),
-                least_bytes_together = 16;
+  constexpr int bank_bytes = 128, number_bytes = sizeof(Complex<T>), least_bytes_together = 16;
   const int most_numbers = static_cast<int>(most_shared_bytes()) / number_bytes;
   // Lines lie so far apart that those side by side meet in no bank.
   const auto pitch = [&](int lines) {
