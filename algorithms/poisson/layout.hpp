@@ -73,9 +73,9 @@ struct RankedMachine {
   bool equal = true;  ///< whether all have as many GPUs, with as much memory
 };
 
-/// For Options. The few tasks of a small grid each have a worker of choice: to foretell how long they
-/// will take, as dmdas does, takes 2 to 3 us a task on an H200, of 50 that a solve of 255 x 255 takes there. Larger
-/// grids may come and go, and dmdas has their slabs fetched ahead.
+/// For Options. The few tasks of a small grid each have a worker of choice: to foretell how long they will take, as dmdas
+/// does, takes 1 to 2.5 us a task, of 45 that a solve of 255 x 255 takes on an H200. Larger grids may come and go, and dmdas
+/// has their slabs fetched ahead.
 Preferences preferences(const Problem& problem);
 
 /// Sizes and mode from those of grid and memories. `args.planes_at_once` is chosen here.
