@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "../common/denormals.hpp"
 #include "../sums/sums.hpp"
 
 namespace asterism::relaxation {
@@ -119,6 +120,7 @@ bool ends_in_other(const Args& args) {
 /// The sweeps over a stripe whose ghost rows are filled.
 template <class T>
 void sweep(const JacobiArgs& args, InOut<T> u, InOut<T> other, In<T> g) {
+  const DenormalsAreZero here;
   const Stripe& stripe = args.stripe;
   const std::array<InOut<T>, 2> tiles{u, other};
   const FivePoint<T> a = weights<T>(args);
@@ -134,6 +136,7 @@ void sweep(const JacobiArgs& args, InOut<T> u, InOut<T> other, In<T> g) {
 /// An odd number of sweeps goes over to `other` with the first pass of either colour, and stays there.
 template <class T>
 void sweep(const ColourArgs& args, InOut<T> u, InOut<T> other, In<T> g) {
+  const DenormalsAreZero here;
   const Stripe& stripe = args.stripe;
   const InOut<T>& result = ends_in_other(args) ? other : u;
   const FivePoint<T> a = weights<T>(args);
