@@ -60,7 +60,7 @@ void add_batches_of_gpu(const Candidate& gpu, const std::vector<Share>& shares, 
   Index before = 0;
   const Index all = count_walks(shares);
   const Index fitting = fitting_walks(all, bytes, gpu),
-              count = std::max({Index{1}, all / walks_for_gpu, (all + fitting - 1) / fitting});
+              count = std::max({Index{1}, all / walks_for_gpu, parts(all, fitting)});
   for (Index last = -1; const Share& share : shares) {
     const Index number = before * count / all;
     if (number != last) batches.push_back({{}, gpu.rank, hints_of(gpu)});

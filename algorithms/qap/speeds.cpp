@@ -118,7 +118,7 @@ std::vector<Turn> turns_of_gpus(const std::vector<Candidate>& workers, Index wal
   const Index gpus = std::ranges::count(workers, Where::cuda, &Candidate::where);
   std::vector<Turn> turns;
   for (Index k = 0; k <= gpus; ++k)  // GPUs come first
-    turns.push_back({workers[static_cast<std::size_t>(k)], k < gpus ? (walks + gpus - 1) / gpus : 1});
+    turns.push_back({workers[static_cast<std::size_t>(k)], k < gpus ? parts(walks, gpus) : 1});
   return turns;
 }
 

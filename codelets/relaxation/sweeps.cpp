@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <numbers>
 #include <type_traits>
 #include <utility>
@@ -85,17 +84,16 @@ void relax_row(const Nodes& nodes, Index r, const FivePoint<T>& a, const In<T>& 
   });
 }
 
-/// How many passes go over the rows of a tile together, each a row behind the one before it: where the tile stays in a core's
+/// How many of the passes go over the rows of a tile together, each a row behind the one before it: where the tile stays in a core's
 /// second-level cache as many as find all their rows in the first; else all, so that rows come from memory once.
 /// On a Xeon (48 KiB and 2 MiB) 511 x 511 float64, 12 sweeps a task on two cores: 8 passes at a time 65 us a sweep, all 24 73;
 /// 1023 x 1023, which does not stay: 8 238, all 226.
 /// @param arrays as large as the tile that passes read or write
 template <class T>
-Index passes_at_once(const InOut<T>& tile, Index arrays) {
+Index passes_at_once(Index passes, const InOut<T>& tile, Index arrays) {
   constexpr Index first_level = 32 << 10, second_level = 2 << 20, fewest = 4;
   const Index row_bytes = arrays * tile.cols * static_cast<Index>(sizeof(T));
-  return tile.rows * row_bytes > second_level ? std::numeric_limits<Index>::max()
-                                              : std::max(first_level / row_bytes, fewest);
+  return tile.rows * row_bytes > second_level ? passes : std::max(first_level / row_bytes, fewest);
 }
 
 /// Calls body(pass, row) for the rows [begin(pass), end(pass)) of all passes, so that each finds its row and
@@ -103,8 +101,8 @@ Index passes_at_once(const InOut<T>& tile, Index arrays) {
 /// rows behind the first one. For the same reason a pass may write over what the pass before it has read.
 template <class Begin, class End, class Body>
 void pipeline(Index passes, Index at_once, Begin begin, End end, Body body) {
-  for (Index first = 0; first < passes; first += std::min(at_once, passes)) {
-    const Index last = std::min(at_once, passes - first) + first - 1;
+  for (Index first = 0; first < passes; first += at_once) {
+    const Index last = std::min(first + at_once, passes) - 1;
     for (Index y = begin(first); y < end(last) + last - first; ++y)
       for (Index pass = first; pass <= last; ++pass)
         if (const Index row = y - (pass - first); begin(pass) <= row && row < end(pass)) body(pass, row);
@@ -126,7 +124,8 @@ void sweep(const JacobiArgs& args, InOut<T> u, InOut<T> other, In<T> g) {
   const FivePoint<T> a = weights<T>(args);
   const auto begin = [&](Index pass) { return stripe.begin(pass + 1); };
   const auto end = [&](Index pass) { return stripe.end(pass + 1); };
-  pipeline(args.sweeps, passes_at_once(u, args.has_source ? 3 : 2), begin, end, [&](Index pass, Index row) {
+  const Index at_once = passes_at_once(args.sweeps, u, args.has_source ? 3 : 2);
+  pipeline(args.sweeps, at_once, begin, end, [&](Index pass, Index row) {
     const auto old = static_cast<std::size_t>(pass % 2);
     relax_row<1>(all_nodes(stripe), row, a, reading(tiles[old]), args.has_source, g, reading(tiles[old]),
                  tiles[1 - old], [](T, T sum) { return sum; });
@@ -145,7 +144,8 @@ void sweep(const ColourArgs& args, InOut<T> u, InOut<T> other, In<T> g) {
   const auto twice = [once](T v, T sum) { return once(once(v, sum), sum); };
   const auto begin = [&](Index pass) { return args.begin(pass); };
   const auto end = [&](Index pass) { return args.end(pass); };
-  pipeline(args.passes(), passes_at_once(u, args.has_source ? 2 : 1), begin, end, [&](Index pass, Index row) {
+  const Index at_once = passes_at_once(args.passes(), u, args.has_source ? 2 : 1);
+  pipeline(args.passes(), at_once, begin, end, [&](Index pass, Index row) {
     const Nodes nodes = nodes_of(stripe, args.colour(pass), row);
     const In<T> near = reading(pass == 0 ? u : result), from = reading(pass < 2 ? u : result);
     const auto relax = [&](auto rule) {

@@ -36,13 +36,14 @@ void solve_by(Runtime& runtime, const PoissonOptions& o, const StatedPoisson& st
   outcome.run.sum_up(runtime, steps.slices());
 }
 
-int run(const CLI::App& app, const PoissonOptions& o) {
+int run(const CLI::App& app, PoissonOptions& o) {
   PoissonOutcome outcome;
   const StatedPoisson stated = state_poisson(o.problem);
   tell_replaced(o.common, {o.problem.grid.input});
   warn_of_unused(app, o.problem, stated);
   outcome.run.precision = precision_of_run(o.common, stated.reader);
-  return with_runtime(machine_for(o.common, o.method.method, stated), [&](Runtime& runtime) {
+  fit_machine_to_problem(o.common.runtime, o.method.method, stated);
+  return with_runtime(o.common.runtime, [&](Runtime& runtime) {
     in_precision(outcome.run.precision, [&]<class T>() {
       o.method.method == PoissonMethod::gemm ? solve_by<poisson::GemmSolver, T>(runtime, o, stated, outcome)
                                              : solve_by<poisson::Solver, T>(runtime, o, stated, outcome);

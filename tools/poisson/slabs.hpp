@@ -18,7 +18,7 @@ template <class T>
 void require_room(const Runtime& runtime, const poisson::Problem& problem) {
   const Options& options = runtime.options();
   const Index unknowns = count_unknowns(problem), planes = problem.batch * problem.shape.front();
-  const Index mine = (planes + runtime.ranks() - 1) / runtime.ranks();
+  const Index mine = parts(planes, runtime.ranks());
   const double bytes = static_cast<double>(mine * (unknowns / planes)) * sizeof(T);
   const auto require = [&](std::size_t room, const char* where, const char* suggestion) {
     if (bytes > static_cast<double>(room))

@@ -115,10 +115,8 @@ StatedPoisson state_poisson(const PoissonProblemOptions& o) {
   return p;
 }
 
-Options machine_for(const CommonOptions& options, PoissonMethod method, const StatedPoisson& stated) {
-  Options machine = options.runtime;
+void fit_machine_to_problem(Options& machine, PoissonMethod method, const StatedPoisson& stated) {
   if (method == PoissonMethod::fft) machine.preferences = poisson::preferences(stated.problem);
-  return machine;
 }
 
 Index count_unknowns(const poisson::Problem& problem) {

@@ -29,8 +29,8 @@ StatedPoisson state_poisson(const PoissonProblemOptions& options);
 /// Warns of options that were given and have no effect on the problem.
 void warn_of_unused(const CLI::App& app, const PoissonProblemOptions& options, const StatedPoisson& stated);
 
-/// The machine that the options ask for, with what the problem would rather have, solved so.
-Options machine_for(const CommonOptions& options, PoissonMethod method, const StatedPoisson& stated);
+/// What the problem, solved so, wants of a machine: its scheduler.
+void fit_machine_to_problem(Options& machine, PoissonMethod method, const StatedPoisson& stated);
 
 /// How many numbers f has. @throw Error when they cannot be counted.
 Index count_unknowns(const poisson::Problem& problem);

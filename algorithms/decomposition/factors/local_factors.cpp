@@ -109,7 +109,7 @@ void LocalFactors<V>::divide(const std::vector<Candidate>& workers, const std::v
       if (worker.where == Where::cpu) ++cores;
       if (worker.where == Where::cuda && worker.worker == part.worker) memory = worker.memory;
     }
-    const Index at_a_time = std::max(cores, (part.size + most_batches - 1) / most_batches);
+    const Index at_a_time = std::max(cores, parts(part.size, most_batches));
     if (part.size <= at_a_time || (memory > 0 && 2 * bytes > most_of_memory * memory)) continue;
     for (Index first = 0; first < part.size; first += at_a_time)
       group.batches.emplace_back(part.first + first, std::min(at_a_time, part.size - first));

@@ -18,7 +18,7 @@ inline std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 /// Parts of the rows, the same for any number of threads.
 inline constexpr Index rows_of_part = Index{1} << 15;
-constexpr Index parts_of(Index rows) { return (rows + rows_of_part - 1) / rows_of_part; }
+constexpr Index parts_of(Index rows) { return parts(rows, rows_of_part); }
 /// Calls body(part, first, end) for all of them.
 template <class Body>
 void for_each_part(Index rows, int threads, const Body& body) {
@@ -115,7 +115,7 @@ void make_rows(Csr<T>& matrix, Index rows, Index most, const Make& make) {
   // Large pieces, so that threads do not meet on a huge page that nobody has touched: each would clear it.
   constexpr Index least = 2048, largest = Index{1} << 15, unknown = -1, failed = -2;
   const Index rows_of_piece = std::clamp(rows / team_size(0) + 1, least, largest);
-  const Index pieces = (rows + rows_of_piece - 1) / rows_of_piece;
+  const Index pieces = parts(rows, rows_of_piece);
   matrix.row_begin.resize(at(rows) + 1);
   matrix.columns.resize(at(most));
   matrix.values.resize(at(most));

@@ -595,7 +595,7 @@ Index KrylovSolver<T, V>::columns_together(Index columns) {
   if (most > 1 && others_.empty())
     if (auto other = another(1)) others_.push_back(std::move(other));
   if (most <= 1 || others_.empty()) return 1;
-  const Index groups = (columns + most - 1) / most, together = (columns + groups - 1) / groups;
+  const Index groups = parts(columns, most), together = parts(columns, groups);
   for (Index number = 1; number < together; ++number)
     if (number > static_cast<Index>(others_.size())) others_.push_back(another(number));
   if (outer_) outer_->make_room(together);

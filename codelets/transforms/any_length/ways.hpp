@@ -22,7 +22,7 @@ struct Ways {
 
 /// Whether a line has its mean by a sum of its own (T3) rather than that it is halved. In three dimensions residuals would be
 /// up to 2.3 units of rounding: 64 x 1296 x 1296 2.29, with means 1.87. Where plans are padded it takes 1.5 to 1.7 times as
-/// long, which is for grids of few planes alone: 64 x 1032 x 1032 2.06, with means along x 1.87.
+/// long, which is for grids of few planes alone: 64 x 1032 x 1032 2.06, with means along x 1.88.
 constexpr bool wants_means(const Ways& ways, Index N, Care care) {
   return ways.plain > 0 && (care == Care::most || (care == Care::more && !is_padded(ways.plain, N)));
 }

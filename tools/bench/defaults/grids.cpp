@@ -26,7 +26,7 @@ Solve poisson_solve(Runtime& runtime, const Shape& shape, Index slabs) {
   const auto axes = static_cast<double>(shape.size());
   const poisson::Problem problem{
       .shape = shape, .lengths = std::vector<double>(shape.size(), std::numbers::pi * std::sqrt(axes))};
-  const Index planes = slabs == 0 ? 0 : (shape.front() + slabs - 1) / slabs;
+  const Index planes = slabs == 0 ? 0 : parts(shape.front(), slabs);
   const auto f = std::make_shared<std::vector<double>>(count_nodes(shape), 1);
   const auto solver = std::make_shared<poisson::Solver<double>>(
       runtime, problem, poisson::Settings{.slab_planes = planes, .fetch_result = false});
@@ -58,7 +58,7 @@ std::vector<Contest> poisson_contests(const Cores& cores) {
                        [=](Runtime& runtime) { return poisson_solve(runtime, shape, 0); },
                        poisson::preferences({.shape = shape}));
     for (const Index slabs : {1, 2, 3, 4, 6, 8, 12, 16, 32})
-      maker.option(fmt::format("--slab {}", (shape.front() + slabs - 1) / slabs),
+      maker.option(fmt::format("--slab {}", parts(shape.front(), slabs)),
                    [=](Runtime& runtime) { return poisson_solve(runtime, shape, slabs); });
     contests.push_back(maker.contest());
   }

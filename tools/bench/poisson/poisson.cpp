@@ -108,14 +108,13 @@ int bench_lengths(const PoissonBenchOptions& o) {
   });
 }
 
-int run(const CLI::App& app, const PoissonBenchOptions& o) {
+int run(const CLI::App& app, PoissonBenchOptions& o) {
   if (o.lengths_table) return bench_lengths(o);
   const StatedPoisson stated = state_poisson(o.problem);
   warn_of_unused(app, o.problem, stated);
-  return with_runtime(machine_for(o.common, o.method.method, stated), [&](Runtime& runtime) {
-    return in_precision(o.common.precision.value_or(Precision::f64),
-                        [&]<class T>() { return bench_poisson<T>(runtime, o, stated); });
-  });
+  fit_machine_to_problem(o.common.runtime, o.method.method, stated);
+  return with_runtime_in_precision(
+      o.common, [&]<class T>(Runtime& runtime) { return bench_poisson<T>(runtime, o, stated); });
 }
 
 }  // namespace
