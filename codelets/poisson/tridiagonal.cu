@@ -1,6 +1,8 @@
 #include "../../runtime/contents.hpp"
 #include "../../runtime/cuda.hpp"
 #include "block_rows.cuh"
+#include "boundaries.cuh"
+#include "short_columns.hpp"
 #include "wave_columns.hpp"
 #include "whole_columns.hpp"
 
@@ -42,30 +44,6 @@ InOut<double> state_of(const Blocks& blocks) { return {blocks.data, state_rows, 
 
 unsigned grid(Index n, Index blocks) { return static_cast<unsigned>(parts(n, threads) * blocks); }
 
-/// Where a boundary lies: `at(p, b)` is row p of that of segment b.
-template <class At>
-__device__ Response load_response(const At& at, Index b) {
-  const auto row = [&](Index p) { return at(joined_response_row + p, b); };
-  return {{row(first_before_row), row(first_after_row), row(first_lost_row)},
-          {row(last_before_row), row(last_after_row), row(last_lost_row)}};
-}
-template <class At>
-__device__ void store_shown(const At& at, Index b, double y_first, double y_last) {
-  at(y_first_row, b) = y_first;
-  at(y_last_row, b) = y_last;
-}
-template <class At>
-__device__ void store(const At& at, Index b, const Boundary& boundary) {
-  const auto row = [&](Index p) -> double& { return at(joined_response_row + p, b); };
-  store_shown(at, b, boundary.y_first, boundary.y_last);
-  row(first_before_row) = boundary.response.first.before;
-  row(first_after_row) = boundary.response.first.after;
-  row(first_lost_row) = boundary.response.first.lost;
-  row(last_before_row) = boundary.response.last.before;
-  row(last_after_row) = boundary.response.last.after;
-  row(last_lost_row) = boundary.response.last.lost;
-}
-
 /// The boundaries of the blocks of one column.
 struct InBlocks {
   double* column;
@@ -94,9 +72,7 @@ struct InGroups {
   __device__ double& operator()(Index p, Index g) const {
     return column[(g * joined_rows + p) * group_columns];
   }
-  [[nodiscard]] __device__ Boundary load(Index g) const {
-    return {(*this)(y_first_row, g), (*this)(y_last_row, g), load_response(*this, g)};
-  }
+  [[nodiscard]] __device__ Boundary load(Index g) const { return load_boundary(*this, g); }
 };
 std::size_t shared_bytes(Index groups) {
   return static_cast<std::size_t>(groups * joined_rows * group_columns) * sizeof(double);
@@ -385,16 +361,16 @@ void solve_reduced(Stream stream, InOut<T> lines, In<double> axis, In<double> mu
 }
 
 template <class T>
-void solve(Stream stream, InOut<T> lines, In<double> axis, In<double> mu, double scale, In<double> before,
-           In<double> after, double* work) {
+void solve_in_blocks(Stream stream, InOut<T> lines, In<double> axis, In<double> mu, double scale, In<double> before,
+                     In<double> after, double* work) {
   const Blocks blocks{work, lines.rows, lines.cols};
   if (!takes_whole_columns(lines.cols, mu.rows)) reduce_blocks<T>(stream, as_in(lines), 0, axis, mu, scale, blocks);
   solve_reduced(stream, lines, axis, mu, scale, before, after, blocks);
 }
 
 template <class T>
-void solve_ring(Stream stream, InOut<T> lines, In<double> axis, In<double> mu, double scale, In<double> response,
-                double* work) {
+void solve_ring_in_blocks(Stream stream, InOut<T> lines, In<double> axis, In<double> mu, double scale, In<double> response,
+                          double* work) {
   const InterfaceRows tiles = rows_with(mu);
   const Blocks blocks{work, lines.rows, lines.cols};
   const Ring ring(work + blocks_scratch(lines.rows, lines.cols, tiles), lines.cols, tiles);
@@ -404,11 +380,33 @@ void solve_ring(Stream stream, InOut<T> lines, In<double> axis, In<double> mu, d
   solve_reduced(stream, lines, axis, mu, scale, as_in(ring.before), as_in(ring.after), blocks);
 }
 
+template <class T>
+void solve(Stream stream, InOut<T> lines, In<double> axis, In<double> mu, double scale, In<double> before,
+           In<double> after, double* work) {
+  if (takes_short_columns(lines.rows, lines.cols, mu.rows))
+    solve_short_columns<T>(stream, lines, axis, mu, scale, before, after);
+  else
+    solve_in_blocks(stream, lines, axis, mu, scale, before, after, work);
+}
+
+template <class T>
+void solve_ring(Stream stream, InOut<T> lines, In<double> axis, In<double> mu, double scale, In<double> response,
+                double* work) {
+  if (takes_short_columns(lines.rows, lines.cols, mu.rows))
+    solve_short_rings<T>(stream, lines, axis, mu, scale);
+  else
+    solve_ring_in_blocks(stream, lines, axis, mu, scale, response, work);
+}
+
 template void reduce_blocks(Stream, In<float>, Index, In<double>, In<double>, double, const Blocks&);
 template void reduce_blocks(Stream, In<double>, Index, In<double>, In<double>, double, const Blocks&);
 template void solve(Stream, InOut<float>, In<double>, In<double>, double, In<double>, In<double>, double*);
 template void solve(Stream, InOut<double>, In<double>, In<double>, double, In<double>, In<double>, double*);
+template void solve_in_blocks(Stream, InOut<float>, In<double>, In<double>, double, In<double>, In<double>, double*);
+template void solve_in_blocks(Stream, InOut<double>, In<double>, In<double>, double, In<double>, In<double>, double*);
 template void solve_ring(Stream, InOut<float>, In<double>, In<double>, double, In<double>, double*);
 template void solve_ring(Stream, InOut<double>, In<double>, In<double>, double, In<double>, double*);
+template void solve_ring_in_blocks(Stream, InOut<float>, In<double>, In<double>, double, In<double>, double*);
+template void solve_ring_in_blocks(Stream, InOut<double>, In<double>, In<double>, double, In<double>, double*);
 
 }  // namespace asterism::poisson::cuda

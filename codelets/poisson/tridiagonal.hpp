@@ -131,17 +131,26 @@ void meet(Stream stream, In<double> mu, Told left, Told right, In<double> before
 void substitute(Stream stream, Direction direction, Told segment, Told prefix, In<double> start, In<double> after,
                 Out<double> first, Out<double> before);
 
-/// As cpu::solve: reads the lines twice and writes them once; the blocks' boundaries add 5 to 9 bytes per
-/// element (the more, the fewer columns there are to many rows), 2 bytes where a thread takes a whole column. `work`:
-/// blocks_scratch(rows, n) elements.
+/// As cpu::solve. `work`: blocks_scratch(rows, n) elements.
 template <class T>
 void solve(Stream stream, InOut<T> lines, In<double> axis, In<double> mu, double scale, In<double> before,
            In<double> after, double* work);
+
+/// The same where columns are not short (short_columns.hpp): reads the lines twice and writes them once; the blocks' boundaries
+/// add 5 to 9 bytes per element (the more, the fewer columns there are to many rows), 2 bytes where a thread takes a whole
+/// column.
+template <class T>
+void solve_in_blocks(Stream stream, InOut<T> lines, In<double> axis, In<double> mu, double scale,
+                     In<double> before, In<double> after, double* work);
 
 /// As cpu::solve_ring. `work`: the ring's after blocks_scratch(rows, n).
 template <class T>
 void solve_ring(Stream stream, InOut<T> lines, In<double> axis, In<double> mu, double scale,
                 In<double> response, double* work);
+/// The same where columns are not short.
+template <class T>
+void solve_ring_in_blocks(Stream stream, InOut<T> lines, In<double> axis, In<double> mu, double scale,
+                          In<double> response, double* work);
 
 }  // namespace cuda
 }  // namespace asterism::poisson

@@ -189,10 +189,18 @@ void gpu_reduce(Stream stream, const Index& group, In<T> lines, In<double> axis,
   cuda::join_blocks(stream, mu, blocks, shown);
 }
 
+/// In blocks even where columns are short.
+struct Solve {
+  double scale = 0.37;
+  bool in_blocks = false;
+};
+constexpr bool ways[] = {false, true};
+
 template <class T>
-void gpu_solve(Stream stream, const double& scale, InOut<T> lines, In<double> axis, In<double> mu,
+void gpu_solve(Stream stream, const Solve& a, InOut<T> lines, In<double> axis, In<double> mu,
                In<double> before, In<double> after, Scratch<double> work) {
-  cuda::solve<T>(stream, lines, axis, mu, scale, before, after, work.data);
+  const auto solve = a.in_blocks ? cuda::solve_in_blocks<T> : cuda::solve<T>;
+  solve(stream, lines, axis, mu, a.scale, before, after, work.data);
 }
 
 void gpu_respond(Stream stream, const int&, In<double> axis, In<double> mu, Out<double> response) {
@@ -200,13 +208,14 @@ void gpu_respond(Stream stream, const int&, In<double> axis, In<double> mu, Out<
 }
 
 template <class T>
-void gpu_solve_ring(Stream stream, const double& scale, InOut<T> lines, In<double> axis, In<double> mu,
+void gpu_solve_ring(Stream stream, const Solve& a, InOut<T> lines, In<double> axis, In<double> mu,
                     In<double> response, Scratch<double> work) {
-  cuda::solve_ring<T>(stream, lines, axis, mu, scale, response, work.data);
+  const auto solve = a.in_blocks ? cuda::solve_ring_in_blocks<T> : cuda::solve_ring<T>;
+  solve(stream, lines, axis, mu, a.scale, response, work.data);
 }
 
-// One block and less, several groups of the interface system, of several blocks, and some empty.
-constexpr Index gpu_heights[] = {1, 2, 31, 32, 33, 64, 97, 519, 1000, 3000};
+// One block and less, several groups of the interface system, of several blocks, and some empty; the longest of short columns.
+constexpr Index gpu_heights[] = {1, 2, 31, 32, 33, 64, 97, 519, 1000, 1024, 3000};
 
 std::vector<Line> gpu_lines(Index n) {
   using enum grid::Condition;
@@ -251,7 +260,7 @@ TEST_CASE_TEMPLATE("gpu: what segments show, in one go and in groups of rows", T
 }
 
 TEST_CASE_TEMPLATE("gpu: solutions of segments", T, float, double) {
-  static const Codelet<double, InOut<T>, In<double>, In<double>, In<double>, In<double>, Scratch<double>>
+  static const Codelet<Solve, InOut<T>, In<double>, In<double>, In<double>, In<double>, Scratch<double>>
       solve{sizeof(T) == 4 ? "test_solve_f32" : "test_solve_f64", nullptr, gpu_solve<T>};
   Runtime runtime;
   for (const Index n : gpu_widths)
@@ -259,18 +268,21 @@ TEST_CASE_TEMPLATE("gpu: solutions of segments", T, float, double) {
       for (const Line& line : gpu_lines(s)) {
         const Matrix<double> mu = mixed_modes(line, n), before = random(1, n, 12), after = random(1, n, 13);
         const Matrix<T> f = Matrix<T>(s, n).fill_random(11);
-        const Tile<T> lines = upload(runtime, f);
         const Tile<double> axis = upload(runtime, line.tile()), modes = upload(runtime, mu),
                            before_tile = upload(runtime, before), after_tile = upload(runtime, after);
         const Tile<double> work(runtime, 1, cuda::blocks_scratch(s, n));
-        solve(0.37, lines, axis, modes, before_tile, after_tile, work);
-        runtime.wait();
-        check_solution(download(lines), line, f, mu, 0.37, before, after, 16 * epsilon);
+        for (const bool in_blocks : ways) {
+          CAPTURE(in_blocks);
+          const Tile<T> lines = upload(runtime, f);
+          solve({.in_blocks = in_blocks}, lines, axis, modes, before_tile, after_tile, work);
+          runtime.wait();
+          check_solution(download(lines), line, f, mu, 0.37, before, after, 16 * epsilon);
+        }
       }
 }
 
 TEST_CASE_TEMPLATE("gpu: so many columns that a thread takes a whole one", T, float, double) {
-  static const Codelet<double, InOut<T>, In<double>, In<double>, In<double>, In<double>, Scratch<double>>
+  static const Codelet<Solve, InOut<T>, In<double>, In<double>, In<double>, In<double>, Scratch<double>>
       solve{sizeof(T) == 4 ? "test_solve_wide_f32" : "test_solve_wide_f64", nullptr, gpu_solve<T>};
   static const Codelet<Index, In<T>, In<double>, In<double>, Out<double>, Scratch<double>> reduce{
       sizeof(T) == 4 ? "test_reduce_wide_f32" : "test_reduce_wide_f64", nullptr, gpu_reduce<T>};
@@ -310,14 +322,14 @@ TEST_CASE_TEMPLATE("gpu: so many columns that a thread takes a whole one", T, fl
 
     Matrix<T> expected = f;
     cpu::solve<T>(expected.inout(), axis.in(), mu.in(), 0.37, before.in(), after.in());
-    solve(0.37, lines, axis_tile, modes, before_tile, after_tile, work);
+    solve({}, lines, axis_tile, modes, before_tile, after_tile, work);
     runtime.wait();
     compare(download(lines), expected, s, sizeof(T) == 4 ? 1e-7 : 1e-11);
   }
 }
 
 TEST_CASE_TEMPLATE("gpu: rings", T, float, double) {
-  static const Codelet<double, InOut<T>, In<double>, In<double>, In<double>, Scratch<double>> solve{
+  static const Codelet<Solve, InOut<T>, In<double>, In<double>, In<double>, Scratch<double>> solve{
       sizeof(T) == 4 ? "test_solve_ring_f32" : "test_solve_ring_f64", nullptr, gpu_solve_ring<T>};
   using enum grid::Condition;
   Runtime runtime;
@@ -333,15 +345,22 @@ TEST_CASE_TEMPLATE("gpu: rings", T, float, double) {
             Matrix<T>(s, n).fill([](Index i, Index k) { return std::sin(static_cast<double>(i * 3 + k)); });
         Matrix<double> response(response_rows, n);
         cpu::respond(axis.in(), mu.in(), response.out());
-        const Tile<T> lines = upload(runtime, f);
         const Tile<double> work(runtime, 1, cuda::blocks_scratch(s, n) + Ring::size(n, rows_without_waves));
-        solve(0.37, lines, upload(runtime, axis), upload(runtime, mu), upload(runtime, response), work);
-        runtime.wait();
-        const Matrix<T> v = download(lines);
+        const auto solved = [&](bool in_blocks) {
+          const Tile<T> lines = upload(runtime, f);
+          solve({.in_blocks = in_blocks}, lines, upload(runtime, axis), upload(runtime, mu),
+                upload(runtime, response), work);
+          runtime.wait();
+          return download(lines);
+        };
         if (n <= gpu_widths[2]) {
-          check_solution(v, line, f, mu, 0.37, zeros(1, n), zeros(1, n), 16 * epsilon);
+          for (const bool in_blocks : ways) {
+            CAPTURE(in_blocks);
+            check_solution(solved(in_blocks), line, f, mu, 0.37, zeros(1, n), zeros(1, n), 16 * epsilon);
+          }
           continue;
         }
+        const Matrix<T> v = solved(false);
         Matrix<T> expected = f;
         solve_as_ring(expected, line, mu, 0.37);
         Worst worst, largest;
