@@ -85,26 +85,13 @@ struct Way {
   bool in_clusters;
 };
 
-/// The first that finds room: nearly always the fastest. On H200s, Gcell/s of Poisson's solver in float64 and float32: with
-/// butterflies, halved and plain N = 8193 18.3, 15.1, 14.2 and 27.8, 22.4, 23.0; 15,001 15.0, 13.6, 7.9 and 26.9, 22.7, 20.4.
-/// Halved and plain 1201 10.0, 9.3 and 15.0, 13.3; 1601 14.9, 11.8 and 16.2, 13.1; 2311 15.7, 16.8 and 25.2, 24.0; 3001 18.3,
-/// 15.4 and 25.7, 20.3; 4801 18.4, 15.8 and 26.5, 24.7. Halved and, in several blocks, padded 10,007 11.1, 2.8.
 template <class T>
 Way way_of(Transform kind, Index length, Index width, Care care = Care::usual) {
-  const Ways& ways = ways_of(kind, length);
-  const auto& [plain, butterflies, halved] = ways;
-  const int of_butterflies = static_cast<int>(butterflies.size.numbers),
-            of_halved = static_cast<int>(halved.size.numbers);
-  const bool has_mean = wants_means(ways, fft_length(kind, length), care);
-  const struct {
-    int numbers;
-    SymmetricWay symmetric;
-  } candidates[] = {
-      {of_butterflies, butterflies}, {has_mean ? 0 : of_halved, halved}, {plain, {}}, {of_halved, halved}};
-  for (const auto& [numbers, symmetric] : candidates)
+  const auto choices = in_order(ways_of(kind, length), fft_length(kind, length), care);
+  for (const auto& [numbers, symmetric] : choices)
     if (const BlockShape shape = any_length_shape<T>(kind, numbers, width); shape.bytes > 0)
       return {shape, symmetric, false};
-  for (const auto& [numbers, symmetric] : candidates)
+  for (const auto& [numbers, symmetric] : choices)
     if (const BlockShape shape = cluster_shape<T>(kind, numbers, width); shape.bytes > 0)
       return {shape, symmetric, true};
   return {};

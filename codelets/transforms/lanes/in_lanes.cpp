@@ -129,11 +129,12 @@ PowerOfTwo<T> power_of_two(Transform kind, Index n) {
   return is_first_kind(kind) ? first : even;
 }
 
-/// Half of the numbers, where there is a way to do with them.
-SymmetricWay symmetric_way(Transform kind, Index n, Care care) {
-  const Ways& ways = ways_of(kind, n);
-  if (ways.butterflies.divisor > 0) return ways.butterflies;
-  return wants_means(ways, fft_length(kind, n), care) ? SymmetricWay{} : ways.halved;
+/// There is room for any: numbers 0 only where there is none at all.
+Choice choice_of(Transform kind, Index n, Care care) {
+  const auto choices = in_order(ways_of(kind, n), fft_length(kind, n), care);
+  const auto* const first =
+      std::ranges::find_if(choices, [](const Choice& choice) { return choice.numbers > 0; });
+  return first == choices.end() ? Choice{} : *first;
 }
 
 /// Whether (T9) is done first: N = 1388 takes 1.07 times as long with it, 1868 1.09.
@@ -160,7 +161,7 @@ class LanesPlan {
       const HalfLines halves = halves_of(kind, n);
       front_ = std::make_unique<LanesPlan>(halves.front.kind, halves.front.length, care);
       back_ = std::make_unique<LanesPlan>(halves.back.kind, halves.back.length, care);
-    } else if (const SymmetricWay way = symmetric_way(kind, n, care); way.divisor > 0) {
+    } else if (const SymmetricWay way = choice_of(kind, n, care).symmetric; way.divisor > 0) {
       halved_.emplace(kind, n, way);
     } else {
       folded_.emplace(kind, n);
@@ -285,8 +286,7 @@ bool wants_lanes(Transform kind, Index n) {
   if (n > 0 && is_power_of_two(kind, n)) return true;
   if (N <= largest_codelet || (N % 2 == 0 && !has_prime_above(13, N))) return false;
   if (in_halves(kind, n)) return wants_lanes(halves_of(kind, n).back.kind, N / 2);
-  const SymmetricWay symmetric = symmetric_way(kind, n, Care::usual);
-  const Index numbers = symmetric.divisor > 0 ? symmetric.size.numbers : ways_of(kind, n).plain;
+  const Index numbers = choice_of(kind, n, Care::usual).numbers;
   return numbers > 0 && numbers <= most_numbers;
 }
 
