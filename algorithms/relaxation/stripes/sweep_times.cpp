@@ -32,10 +32,10 @@ Index sweeps_of_whole_passes(const Settings& settings) {
 
 double predicted_seconds(const std::vector<Part>& stripes, const std::vector<double>& speeds, Index sweeps,
                          const Problem& problem, const Settings& settings) {
-  // On average G rows are ghosts; and both borders, of 2 G rows on average, are relaxed twice where exchange
-  // is overlapped.
-  const double ghosts = stripes.size() == 1 ? 0 : settings.exchange == Exchange::overlapped ? 5 : 1;
-  const double ghost_work = ghosts * static_cast<double>(ghost_rows(settings.method, sweeps));
+  // At a border half of the G rows of the neighbour are ghosts on average; and the border's own, 2 G on average, are relaxed
+  // twice where exchange is overlapped.
+  const double ghosts = settings.exchange == Exchange::overlapped ? 2.5 : 0.5;
+  const double border = ghosts * static_cast<double>(ghost_rows(settings.method, sweeps));
   // The sweeps of a task share the bringing of numbers from memory into caches, which takes as long as the
   // arithmetic of a sweep; and what a task costs.
   const double shared = 1 / static_cast<double>(sweeps), task = shared * task_seconds(stripes);
@@ -43,7 +43,8 @@ double predicted_seconds(const std::vector<Part>& stripes, const std::vector<dou
   for (std::size_t s = 0; s < stripes.size(); ++s) {
     const double row = static_cast<double>(problem.shape[1]) / speeds[s];
     if (s > 0 && !same_worker(stripes[s - 1], stripes[s])) busy = 0;
-    busy += (static_cast<double>(stripes[s].size) + ghost_work) * row * (1 + shared) + task;
+    const int borders = (s > 0 ? 1 : 0) + (s + 1 < stripes.size() ? 1 : 0);
+    busy += (static_cast<double>(stripes[s].size) + borders * border) * row * (1 + shared) + task;
     longest = std::max(longest, busy);
   }
   return longest;
