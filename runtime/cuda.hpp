@@ -1,5 +1,5 @@
 /// \file
-/// CUDA statuses as exceptions, and GPUs that work on a task together, for `.cu` files only.
+/// CUDA statuses as exceptions, streams beside a task's own, and GPUs that work on a task together, for `.cu` files only.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -62,6 +62,35 @@ class Team {
   cudaStream_t task_;
   int device_ = 0;  // of the worker
   std::vector<Member> members_;
+};
+
+/// A stream beside the task's own, for the host code of a kernel that leaves much of a GPU idle, or ends with few of its
+/// blocks: what is launched into it does not wait for what tasks before it launched there, and the task is done when that is.
+/// Tiles are there, as StarPU waits for their transfers on the host; a scratch tile must not be that of another such task. How
+/// many tasks a GPU has at a time: Preferences::tasks_on_gpu.
+///
+///     const cuda::Aside aside(stream);
+///     walk<<<blocks, threads, 0, native(aside.stream())>>>(x);
+class Aside {
+ public:
+  /// @throw Error: not in a CUDA kernel's host code; CUDA refuses
+  explicit Aside(Stream task);
+  Aside(const Aside&) = delete;
+  Aside& operator=(const Aside&) = delete;
+  /// The task's stream goes on when all is done that was launched.
+  ~Aside();
+
+  [[nodiscard]] Stream stream() const { return {own_.stream}; }
+
+ private:
+  friend class Asides;
+  struct Own {
+    cudaStream_t stream;
+    cudaEvent_t event;  // of what was launched last
+  };
+
+  cudaStream_t task_;
+  Own own_;
 };
 
 }  // namespace asterism::cuda

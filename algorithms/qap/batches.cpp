@@ -10,7 +10,7 @@
 namespace asterism::qap {
 namespace {
 
-/// Walks that a GPU is busy enough with, so that others may be between two generations meanwhile.
+/// Walks that a GPU is busy enough with: where there are more for each batch, others may be between two generations meanwhile.
 constexpr Index walks_for_gpu = 768;
 
 Index count_walks(const std::vector<Share>& shares) {
@@ -53,14 +53,14 @@ bool has(const std::vector<Candidate>& workers, Where where) {
   return std::ranges::any_of(workers, [where](const Candidate& worker) { return worker.where == where; });
 }
 
-/// Those of a GPU, in as many batches as keep it busy, or as its memory wants.
+/// Those of a GPU, in as many batches of whole islands' walks as it has at a time, or more if they are large for it.
 void add_batches_of_gpu(const Candidate& gpu, const std::vector<Share>& shares, Index bytes,
                         std::vector<Batch>& batches) {
   if (shares.empty()) return;
   Index before = 0;
   const Index all = count_walks(shares);
   const Index fitting = fitting_walks(all, bytes, gpu),
-              count = std::max({Index{1}, all / walks_for_gpu, parts(all, fitting)});
+              count = std::max({Index{batches_at_once}, all / walks_for_gpu, parts(all, fitting)});
   for (Index last = -1; const Share& share : shares) {
     const Index number = before * count / all;
     if (number != last) batches.push_back({{}, gpu.rank, hints_of(gpu)});

@@ -21,7 +21,10 @@ struct Share {
   bool operator==(const Share&) const = default;
 };
 
-/// Walks of one task: on a GPU of as many islands as there are, on a core of one.
+/// So many a GPU has at a time: while one waits for its islands between two generations, others walk.
+constexpr int batches_at_once = 4;
+
+/// Walks of one task: on a GPU of several islands if there are many, on a core of one.
 struct Batch {
   std::vector<Share> shares;
   int rank = 0;
@@ -48,8 +51,8 @@ class Cores {
 std::vector<Index> share_walks(Index walks, const std::vector<Candidate>& workers);
 
 /// Cuts the walks of all islands. On a rank without GPUs every island in equal batches, so that it need not wait for others.
-/// Or else all walks of the rank by the workers' speeds, as a GPU makes those of many islands in about the time that it takes
-/// for those of one: the cores together get the same part of each island's, the GPUs the rest in order.
+/// Or else all walks of the rank by the workers' speeds: the cores together get the same part of each island's, the GPUs the
+/// rest in order, each in batches_at_once batches or more.
 /// @param islands rank by rank @param workers that walk, of measured speeds where a rank has GPUs and cores
 /// @param bytes that a walk takes on a GPU: a batch of several islands takes no more than half of its memory
 std::vector<Batch> cut_walks(const std::vector<IslandPlan>& islands, const std::vector<Candidate>& workers,

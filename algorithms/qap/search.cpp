@@ -13,6 +13,7 @@
 #include "../../runtime/collectives.hpp"
 #include "../common/statement.hpp"
 #include "../common/stopwatch.hpp"
+#include "batches.hpp"
 #include "generations.hpp"
 
 namespace asterism::qap {
@@ -244,7 +245,9 @@ std::string to_string(Ending ending) {
   return "";
 }
 
-Preferences preferences() { return {.scheduler = "prio", .core_for_submission = false}; }
+Preferences preferences() {
+  return {.scheduler = "prio", .core_for_submission = false, .tasks_on_gpu = batches_at_once};
+}
 
 SearchReport search(Runtime& runtime, const Problem& problem, const SearchSettings& settings) {
   const ProblemFacts facts = facts_of(problem);

@@ -8,7 +8,6 @@ namespace asterism::qap::cuda {
 
 using asterism::cuda::check;
 using asterism::cuda::check_launch;
-using asterism::cuda::native;
 
 namespace {
 
@@ -85,9 +84,6 @@ template <class E>
 void anneal(Stream stream, const TabuArguments& a, In<E> matrices, Many<InOut<unsigned char>> walks,
             Scratch<unsigned char> room) {
   if (a.is_stopped()) return;
-  check(cudaMemcpyToSymbolAsync(logs_of_gpu, minus_logs().of, sizeof(MinusLogs), 0, cudaMemcpyHostToDevice,
-                                native(stream)),
-        "anneal");
   const MatrixView<E> view{reinterpret_cast<const Unsigned<E>*>(matrices.data), a.n, matrices.ld, a.terms,
                            a.has_diagonals};
   launch_with_layout<E>(
@@ -96,12 +92,17 @@ void anneal(Stream stream, const TabuArguments& a, In<E> matrices, Many<InOut<un
             cudaFuncSetAttribute(anneal_kernel<E, terms, where>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                  static_cast<int>(layout.bytes)),
             "anneal");
-        launch_walks(walks, room, [&](const BlockWalks& some, const Scratch<unsigned char>& its_room) {
-          anneal_kernel<E, terms, where>
-              <<<some.count(), threads, static_cast<std::size_t>(layout.bytes), native(stream)>>>(
-                  WalkRules(a), view, layout, some, its_room);
-          check_launch("anneal");
-        });
+        launch_walks(stream, walks, room,
+                     [&](cudaStream_t aside, const BlockWalks& some, const Scratch<unsigned char>& its_room) {
+                       // Beside kernels that read them: every task brings the same.
+                       check(cudaMemcpyToSymbolAsync(logs_of_gpu, minus_logs().of, sizeof(MinusLogs), 0, cudaMemcpyHostToDevice,
+                                                     aside),
+                             "anneal");
+                       anneal_kernel<E, terms, where>
+                           <<<some.count(), threads, static_cast<std::size_t>(layout.bytes), aside>>>(WalkRules(a), view, layout,
+                                                                                                      some, its_room);
+                       check_launch("anneal");
+                     });
       });
 }
 

@@ -8,7 +8,6 @@ namespace asterism::qap::cuda {
 
 using asterism::cuda::check;
 using asterism::cuda::check_launch;
-using asterism::cuda::native;
 
 namespace {
 
@@ -121,12 +120,13 @@ void tabu_search(Stream stream, const TabuArguments& a, In<E> matrices, Many<InO
         check(cudaFuncSetAttribute(tabu_kernel<E, terms, where>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                    static_cast<int>(layout.bytes)),
               "tabu_search");
-        launch_walks(walks, room, [&](const BlockWalks& some, const Scratch<unsigned char>& its_room) {
-          tabu_kernel<E, terms, where>
-              <<<some.count(), threads, static_cast<std::size_t>(layout.bytes), native(stream)>>>(
-                  WalkRules(a), view, layout, some, its_room);
-          check_launch("tabu_search");
-        });
+        launch_walks(stream, walks, room,
+                     [&](cudaStream_t aside, const BlockWalks& some, const Scratch<unsigned char>& its_room) {
+                       tabu_kernel<E, terms, where>
+                           <<<some.count(), threads, static_cast<std::size_t>(layout.bytes), aside>>>(WalkRules(a), view, layout,
+                                                                                                      some, its_room);
+                       check_launch("tabu_search");
+                     });
       });
 }
 

@@ -16,6 +16,9 @@ struct Preferences {
   /// Whether beside GPUs, of four cores or more that these leave over, one is kept for the thread that submits. Where that
   /// thread sleeps while tasks run, the core may as well compute.
   bool core_for_submission = true;
+  /// Tasks that a GPU is given before it has done the first of them, up to 4, unless STARPU_CUDA_PIPELINE says so: so many may
+  /// run there at a time whose kernels are launched aside (cuda::Aside).
+  int tasks_on_gpu = 2;
 };
 
 /// Which part of the machine a Runtime uses. Fields left alone follow StarPU's environment variables, then its

@@ -140,6 +140,7 @@ starpu_conf configuration(Options& options, Environment& environment) {
   else  // StarPU's own limit is nine tenths too, but of the whole machine: it does not know of containers
     environment.suggest("STARPU_LIMIT_CPU_MEM", mebibytes(physical_memory() / 10 * 9));
   if (options.gpu_memory > 0) environment.set("STARPU_LIMIT_CUDA_MEM", mebibytes(options.gpu_memory));
+  environment.suggest("STARPU_CUDA_PIPELINE", std::to_string(options.preferences.tasks_on_gpu));
   // StarPU takes memory for small tiles in pieces of 32 MiB, of which none is given back while a tile lives in it:
   // where memory is so scarce, there would soon be no room for anything else. It does so on GPUs, and in main memory
   // where there are GPUs, or were any in an earlier Runtime of this process (worker_mask is never cleared).

@@ -2,6 +2,7 @@
 /// What a CUDA worker keeps for its kernels, beside their stream. Private to runtime/.
 #pragma once
 
+#include "asides.hpp"
 #include "library_handles.hpp"
 #include "status_words.hpp"
 #include "teams.hpp"
@@ -12,6 +13,7 @@ struct CudaWorker {
   detail::LibraryHandles handles;
   detail::StatusWords words;
   cuda::Teams teams;
+  cuda::Asides asides;
 };
 
 /// That in whose thread this is called. @param wanted what is asked for, in the message @throw Error: in no CUDA worker's

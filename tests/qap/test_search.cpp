@@ -224,7 +224,7 @@ TEST_CASE("cores walk beside GPUs where generations become shorter by it") {
   CHECK(turns_of_all(workers({1, 1}, {1, 1}), 101, of_gpus).empty());  // no walk for a core
 }
 
-TEST_CASE("a task on a GPU has walks of all islands, one on a core those of one") {
+TEST_CASE("a task on a core has walks of one island, one on a GPU of several if there are many") {
   std::vector<IslandPlan> islands{{.walks = 125}, {.walks = 16}, {.walks = 125}, {.walks = 16}};
   using Shares = std::vector<std::vector<Share>>;
   const auto cut = [&](const std::vector<Candidate>& all) {
@@ -233,32 +233,36 @@ TEST_CASE("a task on a GPU has walks of all islands, one on a core those of one"
     for (const Batch& batch : cut_walks(islands, all, 1000, cores)) shares.push_back(batch.shares);
     return shares;
   };
-  CHECK(cut(workers({1}, {})) == Shares{{{0, 125}, {1, 16}, {2, 125}, {3, 16}}});
-  CHECK(cut(workers({1, 1}, {})) == Shares{{{0, 125}, {1, 16}}, {{2, 125}, {3, 16}}});
-  std::vector<Candidate> small = workers({1}, {});
-  small[0].memory = 400 * 1000;  // room for 200
-  CHECK(cut(small) == Shares{{{0, 125}, {1, 16}}, {{2, 125}, {3, 16}}});
-  small[0].memory = 2000;
-  CHECK(cut(small) == Shares{{{0, 125}}, {{1, 16}}, {{2, 125}}, {{3, 16}}});
+  const Shares one_each{{{0, 125}}, {{1, 16}}, {{2, 125}}, {{3, 16}}};
+  CHECK(cut(workers({1}, {})) == one_each);
+  CHECK(cut(workers({1, 1}, {})) == one_each);  // two for each of them
   // The same part of all islands, whose walks may be long or short, and those of one to different cores.
   const Shares beside = cut(workers({17}, {3}));  // 0.95 * 3/20 of 282 on the core, in a dozen batches or so
-  CHECK(beside.front() == std::vector<Share>{{0, 108}, {1, 13}, {2, 108}, {3, 13}});
-  CHECK(beside.size() == 1 + 12);
+  REQUIRE(beside.size() == 4 + 12);
+  CHECK(Shares(beside.begin(), beside.begin() + 4) == Shares{{{0, 108}}, {{1, 13}}, {{2, 108}}, {{3, 13}}});
   std::vector<Index> of_core(4);
-  for (std::size_t k = 1; k < beside.size(); ++k) {
+  for (std::size_t k = 4; k < beside.size(); ++k) {
     REQUIRE(beside[k].size() == 1);
     CHECK(beside[k].front().walks <= 4);
     of_core[beside[k].front().island] += beside[k].front().walks;
   }
   CHECK(of_core == std::vector<Index>{17, 3, 17, 3});
   CHECK(cut(workers({170}, {1, 1, 1})) ==
-        Shares{{{0, 124}, {1, 16}, {2, 124}, {3, 15}}, {{0, 1}}, {{2, 1}}, {{3, 1}}});
+        Shares{{{0, 124}}, {{1, 16}}, {{2, 124}}, {{3, 15}}, {{0, 1}}, {{2, 1}}, {{3, 1}}});
   CHECK(cut(workers({300}, {1, 1, 1})) == cut(workers({300}, {})));  // a core would take longer for one
   CHECK(cut(workers({}, {1, 1})) ==
         Shares{{{0, 63}}, {{0, 62}}, {{1, 8}}, {{1, 8}}, {{2, 63}}, {{2, 62}}, {{3, 8}}, {{3, 8}}});
-  islands.assign(8, {.walks = 250});  // each half of them keeps a GPU busy
-  CHECK(cut(workers({1}, {})) ==
-        Shares{{{0, 250}, {1, 250}, {2, 250}, {3, 250}}, {{4, 250}, {5, 250}, {6, 250}, {7, 250}}});
+  islands.assign(8, {.walks = 250});
+  const Shares two_each{
+      {{0, 250}, {1, 250}}, {{2, 250}, {3, 250}}, {{4, 250}, {5, 250}}, {{6, 250}, {7, 250}}};
+  CHECK(cut(workers({1}, {})) == two_each);
+  std::vector<Candidate> small = workers({1}, {});
+  small[0].memory = 1000 * 1000;  // room for 500
+  CHECK(cut(small) == two_each);
+  small[0].memory = 500 * 1000;
+  CHECK(cut(small).size() == 8);
+  islands.assign(5, {.walks = 1000});  // each of them keeps a GPU busy
+  CHECK(cut(workers({1}, {})).size() == 5);
 }
 
 TEST_CASE(
@@ -296,12 +300,15 @@ TEST_CASE("each rank's islands are walked by its own workers") {
   all.push_back({.rank = 2, .where = Where::cpu});
   Cores cores(all, all, false);
   const std::vector<Batch> batches = cut_walks(islands, all, 1000, cores);
-  REQUIRE(batches.size() == 2);
-  CHECK(batches[0].rank == 0);
-  CHECK(batches[0].hints.where == Where::cuda);
-  CHECK(batches[0].shares == std::vector<Share>{{0, 5}, {1, 3}});
-  CHECK(batches[1].rank == 2);
-  CHECK(batches[1].shares == std::vector<Share>{{2, 4}});
+  REQUIRE(batches.size() == 3);
+  for (const std::size_t b : {0, 1}) {
+    CHECK(batches[b].rank == 0);
+    CHECK(batches[b].hints.where == Where::cuda);
+  }
+  CHECK(batches[0].shares == std::vector<Share>{{0, 5}});
+  CHECK(batches[1].shares == std::vector<Share>{{1, 3}});
+  CHECK(batches[2].rank == 2);
+  CHECK(batches[2].shares == std::vector<Share>{{2, 4}});
 }
 
 TEST_CASE("gpu: the same answer as on cores, by GPUs alone and by all workers") {

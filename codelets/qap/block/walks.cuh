@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "../../../runtime/ports.hpp"
+#include "../../../runtime/cuda.hpp"
 #include "../tabu_search.hpp"
 
 namespace asterism::qap::cuda {
@@ -45,14 +45,15 @@ class BlockWalks {
   int tiles_ = 0;
 };
 
-/// @param room a row for each walk @param launch called as launch(walks, room of these), once for up to 64 tiles
+/// Beside the walks of other tasks, which alone may leave much of a GPU idle, and wait for their islands between generations.
+/// @param room a row for each walk @param launch called as launch(stream, walks, room of these), once for up to 64 tiles
 template <class Launch>
-void launch_walks(const Many<InOut<unsigned char>>& tiles, Scratch<unsigned char> room,
-                  const Launch& launch) {
+void launch_walks(Stream task, const Many<InOut<unsigned char>>& tiles, Scratch<unsigned char> room, const Launch& launch) {
+  const asterism::cuda::Aside aside(task);
   for (Index next = 0; next < tiles.size();) {
     BlockWalks walks;
     while (next < tiles.size() && !walks.is_full()) walks.add(tiles[next++]);
-    launch(walks, room);
+    launch(asterism::cuda::native(aside.stream()), walks, room);
     room.data += walks.count() * room.ld;
   }
 }

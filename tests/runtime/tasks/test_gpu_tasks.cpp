@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -162,6 +163,38 @@ TEST_CASE("gpu: several GPUs work on a task together, and find tiles where they 
                        "task test_gpu_pass_on is for GPUs together, and not for them alone: say Where::cuda",
                        Error);
   CHECK_THROWS_AS(x[0].set_home(gpus), Error);
+}
+
+TEST_CASE("gpu: what is launched aside does not wait for tasks before it, and is done when its task is") {
+  Runtime runtime(one_gpu());
+  static std::atomic<int> next{0};
+  struct Copies {
+    int rounds = 0;
+    int* turn = nullptr;  // when they were done
+  };
+  const Codelet<Copies, InOut<double>, InOut<double>> copy_often{
+      "test_gpu_copy_aside", nullptr, [](Stream stream, const Copies& a, InOut<double> x, InOut<double> y) {
+        const cuda::Aside aside(stream);
+        for (int round = 0; round < a.rounds; ++round) {
+          copy(aside.stream(), y, x);
+          copy(aside.stream(), x, y);
+        }
+        const auto note = [](void* turn) { *static_cast<int*>(turn) = ++next; };
+        cuda::check(cudaLaunchHostFunc(cuda::native(aside.stream()), note, a.turn), "cudaLaunchHostFunc");
+      }};
+  constexpr Index n = 1 << 22;
+  std::vector<Tile<double>> tiles;
+  for (int k = 0; k < 4; ++k) set_first(k, tiles.emplace_back(runtime, 1, n));
+  int many = 0, few = 0;
+  copy_often({1, &many}, tiles[0], tiles[1]);  // the tiles are on the GPU then
+  copy_often({1, &few}, tiles[2], tiles[3]);
+  runtime.wait();
+  copy_often({2000, &many}, tiles[0], tiles[1]);  // a tenth of a second
+  copy_often({1, &few}, tiles[2], tiles[3]);
+  runtime.wait();
+  CHECK(few == 3);
+  CHECK(many == 4);
+  for (const int k : {0, 1, 2, 3}) CHECK(value(tiles[static_cast<std::size_t>(k)]) == (k < 2 ? 0 : 2));
 }
 
 TEST_CASE("gpu: what throws in a CUDA kernel arrives at wait") {
