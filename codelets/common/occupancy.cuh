@@ -41,6 +41,11 @@ void allow_all_shared_memory(Kernel kernel) {
   allowed.insert({device, address});
 }
 
+/// That a block may have. @throw Error from CUDA
+inline std::size_t most_shared_bytes() {
+  return static_cast<std::size_t>(device_attribute<cudaDevAttrMaxSharedMemoryPerBlockOptin>());
+}
+
 inline int multiprocessors() { return device_attribute<cudaDevAttrMultiProcessorCount>(); }
 
 /// On all multiprocessors of the current GPU together, at least one. Blocks that wait for each other are no more.

@@ -17,7 +17,7 @@ constexpr int threads = 256, patch_lanes = 32;  // a warp for each patch
 
 /// For a loop over so many elements, one for each thread or more.
 unsigned blocks_for(Index elements) {
-  return static_cast<unsigned>(std::clamp<Index>((elements + threads - 1) / threads, 1, 4096));
+  return static_cast<unsigned>(std::clamp<Index>(parts(elements, threads), 1, 4096));
 }
 
 template <class Body>
@@ -96,7 +96,7 @@ template <class T>
 void patch_sums(Stream stream, PatchSumPorts<AsPorts, T> ports) {
   sparse::cuda::unpack(stream, ports.arrivals, ports.work.data);
   const Index patches = ports.sums.cols;
-  const auto blocks = static_cast<unsigned>((patches * patch_lanes + threads - 1) / threads);
+  const auto blocks = static_cast<unsigned>(parts(patches * patch_lanes, threads));
   launch_chained<patch_sums_kernel<T>>("patch_sums", stream, blocks, threads,
                                        static_cast<const T*>(ports.work.data), ports.members.data,
                                        ports.begins.data, patches, ports.sums.data);

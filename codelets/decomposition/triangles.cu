@@ -83,7 +83,7 @@ void solve_triangle(Stream stream, const TrianglePorts<AsPorts, V>& triangle, Tr
   at.values = triangle.values.data;
   at.order = triangle.order.data;
   constexpr Index rows_of_block = triangle_threads / warp_lanes;
-  const Index blocks = std::min(most_blocks, (at.rows * at.columns + rows_of_block - 1) / rows_of_block);
+  const Index blocks = std::min(most_blocks, parts(at.rows * at.columns, rows_of_block));
   triangle_kernel<half, T, V><<<static_cast<unsigned>(blocks), triangle_threads, 0, native(stream)>>>(at);
   check_launch("solve_triangle");
 }

@@ -78,7 +78,7 @@ void plan_multiply() { blas(); }
 template <class T>
 void transform_matrix(Stream stream, const TransformPart& part, Out<T> matrix) {
   constexpr Index most = 65535;  // block rows of a grid
-  const dim3 blocks(static_cast<unsigned>((matrix.cols + matrix_threads - 1) / matrix_threads),
+  const dim3 blocks(static_cast<unsigned>(parts(matrix.cols, matrix_threads)),
                     static_cast<unsigned>(std::min(matrix.rows, most)));
   transform_matrix_kernel<<<blocks, matrix_threads, 0, native(stream)>>>(part, matrix);
   check_launch("transform_matrix");

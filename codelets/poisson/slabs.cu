@@ -17,7 +17,7 @@ struct Workspace {
   double *blocks, *group, *transform;
 
   static constexpr Index alignment = 256 / sizeof(double);
-  static constexpr Index aligned(Index doubles) { return (doubles + alignment - 1) / alignment * alignment; }
+  static constexpr Index aligned(Index doubles) { return parts(doubles, alignment) * alignment; }
   static constexpr Index doubles(Index elements) {
     return (elements * static_cast<Index>(sizeof(T)) + 7) / static_cast<Index>(sizeof(double));
   }
@@ -170,7 +170,7 @@ void solve_planes(Stream stream, const SlabArgs& args, const Ports& p, const Sol
   };
   const auto set_means = [&](const In<double>& means) {
     constexpr unsigned threads = 128;
-    set_means_kernel<<<static_cast<unsigned>((f.rows + threads - 1) / threads), threads, 0, native(stream)>>>(means, f);
+    set_means_kernel<<<static_cast<unsigned>(parts(f.rows, threads)), threads, 0, native(stream)>>>(means, f);
     check_launch("set_means");
   };
   const auto to_planes = [&](const Workspace<T>& w) {

@@ -15,10 +15,10 @@ struct Place {
   Index column, block;
 };
 __device__ Place place(Index n) {
-  const Index tiles = (n + threads - 1) / threads;
+  const Index tiles = parts(n, threads);
   return {blockIdx.x % tiles * threads + threadIdx.x, blockIdx.x / tiles};
 }
-unsigned grid(Index n, Index blocks) { return static_cast<unsigned>((n + threads - 1) / threads * blocks); }
+unsigned grid(Index n, Index blocks) { return static_cast<unsigned>(parts(n, threads) * blocks); }
 
 /// Whether a thread has no wave to work on.
 __device__ bool is_idle(const In<double>& mu, Index k) { return k >= mu.cols || regime_of(mu, k) != Regime::waves; }

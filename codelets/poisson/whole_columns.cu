@@ -14,7 +14,7 @@ constexpr int threads = column_threads, size = column_block_rows;
 
 __device__ Index own_column() { return Index{blockIdx.x} * threads + threadIdx.x; }
 
-unsigned grid(Index n) { return static_cast<unsigned>((n + threads - 1) / threads); }
+unsigned grid(Index n) { return static_cast<unsigned>(parts(n, threads)); }
 
 template <class T>
 __global__ void __launch_bounds__(threads, 8)

@@ -33,7 +33,7 @@ ASTERISM_HOST_DEVICE constexpr E no_delta() {
 template <class E>
 constexpr Index padded(Index n) {
   constexpr Index lanes = 64 / sizeof(E);
-  return (n + lanes - 1) / lanes * lanes;
+  return parts(n, lanes) * lanes;
 }
 
 /// The matrices, one below the other in a tile, zeros on their diagonals: d_0 to d_(T-1), f_0 to f_(T-1), of n rows

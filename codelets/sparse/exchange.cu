@@ -54,7 +54,7 @@ void for_some_packs(const Exchange& exchange, Launch launch) {
   for (Index k = 0; k < exchange.packs.size(); ++k) {
     packs.add(exchange.packs[k].data, exchange.places[k].data, exchange.packs[k].cols);
     if (packs.count < Packs<Element>::most && k + 1 < exchange.packs.size()) continue;
-    const Index blocks = std::clamp<Index>((packs.longest + threads - 1) / threads, 1, 1024);
+    const Index blocks = std::clamp<Index>(parts(packs.longest, threads), 1, 1024);
     launch(packs, dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(packs.count)));
     packs = {};
   }

@@ -130,7 +130,7 @@ void launch_one_by_one(Stream stream, const Rows& rows, const StageWork<T, V>& a
       const GroupRows groups = rows_of_groups(stages, at.first, first);
       const Index longest = longest_of(groups);
       if (longest == 0) continue;
-      const auto chunks = static_cast<unsigned>((longest + stage_threads - 1) / stage_threads);
+      const auto chunks = static_cast<unsigned>(parts(longest, stage_threads));
       launch_chained<stage_kernel<Rows, T, V>>(
           "triangular stage", stream,
           chunks * static_cast<unsigned>(std::min(GroupRows::most, stages.groups - first)), stage_threads,
@@ -145,7 +145,7 @@ bool launch_at_once(Stream stream, const Rows& rows, const StageWork<T, V>& at, 
   constexpr Index few = 4;
   if (at.count < few) return false;
   const Index longest = stages.longest;
-  const Index needed = (stages.groups * longest + small_threads - 1) / small_threads;
+  const Index needed = parts(stages.groups * longest, small_threads);
   if (needed <= 1) {
     stages_kernel<true, Rows, T, V><<<1, small_threads, 0, native(stream)>>>(rows, at, longest);
     check_launch("triangular stages");

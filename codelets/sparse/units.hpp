@@ -23,18 +23,18 @@ inline constexpr Index least_divided_entries = 40'000'000;
 /// Rows of a unit, of n in all; the last unit may be shorter.
 constexpr Index unit_rows(Index n) {
   constexpr Index least = 32;
-  const Index even = (n + most_units - 1) / most_units, whole = (even + 31) / 32 * 32;
+  const Index even = parts(n, most_units), whole = parts(even, 32) * 32;
   return whole < least ? least : whole;
 }
 
 /// Blocks begin at multiples of so many rows of n: 64 grains, each of whole units, within which rows may get other
 /// places.
 constexpr Index grain_rows(Index n) {
-  const Index unit = unit_rows(n), even = (n + 63) / 64;
-  return (even + unit - 1) / unit * unit;
+  const Index unit = unit_rows(n), even = parts(n, 64);
+  return parts(even, unit) * unit;
 }
 
 /// Units of so many rows.
-constexpr Index units_of(Index rows, Index unit) { return (rows + unit - 1) / unit; }
+constexpr Index units_of(Index rows, Index unit) { return parts(rows, unit); }
 
 }  // namespace asterism::sparse

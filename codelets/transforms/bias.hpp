@@ -23,7 +23,7 @@ std::vector<T> noise(Index count);
 /// Lines to measure with: so many numbers that of their own errors a fiftieth of a rounding is left in the mean.
 constexpr Index noisy_lines(Index n) {
   constexpr Index numbers = 1 << 14;
-  return (numbers + n - 1) / n;
+  return parts(numbers, n);
 }
 
 /// @param after noise(after.size()), transformed there and back

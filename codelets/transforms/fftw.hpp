@@ -60,7 +60,7 @@ char* thread_memory(Index bytes) {
   static thread_local Index capacity = 0;
   if (bytes > capacity) {
     constexpr Index alignment = 64;
-    const Index size = (bytes + alignment - 1) / alignment * alignment;
+    const Index size = parts(bytes, alignment) * alignment;
     capacity = 0;
     memory.reset();
     memory.reset(std::aligned_alloc(alignment, static_cast<std::size_t>(size)));

@@ -200,7 +200,7 @@ __global__ void unfold_side_by_side(Rows<U> from, const Complex<U>* __restrict__
 }
 
 dim3 tiles(Index pairs, Index lines) {
-  return {static_cast<unsigned>((pairs + tile - 1) / tile), static_cast<unsigned>((lines + tile - 1) / tile)};
+  return {static_cast<unsigned>(parts(pairs, tile)), static_cast<unsigned>(parts(lines, tile))};
 }
 
 // --- Launches -------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ inline std::size_t most_shared_bytes() {
     cudaGetLastError();  // no device: nothing that a later check should find
     return 227 << 10;
   }
-  return static_cast<std::size_t>(asterism::cuda::device_attribute<cudaDevAttrMaxSharedMemoryPerBlockOptin>());
+  return asterism::cuda::most_shared_bytes();
 }
 
 /// Sends for the first `points` of lines, which a block will load, into the cache that all multiprocessors share.
@@ -91,9 +91,9 @@ template <class T>
 DealtLines<T> deal_lines(const Lines<const T>& from, const Lines<T>& to, const BlockShape& shape) {
   const bool side_by_side = from.width > 1;
   const Index per_block = Index{1} << shape.log_lines,
-              blocks_per_group = side_by_side ? (from.width + per_block - 1) / per_block : 1,
+              blocks_per_group = side_by_side ? parts(from.width, per_block) : 1,
               blocks =
-                  side_by_side ? from.count * blocks_per_group : (from.count + per_block - 1) / per_block;
+                  side_by_side ? from.count * blocks_per_group : parts(from.count, per_block);
   return {{{from.data, to.data, side_by_side ? 1 : from.distance, side_by_side ? 1 : to.distance,
             static_cast<int>(from.stride), static_cast<int>(to.stride), 0, shape.log_lines, side_by_side,
             shape.pitch},

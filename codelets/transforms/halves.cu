@@ -69,7 +69,7 @@ bool has_halves(Transform kind, Index length, Index width) {
 template <class T>
 void split_into_halves(Stream stream, Transform kind, const Lines<const T>& from, const Lines<T>& to) {
   const Index pairs = from.length / 2 + 1;
-  const dim3 blocks(static_cast<unsigned>((pairs + threads - 1) / threads),
+  const dim3 blocks(static_cast<unsigned>(parts(pairs, threads)),
                     static_cast<unsigned>(std::min<Index>(from.count, most_grid_rows)));
   split<T><<<blocks, threads, 0, asterism::cuda::native(stream)>>>(kind, from, to);
   asterism::cuda::check_launch("splitting lines into halves");

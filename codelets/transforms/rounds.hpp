@@ -158,9 +158,8 @@ struct Launch {
     constexpr unsigned block = 256, most_blocks_y = 65535;
     threads.x = width < block ? std::bit_ceil(static_cast<unsigned>(width)) : block;
     threads.y = block / threads.x;
-    const Index rows_per_block = Index{threads.y} * rows_per_thread,
-                blocks_y = (rows + rows_per_block - 1) / rows_per_block;
-    blocks.x = static_cast<unsigned>((width + threads.x - 1) / threads.x);
+    const Index rows_per_block = Index{threads.y} * rows_per_thread, blocks_y = parts(rows, rows_per_block);
+    blocks.x = static_cast<unsigned>(parts(width, threads.x));
     blocks.y = static_cast<unsigned>(blocks_y < most_blocks_y ? blocks_y : most_blocks_y);
   }
 };

@@ -205,7 +205,7 @@ int wavefront_blocks_per_sm(int dimensions, int threads, std::size_t shared) {
 int multiprocessors() { return asterism::cuda::multiprocessors(); }
 
 std::size_t most_shared_bytes() {
-  return static_cast<std::size_t>(asterism::cuda::device_attribute<cudaDevAttrMaxSharedMemoryPerBlockOptin>());
+  return asterism::cuda::most_shared_bytes();
 }
 
 template <int dims, class T>

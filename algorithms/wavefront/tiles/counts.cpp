@@ -75,7 +75,7 @@ TileProfile::TileProfile(int dimensions, const WavefrontTile& tile, bool has_sou
       accesses_(accesses_of_tile(dimensions, tile, has_source)) {
   for (const Index width : diagonals(extents_of(dimensions, tile))) {
     widest_ = std::max(widest_, width);
-    ++wavefronts_by_warps_[ceil_of(width, warp)];
+    ++wavefronts_by_warps_[parts(width, warp)];
   }
 }
 
@@ -84,7 +84,7 @@ Terms TileProfile::terms_of(int threads) const {
   const Index warps_at_once = threads / warp;
   for (const auto& [width, count] : wavefronts_by_warps_) {
     x[Term::warps] += static_cast<double>(width * count);
-    x[Term::rounds] += static_cast<double>(ceil_of(width, warps_at_once) * count);
+    x[Term::rounds] += static_cast<double>(parts(width, warps_at_once) * count);
   }
   x[Term::points] = static_cast<double>(points_);
   x[Term::accesses] = static_cast<double>(accesses_.accesses);
@@ -97,7 +97,7 @@ Terms TileProfile::terms_of(int threads) const {
 std::vector<TileWavefront> tile_wavefronts(const WavefrontArgs& args) {
   const WavefrontTile& tile = args.layout.tile;
   const std::size_t first = first_axis(args.dimensions);
-  const Index rows = ceil_of(args.sweeps, tile.sweeps);
+  const Index rows = parts(args.sweeps, tile.sweeps);
   // The node i of sweep t is at i + t.
   const auto tiles_at = [&](Index row, std::size_t axis) {
     const Index last_sweep = std::min(args.sweeps, (row + 1) * tile.sweeps) - 1, m = tile.points[axis];
@@ -105,7 +105,7 @@ std::vector<TileWavefront> tile_wavefronts(const WavefrontArgs& args) {
   };
   const auto full_at = [&](Index row, std::size_t axis) {
     const Index begin = row * tile.sweeps, m = tile.points[axis];
-    return Range{ceil_of(begin + tile.sweeps - 1, m), (begin + args.nodes[axis]) / m - 1};
+    return Range{parts(begin + tile.sweeps - 1, m), (begin + args.nodes[axis]) / m - 1};
   };
   Index wavefronts = rows;
   for (std::size_t axis = first; axis < 3; ++axis) wavefronts += tiles_at(rows - 1, axis).last;

@@ -15,8 +15,6 @@ namespace asterism::wavefront::tile_model {
 /// Threads of a warp.
 constexpr Index warp = 32;
 
-constexpr Index ceil_of(Index a, Index b) { return (a + b - 1) / b; }
-
 /// The axes of the space that are meant: the last ones.
 constexpr std::size_t first_axis(int dimensions) { return static_cast<std::size_t>(3 - dimensions); }
 

@@ -70,13 +70,13 @@ Parts parts_of(const Costs& costs, const LayoutOnGrid& layout) {
   for (const TileWavefront& w : layout.wavefronts) {
     parts.fixed += barrier;
     parts.wavefronts += 1;
-    parts.strands += static_cast<double>(ceil_of(w.strands, warp));
+    parts.strands += static_cast<double>(asterism::parts(w.strands, warp));
     if (w.tiles == 0) continue;
-    const Index rounds = ceil_of(w.tiles, blocks), last = w.tiles - (rounds - 1) * blocks;
+    const Index rounds = asterism::parts(w.tiles, blocks), last = w.tiles - (rounds - 1) * blocks;
     const double full_share = static_cast<double>(w.full) / static_cast<double>(w.tiles);
     const double before_last = static_cast<double>(rounds - 1) * layout.seconds_beside.back();
     const double in_last =
-        layout.seconds_beside[static_cast<std::size_t>(ceil_of(last, layout.multiprocessors))];
+        layout.seconds_beside[static_cast<std::size_t>(asterism::parts(last, layout.multiprocessors))];
     parts.fixed += before_last * full_share + (w.full > 0 ? in_last : 0);
     parts.border += before_last * (1 - full_share) + (w.full > 0 ? 0 : in_last);
     if (w.full < w.tiles) parts.turns += static_cast<double>(rounds) * layout.columns;

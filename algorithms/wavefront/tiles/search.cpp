@@ -33,7 +33,7 @@ WavefrontTile largest_tile(const WavefrontArgs& args, const Space& space) {
 /// much.
 bool has_sensible_threads(const TileProfile& tile, int threads) {
   constexpr Index most_rounds = 8;
-  const Index warps_of_widest = ceil_of(tile.widest(), warp);
+  const Index warps_of_widest = parts(tile.widest(), warp);
   return (threads == warp || threads / 2 < warps_of_widest * warp) && tile.widest() <= most_rounds * threads;
 }
 

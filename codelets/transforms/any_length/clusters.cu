@@ -64,7 +64,7 @@ void transform_in_clusters(Stream stream, Transform kind, const Lines<const T>& 
   const auto [grid, clusters] = deal_lines(from, to, shape);
   const int lines = (1 << shape.log_lines) / lines_together(kind),
             of_block = ClusterNumbers<T>::numbers_of_block;
-  const auto size = static_cast<unsigned>((lines * shape.pitch + of_block - 1) / of_block);
+  const auto size = static_cast<unsigned>(parts(lines * shape.pitch, of_block));
   asterism::cuda::launch_clusters<transform_lines_in_clusters<T, View>>(
       "transform of lines in clusters of blocks", stream, clusters, size,
       static_cast<unsigned>(shape.threads), shape.bytes, grid, plan, padded ? 0 : 1);

@@ -129,8 +129,8 @@ constexpr Index least_rows = 256;  ///< of a block
 /// Of each of the blocks of threads that a GPU's processors take.
 Index rows_of_blocks(const Gpu& gpu, Index rows) {
   const Index most = std::min<Index>(gpu.processors, GridSums<threads>::most_blocks);
-  const Index blocks = std::min(most, rows / least_rows), even = (rows + blocks - 1) / blocks;
-  return (even + slice_rows - 1) / slice_rows * slice_rows;
+  const Index blocks = std::min(most, rows / least_rows), even = parts(rows, blocks);
+  return parts(even, slice_rows) * slice_rows;
 }
 
 /// Sweep::reach. @return none: rows of a block would need more than the next ones' have

@@ -117,7 +117,7 @@ class Blocks {
       longest = std::max(longest, ports_.pairs.placed[pair].cols);
     }
     others.blocks_of_pair =
-        static_cast<unsigned>(std::clamp<Index>((longest + unit_threads - 1) / unit_threads, 1, 64));
+        static_cast<unsigned>(std::clamp<Index>(parts(longest, unit_threads), 1, 64));
     return others;
   }
 
