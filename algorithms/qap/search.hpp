@@ -24,7 +24,8 @@
 namespace asterism::qap {
 
 /// For Options. A core takes the next walks when it is free: beside GPUs the machine's own scheduler would deal them out
-/// beforehand, though nobody knows how long they will take. Who submits sleeps through a generation.
+/// beforehand, though nobody knows how long they will take. Who submits sleeps through a generation. A GPU has the walks of several
+/// islands at a time.
 Preferences preferences();
 
 enum class Method {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "../common/core_caches.hpp"
 #include "../common/denormals.hpp"
 #include "../sums/sums.hpp"
 
@@ -85,15 +86,22 @@ void relax_row(const Nodes& nodes, Index r, const FivePoint<T>& a, const In<T>& 
 }
 
 /// How many of the passes go over the rows of a tile together, each a row behind the one before it: where the tile stays in a core's
-/// second-level cache as many as find all their rows in the first; else all, so that rows come from memory once.
-/// On a Xeon (48 KiB and 2 MiB) 511 x 511 float64, 12 sweeps a task on two cores: 8 passes at a time 65 us a sweep, all 24 73;
-/// 1023 x 1023, which does not stay: 8 238, all 226.
+/// second-level cache as many as find all their rows in the first, four at least; else as many as find them in the second, or all
+/// where these are so few that memory is read more often than it gains. On two cores of a Xeon (48 KiB and 2 MiB), us a sweep of 32
+/// a task with f, so and with all 64 passes at a time: 2047 x 2047 1170 and 1450, 4095 x 4095 5600 and 8900, 1023 x 16,383 8700 and
+/// 9800; 200 x 65,535, 4 passes at a time 11,500, all 8700.
 /// @param arrays as large as the tile that passes read or write
 template <class T>
 Index passes_at_once(Index passes, const InOut<T>& tile, Index arrays) {
-  constexpr Index first_level = 32 << 10, second_level = 2 << 20, fewest = 4;
+  constexpr Index fewest_in_first = 4, fewest_in_second = 6;
+  const auto [first, second] = core_caches();
   const Index row_bytes = arrays * tile.cols * static_cast<Index>(sizeof(T));
-  return tile.rows * row_bytes > second_level ? passes : std::max(first_level / row_bytes, fewest);
+  const Index in_first = first / 3 * 2 / row_bytes, in_second = second / row_bytes;
+  const Index most = tile.rows * row_bytes <= second ? std::max(in_first, fewest_in_first)
+                     : in_second < fewest_in_second  ? passes
+                                                     : in_second;
+  const Index groups = parts(passes, std::max<Index>(most, 1));
+  return parts(passes, std::max<Index>(groups, 1));
 }
 
 /// Calls body(pass, row) for the rows [begin(pass), end(pass)) of all passes, so that each finds its row and

@@ -81,6 +81,23 @@ TEST_CASE_TEMPLATE("the same bits in any arrangement, any stripes and any number
   }
 }
 
+TEST_CASE_TEMPLATE("rows so long that a core's caches have room for few: the same bits by groups of passes",
+                   T, float, double) {
+  for (const Index n :
+       {Index{2'003}, Index{10'007}}) {  // a grid that stays in the second cache, and one that does not
+    CAPTURE(n);
+    constexpr Index m = 40;
+    const FramedGrid<T> grid(m, n);
+    for_works({5}, [&](const Work& work) {
+      Work one = work;
+      one.sweeps = 1;
+      one.arrangement = Arrangement::natural;
+      CHECK(relaxed_nodes(grid, work, {m}, work.needed(), 1) ==
+            relaxed_nodes(grid, one, {m}, 1, work.sweeps));
+    });
+  }
+}
+
 TEST_CASE_TEMPLATE("nothing but the right ghost rows is looked at", T, float, double) {
   const FramedGrid<T> grid(40, 21);
   for_works({1, 2, 3, 4, 5}, [&](const Work& work) {
