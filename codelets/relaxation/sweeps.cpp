@@ -90,7 +90,7 @@ void relax_row(const Nodes& nodes, Index r, const FivePoint<T>& a, const In<T>& 
 /// where these are so few that memory is read more often than it gains. On two cores of a Xeon (48 KiB and 2 MiB), us a sweep of 32
 /// a task with f, so and with all 64 passes at a time: 2047 x 2047 1170 and 1450, 4095 x 4095 5600 and 8900, 1023 x 16,383 8700 and
 /// 9800; 200 x 65,535, 4 passes at a time 11,500, all 8700.
-/// @param arrays as large as the tile that passes read or write
+/// @param passes at least 1 @param arrays as large as the tile that passes read or write
 template <class T>
 Index passes_at_once(Index passes, const InOut<T>& tile, Index arrays) {
   constexpr Index fewest_in_first = 4, fewest_in_second = 6;
@@ -100,8 +100,7 @@ Index passes_at_once(Index passes, const InOut<T>& tile, Index arrays) {
   const Index most = tile.rows * row_bytes <= second ? std::max(in_first, fewest_in_first)
                      : in_second < fewest_in_second  ? passes
                                                      : in_second;
-  const Index groups = parts(passes, std::max<Index>(most, 1));
-  return parts(passes, std::max<Index>(groups, 1));
+  return parts(passes, parts(passes, most));  // groups of one size
 }
 
 /// Calls body(pass, row) for the rows [begin(pass), end(pass)) of all passes, so that each finds its row and

@@ -66,22 +66,22 @@ std::vector<double> seconds_by_tiles_beside(const Costs& costs, const TileProfil
 Parts parts_of(const Costs& costs, const LayoutOnGrid& layout) {
   const Index blocks = layout.blocks;
   const double barrier = costs.block_barrier(layout.blocks);
-  Parts parts{.fixed = costs.kernel, .columns = layout.columns};
+  Parts sums{.fixed = costs.kernel, .columns = layout.columns};
   for (const TileWavefront& w : layout.wavefronts) {
-    parts.fixed += barrier;
-    parts.wavefronts += 1;
-    parts.strands += static_cast<double>(asterism::parts(w.strands, warp));
+    sums.fixed += barrier;
+    sums.wavefronts += 1;
+    sums.strands += static_cast<double>(parts(w.strands, warp));
     if (w.tiles == 0) continue;
-    const Index rounds = asterism::parts(w.tiles, blocks), last = w.tiles - (rounds - 1) * blocks;
+    const Index rounds = parts(w.tiles, blocks), last = w.tiles - (rounds - 1) * blocks;
     const double full_share = static_cast<double>(w.full) / static_cast<double>(w.tiles);
     const double before_last = static_cast<double>(rounds - 1) * layout.seconds_beside.back();
     const double in_last =
-        layout.seconds_beside[static_cast<std::size_t>(asterism::parts(last, layout.multiprocessors))];
-    parts.fixed += before_last * full_share + (w.full > 0 ? in_last : 0);
-    parts.border += before_last * (1 - full_share) + (w.full > 0 ? 0 : in_last);
-    if (w.full < w.tiles) parts.turns += static_cast<double>(rounds) * layout.columns;
+        layout.seconds_beside[static_cast<std::size_t>(parts(last, layout.multiprocessors))];
+    sums.fixed += before_last * full_share + (w.full > 0 ? in_last : 0);
+    sums.border += before_last * (1 - full_share) + (w.full > 0 ? 0 : in_last);
+    if (w.full < w.tiles) sums.turns += static_cast<double>(rounds) * layout.columns;
   }
-  return parts;
+  return sums;
 }
 
 double total(const Costs& costs, const Parts& parts) {
