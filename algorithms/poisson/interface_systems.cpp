@@ -95,7 +95,10 @@ std::vector<InterfaceSystems::Meeting> InterfaceSystems::meetings(bool has_waves
   its.push_back(make(a));
   if (periodic_ || has_waves) return its;
   const Slab b = last(chains_[1]);
-  const bool on_two_gpus = layout_.interface == Where::cuda && slabs_->hints(a).worker != slabs_->hints(b).worker;
+  // What all ranks know: who is on no GPU itself has as many tiles as the one whose GPUs these are.
+  const Hints of_a = slabs_->hints(a), of_b = slabs_->hints(b);
+  const bool on_two_gpus =
+      of_a.where == Where::cuda && of_b.where == Where::cuda && of_a.worker != of_b.worker;
   if (slabs_->owner(a.number) != slabs_->owner(b.number) || on_two_gpus) its.push_back(make(b));
   return its;
 }

@@ -50,6 +50,21 @@ TEST_CASE("ranks share the planes, and every plane once") {
     }
 }
 
+TEST_CASE("one rank has all slabs, and the others, on GPUs or not, know what they tell each other" *
+          doctest::skip(!shape_is("mpi"))) {
+  Runtime runtime;
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(runtime.ranks()); ++rank)
+    for (const Ends& ends : {all_ends[0], all_ends[4]})
+      for (const poisson::Mode mode : {poisson::Mode::incore, poisson::Mode::streaming}) {
+        std::vector<double> weights(static_cast<std::size_t>(runtime.ranks()), 0);
+        weights[rank] = 1;
+        CAPTURE(rank);
+        CHECK(solve_model<double>(runtime, {.shape = {32, 30}, .ends = {ends, all_ends[1]}}, Model::random,
+                                  {.mode = mode, .slab_planes = 4, .weights = weights})
+                  .check.scaled_residual < 4 * eps<double>);
+      }
+}
+
 namespace {
 
 /// Main memory of this process that is in use, in bytes.
