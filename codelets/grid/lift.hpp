@@ -13,10 +13,30 @@ namespace asterism::grid {
 /// A slab that given boundary values are lifted into, and its place along the slowest axis.
 struct LiftedSlab {
   Operator a;
-  Condition lower, upper;  ///< at the ends of the slowest axis
+  Axis slow;               ///< the slowest axis
+  bool is_equally_spaced;  ///< whether its nodes lie as `slow` says, not as coordinates do
   double unit;       ///< of length: h of the slab's AxisRows (A2); that of axis_rows is the axis' spacing()
   bool first, last;  ///< whether the slab has the grid's first plane, its last
 };
+
+/// A number of twice float64's digits. What is given at the ends at a corner may cancel, and with it what was rounded off
+/// factors.
+struct TwoPart {
+  double value = 0, rest = 0;
+};
+
+ASTERISM_HOST_DEVICE inline TwoPart quotient(double a, double b) {
+  const double value = a / b;
+  return {value, std::fma(-value, b, a) / b};
+}
+ASTERISM_HOST_DEVICE inline TwoPart square(const TwoPart& a) {
+  const double value = a.value * a.value;
+  return {value, std::fma(a.value, a.value, -value) + 2 * a.value * a.rest};
+}
+/// @param few a number of few digits: a power of two
+ASTERISM_HOST_DEVICE inline TwoPart times(double few, const TwoPart& a) {
+  return {few * a.value, few * a.rest};
+}
 
 /// What a given value at the end of an axis adds to the right-hand side at the node next to it, over that
 /// value: the value itself (Dirichlet) is taken to the right by its weight in (A1), -weight; the derivative g
@@ -26,36 +46,39 @@ struct LiftedSlab {
 /// @param weight of (A1), towards the end
 /// @param per_width 1 / w
 /// @param direction 1 at the lower end, -1 at the upper
-ASTERISM_HOST_DEVICE inline double lift_factor(Condition condition, double weight, double per_width,
-                                               double direction) {
-  return condition == Condition::dirichlet ? -weight
-         : condition == Condition::neumann ? direction * per_width
-                                           : 0.0;
+ASTERISM_HOST_DEVICE inline TwoPart lift_factor(Condition condition, const TwoPart& weight,
+                                                const TwoPart& per_width, double direction) {
+  return condition == Condition::dirichlet ? times(-1, weight)
+         : condition == Condition::neumann ? times(direction, per_width)
+                                           : TwoPart{};
 }
 
 /// The factors of both ends of an axis.
 struct LiftFactors {
-  double lower, upper;
+  TwoPart lower, upper;
 };
 
 ASTERISM_HOST_DEVICE inline LiftFactors lift_factors(const Axis& axis) {
-  const double h = axis.spacing();
+  const TwoPart per_h = quotient(static_cast<double>(axis.cells()), axis.length), per_h2 = square(per_h);
   const Index end = axis.n - 1;
-  return {
-      lift_factor(axis.lower, weights(axis, axis.per_h2(), 0).before, 1 / (relative_width(axis, 0) * h), 1.0),
-      lift_factor(axis.upper, weights(axis, axis.per_h2(), end).after, 1 / (relative_width(axis, end) * h),
-                  -1.0)};
+  const auto per_width = [&](Index i) { return times(1 / relative_width(axis, i), per_h); };
+  return {lift_factor(axis.lower, times(weights(axis, 1, 0).before, per_h2), per_width(0), 1.0),
+          lift_factor(axis.upper, times(weights(axis, 1, end).after, per_h2), per_width(end), -1.0)};
 }
 
-/// The same along the slowest axis; zero where the slab has no end. The tile's width is w h, so 1 / w = unit
-/// / width.
+/// The same along the slowest axis; zero where the slab has no end. The tile's width is w h, so 1 / w = unit / width.
 /// @param front,back AxisRows of the slab's first plane and its last
 ASTERISM_HOST_DEVICE inline LiftFactors lift_factors(const LiftedSlab& slab, const double* front,
                                                      const double* back) {
-  const auto per_width = [&](const double* row) { return slab.unit / row[width_column]; };
-  return {
-      slab.first ? lift_factor(slab.lower, weights_between_planes(front).before, per_width(front), 1.0) : 0.0,
-      slab.last ? lift_factor(slab.upper, weights_between_planes(back).after, per_width(back), -1.0) : 0.0};
+  LiftFactors factors;
+  if (slab.is_equally_spaced) {
+    factors = lift_factors(slab.slow);
+  } else {
+    const auto per_width = [&](const double* row) { return quotient(slab.unit, row[width_column]); };
+    factors = {lift_factor(slab.slow.lower, {weights_between_planes(front).before}, per_width(front), 1.0),
+               lift_factor(slab.slow.upper, {weights_between_planes(back).after}, per_width(back), -1.0)};
+  }
+  return {slab.first ? factors.lower : TwoPart{}, slab.last ? factors.upper : TwoPart{}};
 }
 
 /// Whether a tile of sides holds values: one of a single element says that all of them are zero.
@@ -66,9 +89,10 @@ ASTERISM_HOST_DEVICE inline bool given(const In<double>& sides) { return sides.r
 class LiftedSum {
  public:
   ASTERISM_HOST_DEVICE explicit LiftedSum(double f) : sum_(f) {}
-  ASTERISM_HOST_DEVICE void add(double factor, double side) {
-    const double product = factor * side, sum = sum_ + product, added = sum - sum_;
-    rest_ += std::fma(factor, side, -product) + ((sum_ - (sum - added)) + (product - added));
+  ASTERISM_HOST_DEVICE void add(const TwoPart& factor, double side) {
+    const double product = factor.value * side, sum = sum_ + product, added = sum - sum_;
+    rest_ += std::fma(factor.value, side, -product) + factor.rest * side +
+             ((sum_ - (sum - added)) + (product - added));
     sum_ = sum;
   }
   [[nodiscard]] ASTERISM_HOST_DEVICE double value() const { return sum_ + rest_; }
@@ -91,7 +115,7 @@ class Lift {
         z_sides_(z_sides),
         has_x_(given(x_sides) && !slab.a.x.periodic()),
         has_y_(given(y_sides) && !slab.a.y.periodic()),
-        has_z_(given(z_sides) && slab.lower != Condition::periodic),
+        has_z_(given(z_sides) && !slab.slow.periodic()),
         is_first_(slab.first),
         is_last_(slab.last),
         x_(lift_factors(slab.a.x)),

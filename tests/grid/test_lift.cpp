@@ -51,10 +51,12 @@ Polynomial exact_polynomial(const Axis& axis, bool stretch) {
 /// A grid with the product of a polynomial for each axis on it, and what is given at its ends.
 struct LiftCase {
   Grid grid;
+  bool is_stretched;
   Polynomial z, y, x;
 
   LiftCase(Grid on, bool stretch)
       : grid(std::move(on)),
+        is_stretched(stretch),
         z(exact_polynomial(grid.slow.axis, stretch)),
         y(inert(grid.a.y) ? Polynomial{{1, 0, 0}} : exact_polynomial(grid.a.y, false)),
         x(exact_polynomial(grid.a.x, false)) {}
@@ -100,8 +102,7 @@ struct LiftCase {
     });
   }
   [[nodiscard]] LiftedSlab slab(Index first, Index planes) const {
-    const Axis& axis = grid.slow.axis;
-    return {grid.a, axis.lower, axis.upper, grid.unit, first == 0, first + planes == grid.m()};
+    return {grid.a, grid.slow.axis, !is_stretched, grid.unit, first == 0, first + planes == grid.m()};
   }
 };
 
@@ -167,9 +168,8 @@ TEST_CASE("lifted values: solutions converge with second order, whatever the con
     const Matrix<double> x = Matrix<double>(1, 2).fill(at_ends),
                          z = Matrix<double>(2, 1).fill([&](Index end, Index) { return at_ends(0, end); }),
                          nothing = none();
-    cpu::lift<double>({grid.a, slow.lower, slow.upper, grid.unit, true, true}, f.inout(),
-                      slowest ? nothing.in() : x.in(), nothing.in(), slowest ? z.in() : nothing.in(),
-                      grid.rows.in());
+    cpu::lift<double>({grid.a, slow, true, grid.unit, true, true}, f.inout(), slowest ? nothing.in() : x.in(),
+                      nothing.in(), slowest ? z.in() : nothing.in(), grid.rows.in());
     Matrix<Real> a = line.matrix();
     Reals u;
     for (Index i = 0; i < n; ++i) {
@@ -211,7 +211,9 @@ TEST_CASE("lifted values by hand") {
     Axis axis{3, 1.0, lower, upper, centering};
     axis.length = 0.5 * static_cast<double>(axis.cells());
     const LiftFactors f = lift_factors(axis);
-    return std::pair(f.lower, f.upper);
+    CHECK(f.lower.rest == 0);
+    CHECK(f.upper.rest == 0);
+    return std::pair(f.lower.value, f.upper.value);
   };
   CHECK(factors(dirichlet, dirichlet, Centering::node) == std::pair(-4.0, -4.0));
   CHECK(factors(dirichlet, dirichlet, Centering::cell) == std::pair(-8.0, -8.0));
@@ -238,13 +240,35 @@ TEST_CASE_TEMPLATE("lifted values: what the ends at a corner give is added up at
     return end == 0 && i == 0 ? -large : end == 1 && i == 2 ? static_cast<double>(f_at(2, 2)) / 16 + 1 : 0.0;
   });
   const Matrix<double> nothing = none();
-  cpu::lift<T>({grid.a, slow.lower, slow.upper, grid.unit, true, true}, f.inout(), x.in(), nothing.in(),
-               z.in(), grid.rows.in());
+  cpu::lift<T>({grid.a, slow, true, grid.unit, true, true}, f.inout(), x.in(), nothing.in(), z.in(),
+               grid.rows.in());
   // In float64 the value given at (2, 2) is rounded, the products and sums are not.
   CHECK(static_cast<double>(f(2, 2)) == std::fma(-16.0, x(2, 1), static_cast<double>(f_at(2, 2))));
   for (Index i = 0; i < 3; ++i)
     for (Index j = 0; j < 3; ++j)
       if (i != 2 || j != 2) CHECK(f(i, j) == static_cast<T>(small));
+}
+
+TEST_CASE("lifted values: what nearly cancels is right to its last digits, along any axis") {
+  const Axis axis{1, 1.1593923331189309, Condition::dirichlet, Condition::neumann, Centering::node};
+  const Real length = axis.length;  // h
+  const double value = 0.7, derivative = -0.7 / axis.length * 1.001;
+  const Real expected = -2 / (length * length) * value - 2 / length * derivative;
+  const Matrix<double> nothing = none(), sides = Matrix<double>(1, 2).fill(
+                                             [&](Index, Index end) { return end == 0 ? value : derivative; });
+  for (const int direction : {0, 1, 2}) {
+    CAPTURE(direction);
+    const Axis cell{1, 1.0, Condition::neumann, Condition::neumann, Centering::cell};
+    const Axis slow = direction == 0 ? axis : cell;
+    const Grid grid(plain(slow), {direction == 1 ? axis : cell, direction == 2 ? axis : cell, 0.0});
+    const Matrix<double> z = Matrix<double>(2, 1).fill([&](Index end, Index) { return sides(0, end); });
+    Matrix<double> f = Matrix<double>(1, 1).fill([](Index, Index) { return 0; });
+    cpu::lift<double>({grid.a, slow, true, grid.unit, true, true}, f.inout(),
+                      direction == 2 ? sides.in() : nothing.in(), direction == 1 ? sides.in() : nothing.in(),
+                      direction == 0 ? z.in() : nothing.in(), grid.rows.in());
+    CHECK(std::abs(static_cast<Real>(f(0, 0)) - expected) <=
+          std::numeric_limits<double>::epsilon() * std::abs(expected));
+  }
 }
 
 TEST_CASE("lifted values: an axis of one cell has derivatives given at its ends") {
@@ -254,7 +278,7 @@ TEST_CASE("lifted values: an axis of one cell has derivatives given at its ends"
   Matrix<double> f = Matrix<double>(3, 3).fill([](Index, Index) { return 1; });
   const Matrix<double> y = Matrix<double>(3, 6).fill([](Index, Index j) { return j < 3 ? 3 : 1; }),
                        nothing = none();
-  cpu::lift<double>({grid.a, line.lower, line.upper, grid.unit, true, true}, f.inout(), nothing.in(), y.in(),
+  cpu::lift<double>({grid.a, line, true, grid.unit, true, true}, f.inout(), nothing.in(), y.in(),
                     nothing.in(), grid.rows.in());
   CHECK(f == Matrix<double>(3, 3).fill([](Index, Index) { return 5; }));  // 1 + (3 - 1) / 0.5
 }

@@ -184,6 +184,7 @@ Grid discretise(const Problem& given) {
       throw Error(fmt::format("the coordinates of the {} axis span {}, its length is given as {}; give that span",
                               axis_names[3 - axes], span, problem.lengths[0]));
     grid.slow.length = span;
+    grid.is_equally_spaced = false;
   }
   grid.a = {axes == 3 ? axis_of(problem, 1) : grid::no_axis, axis_of(problem, axes - 1), problem.lambda};
   grid.shape = problem.shape;

@@ -53,6 +53,7 @@ struct Problem {
 struct Grid {
   Index batch = 1, planes = 0;
   grid::Axis slow;                       ///< equally spaced or not: its ends, extent and length
+  bool is_equally_spaced = true;         ///< along it
   std::vector<grid::AxisRow> rows;       ///< the nodes of the slowest axis
   grid::Operator a;                      ///< the axes of a plane, and lambda; in two dimensions y is one node
   std::vector<Index> shape;              ///< of the array that holds it, the batch (if more than 1) first

@@ -47,7 +47,7 @@ template <class T>
 void SideValues::lift(Slab s, const Tile<T>& f, const Tile<double>& axis, const Hints& hints) const {
   if (!any()) return;
   const grid::LiftedSlab slab{
-      grid_->a,          grid_->slow.lower, grid_->slow.upper, grid_->slow.spacing(), slabs_->is_first(s),
+      grid_->a,          grid_->slow, grid_->is_equally_spaced, grid_->slow.spacing(), slabs_->is_first(s),
       slabs_->is_last(s)};
   grid::codelets::lift<T>(slab,
                           {.f = f,
