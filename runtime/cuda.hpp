@@ -27,6 +27,12 @@ inline void check_launch(const char* kernel) { check(cudaGetLastError(), kernel)
 
 inline cudaStream_t native(Stream stream) { return static_cast<cudaStream_t>(stream.handle); }
 
+/// What a worker has beside the stream of its tasks.
+struct SideStream {
+  cudaStream_t handle = nullptr;
+  cudaEvent_t last = nullptr;  ///< of what was launched last
+};
+
 /// Those who work on a task together (Hints::together): a stream each, on one of the rank's GPUs, for the host code of the
 /// task's kernel. Several may be on one GPU. While it lives, the GPU that launches go to is that of the last `on`.
 ///
@@ -54,8 +60,7 @@ class Team {
  private:
   struct Member {
     int device;
-    cudaStream_t stream;
-    cudaEvent_t event;  // of what was launched last
+    SideStream stream;
   };
   friend class Teams;
 
@@ -80,17 +85,11 @@ class Aside {
   /// The task's stream goes on when all is done that was launched.
   ~Aside();
 
-  [[nodiscard]] Stream stream() const { return {own_.stream}; }
+  [[nodiscard]] Stream stream() const { return {own_.handle}; }
 
  private:
-  friend class Asides;
-  struct Own {
-    cudaStream_t stream;
-    cudaEvent_t event;  // of what was launched last
-  };
-
   cudaStream_t task_;
-  Own own_;
+  SideStream own_;
 };
 
 }  // namespace asterism::cuda

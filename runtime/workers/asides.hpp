@@ -3,26 +3,20 @@
 #pragma once
 
 #include <cstddef>
-#include <vector>
 
-#include "../cuda.hpp"
+#include "side_streams.hpp"
 
 namespace asterism::cuda {
 
 /// What a worker keeps for its tasks, used in its thread alone.
 class Asides {
  public:
-  Asides() = default;
-  Asides(const Asides&) = delete;
-  Asides& operator=(const Asides&) = delete;
-  ~Asides();
-
   /// One after the other, as many as StarPU gives a GPU tasks at a time; made when first asked for.
   /// @throw Error: CUDA refuses
-  Aside::Own next();
+  SideStream next();
 
  private:
-  std::vector<Aside::Own> all_;
+  SideStreams all_;
   std::size_t turn_ = 0;
 };
 

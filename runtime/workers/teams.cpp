@@ -47,13 +47,6 @@ bool can_see(int device, int other) {
 
 }  // namespace
 
-Teams::~Teams() {
-  for (const Team::Member& member : all_) {
-    cudaEventDestroy(member.event);
-    cudaStreamDestroy(member.stream);
-  }
-}
-
 /// StarPU has allowed it where it copies from GPU to GPU, which it can be told not to.
 void Teams::let_see(const std::vector<int>& devices) {
   for (const int device : devices)
@@ -85,14 +78,7 @@ std::vector<Team::Member> Teams::members(const std::vector<int>& devices) {
     while (i < all_.size() && (taken[i] || all_[i].device != device)) ++i;
     if (i == all_.size()) {
       const OnDevice here(device);
-      Team::Member made{device, nullptr, nullptr};
-      check(cudaStreamCreateWithFlags(&made.stream, cudaStreamNonBlocking), "cudaStreamCreate");
-      if (const cudaError_t status = cudaEventCreateWithFlags(&made.event, cudaEventDisableTiming);
-          status != cudaSuccess) {
-        cudaStreamDestroy(made.stream);
-        check(status, "cudaEventCreate");
-      }
-      all_.push_back(made);
+      all_.push_back({device, streams_.add()});
       taken.push_back(false);
     }
     taken[i] = true;
@@ -110,30 +96,30 @@ Team::Team(Stream stream, const std::vector<int>& gpus) : task_(native(stream)) 
   const auto own = std::ranges::find(members_, device_, &Member::device);
   if (own == members_.end())
     throw Error("a team has to have the GPU that the task runs on as a member, which has none of its own");
-  check(cudaEventRecord(own->event, task_), "cudaEventRecord");
+  check(cudaEventRecord(own->stream.last, task_), "cudaEventRecord");
   for (const Member& member : members_)
-    check(cudaStreamWaitEvent(member.stream, own->event, 0), "cudaStreamWaitEvent");
+    check(cudaStreamWaitEvent(member.stream.handle, own->stream.last, 0), "cudaStreamWaitEvent");
 }
 
 Team::~Team() {
   for (const Member& member : members_) {
-    cudaEventRecord(member.event, member.stream);
-    cudaStreamWaitEvent(task_, member.event, 0);
+    cudaEventRecord(member.stream.last, member.stream.handle);
+    cudaStreamWaitEvent(task_, member.stream.last, 0);
   }
   cudaSetDevice(device_);
 }
 
 Stream Team::on(std::size_t member) {
   check(cudaSetDevice(members_[member].device), "cudaSetDevice");
-  return {members_[member].stream};
+  return {members_[member].stream.handle};
 }
 
 void Team::meet() {
   for (const Member& member : members_)
-    check(cudaEventRecord(member.event, member.stream), "cudaEventRecord");
+    check(cudaEventRecord(member.stream.last, member.stream.handle), "cudaEventRecord");
   for (const Member& member : members_)
     for (const Member& other : members_)
-      if (&other != &member) check(cudaStreamWaitEvent(member.stream, other.event, 0), "cudaStreamWaitEvent");
+      if (&other != &member) check(cudaStreamWaitEvent(member.stream.handle, other.stream.last, 0), "cudaStreamWaitEvent");
 }
 
 }  // namespace cuda
