@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(element_threads)
         source = static_cast<T>(-static_cast<double>(p.f.row(r - begin)[c - 1]) / args.diagonal);
     }
     p.u.row(r)[column] = value;
-    p.other.row(r)[column] = value;
+    if (!own || c == 0 || c > n) p.other.row(r)[column] = value;
     if (args.has_source) p.g.row(r)[column] = source;
   });
   if (!args.has_source && blockIdx.x == 0 && threadIdx.x == 0) *p.g.data = 0;

@@ -174,11 +174,25 @@ void copy_rows(const T* from, Index from_ld, T* to, Index to_ld, Index count, In
   for (Index i = 0; i < count; ++i) std::copy_n(from + i * from_ld, cols, to + i * to_ld);
 }
 
+/// Zero in what pads the tile's row `r`.
+template <class T>
+void pad(const Stripe& stripe, Index r, T* row) {
+  const Index count = stripe.nodes + 2;
+  if (stripe.arrangement == Arrangement::natural) {
+    std::fill(row + count, row + stripe.tile_cols(), T{0});
+    return;
+  }
+  for (const Index s : {Index{0}, Index{1}}) {
+    T* const half = row + column_of(stripe, r, s);
+    std::fill(half + (count + 1 - s) / 2, half + stripe.half(), T{0});
+  }
+}
+
 /// Numbers 0 ... n+1 to where the tile's row `r` has them.
 template <class T>
 void arrange(const Stripe& stripe, Index r, const T* __restrict numbers, T* __restrict row) {
   const Index count = stripe.nodes + 2;
-  std::fill_n(row, stripe.tile_cols(), T{0});
+  pad(stripe, r, row);
   if (stripe.arrangement == Arrangement::natural) {
     std::copy_n(numbers, count, row);
     return;
@@ -187,6 +201,13 @@ void arrange(const Stripe& stripe, Index r, const T* __restrict numbers, T* __re
     T* const half = row + column_of(stripe, r, s);
     for (Index k = 0; k < (count + 1 - s) / 2; ++k) half[k] = numbers[2 * k + s];
   }
+}
+
+/// Of them 0 and n+1 alone.
+template <class T>
+void arrange_frame(const Stripe& stripe, Index r, const T* numbers, T* row) {
+  pad(stripe, r, row);
+  for (const Index number : {Index{0}, stripe.nodes + 1}) row[column_of(stripe, r, number)] = numbers[number];
 }
 
 /// Nodes 0 ... n-1 from there.
@@ -252,7 +273,10 @@ void fill_stripe(const FillArgs& args, FillPorts<AsPorts, T> p) {
         std::fill_n(numbers.begin() + 1, n, T{0});
     }
     arrange(stripe, r, numbers.data(), p.u.row(r));
-    std::copy_n(p.u.row(r), p.u.cols, p.other.row(r));
+    if (own)
+      arrange_frame(stripe, r, numbers.data(), p.other.row(r));
+    else
+      std::copy_n(p.u.row(r), p.u.cols, p.other.row(r));
     if (!args.has_source) continue;
     std::fill(numbers.begin(), numbers.end(), T{0});
     if (own)

@@ -79,6 +79,14 @@ Part<T> filled(const FramedGrid<T>& grid, const Stripe& stripe, bool has_source)
   return part;
 }
 
+/// The tile with zeros at the stripe's own nodes.
+template <class T>
+Matrix<T> frame_alone(const Stripe& stripe, Matrix<T> tile) {
+  for (Index r = stripe.halo; r < stripe.halo + stripe.rows; ++r)
+    for (Index c = 1; c <= stripe.nodes; ++c) tile(r, column_of(stripe, r, c)) = 0;
+  return tile;
+}
+
 inline Stripe stripe_of(Index m, Index n, Index first_row, Index rows, Index halo, Arrangement arrangement) {
   return {rows, n, halo, first_row, first_row == 0, first_row + rows == m, arrangement};
 }

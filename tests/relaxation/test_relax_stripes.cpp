@@ -107,7 +107,7 @@ TEST_CASE_TEMPLATE("a filled stripe holds every number in its place, and zero el
                   g(r, column) = static_cast<T>(-static_cast<double>(grid.f(i, c - 1)) / grid.a.diagonal);
               }
             CHECK(part.u == u);
-            CHECK(part.other == u);
+            CHECK(frame_alone(stripe, part.other) == frame_alone(stripe, u));
             if (has_source) CHECK(part.g == g);
             Matrix<T> stored(rows, n);
             cpu::store_stripe<T>(stripe, part.u.in(), stored.out());
@@ -209,7 +209,7 @@ TEST_CASE_TEMPLATE("gpu: stripes are filled, shown to neighbours and stored", T,
         relaxation::codelets::store_stripe<T>(stripe, tiles.u, stored, on_gpu);
         runtime.wait();
         CHECK(download(tiles.u) == expected.u);
-        CHECK(download(tiles.other) == expected.u);
+        CHECK(frame_alone(stripe, download(tiles.other)) == frame_alone(stripe, expected.u));
         if (has_source) {
           const Matrix<T> g = download(tiles.g);
           bool right = true;
