@@ -21,6 +21,9 @@ double task_seconds(const std::vector<Part>& stripes) {
   return crosses_ranks || crosses_link ? 100e-6 : any_gpu ? 50e-6 : 20e-6;
 }
 
+/// How long numbers take to come from memory into caches, over the arithmetic of a sweep. Cores fetch many of them ahead.
+double bringing_of(Where where) { return where == Where::cuda ? 1.0 : 1.0 / 3; }
+
 /// So many sweeps, and their multiples, are whole passes of a GPU's kernels, an even number of them, as leaves the result
 /// where it was; with a source, and without. Every other number has one pass or two that are less deep and take as long.
 Index sweeps_of_whole_passes(const Settings& settings) {
@@ -36,15 +39,16 @@ double predicted_seconds(const std::vector<Part>& stripes, const std::vector<dou
   // twice where exchange is overlapped.
   const double ghosts = settings.exchange == Exchange::overlapped ? 2.5 : 0.5;
   const double border = ghosts * static_cast<double>(ghost_rows(settings.method, sweeps));
-  // The sweeps of a task share the bringing of numbers from memory into caches, which takes as long as the
-  // arithmetic of a sweep; and what a task costs.
-  const double shared = 1 / static_cast<double>(sweeps), task = shared * task_seconds(stripes);
+  // The sweeps of a task share the bringing of numbers from memory into caches, and what a task costs.
+  const double part = 1 / static_cast<double>(sweeps), task = part * task_seconds(stripes);
   double longest = 0, busy = 0;
   for (std::size_t s = 0; s < stripes.size(); ++s) {
     const double row = static_cast<double>(problem.shape[1]) / speeds[s];
     if (s > 0 && !same_worker(stripes[s - 1], stripes[s])) busy = 0;
     const int borders = (s > 0 ? 1 : 0) + (s + 1 < stripes.size() ? 1 : 0);
-    busy += (static_cast<double>(stripes[s].size) + borders * border) * row * (1 + shared) + task;
+    busy += (static_cast<double>(stripes[s].size) + borders * border) * row *
+                (1 + part * bringing_of(stripes[s].where)) +
+            task;
     longest = std::max(longest, busy);
   }
   return longest;
@@ -52,8 +56,13 @@ double predicted_seconds(const std::vector<Part>& stripes, const std::vector<dou
 
 Index choose_sweeps(const std::vector<Part>& stripes, const std::vector<double>& speeds, Index lowest,
                     const Problem& problem, const Settings& settings) {
+  // Of all sweeps between two residuals. What is left of them makes a shorter task; with a tolerance the solver rounds them up.
   const auto seconds = [&](Index sweeps) {
-    return predicted_seconds(stripes, speeds, sweeps, problem, settings);
+    const auto all = [&](Index count, Index of_task) {
+      return static_cast<double>(count) * predicted_seconds(stripes, speeds, of_task, problem, settings);
+    };
+    const Index left = settings.tolerance == 0 ? settings.check_every % sweeps : 0;
+    return all(settings.check_every - left, sweeps) + (left > 0 ? all(left, left) : 0);
   };
   constexpr Index most = 256;
   const Index whole = has_gpu(stripes) ? sweeps_of_whole_passes(settings) : 2;
