@@ -69,7 +69,8 @@ struct SearchSettings {
       {};  ///< at most, from 1 on; answers of equal searches without a time limit are equal
   std::optional<Cost> target = {};  ///< a cost that is good enough
   Permutation start = {};           ///< an initial solution of the first island; empty: all are random
-  Index islands = 4;
+  /// So many that their walks keep large GPUs busy, and that 2, 4 or 8 ranks have equally many.
+  Index islands = 8;
   Index initials = 0;               ///< initial solutions of a multistart island; 0: 5
   Index max_offset = 0;             ///< of diversification; 0: 5
   std::vector<Index> tenures = {};  ///< of the multistart's tabu lists; empty: five from the literature

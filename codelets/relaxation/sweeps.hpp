@@ -270,7 +270,7 @@ namespace cpu {
 /// f and the first guess become a stripe: u with its frame, the other tile with the frame alone, and g = -f / d. All ghost rows
 /// of an end of the grid get the frame's row; those beside a neighbour are zero between the frame's columns. g's frame and
 /// ghost rows, and whatever pads a row, are zero. The nodes of the other tile stay as they are: no sweep reads them before one
-/// has written them, and where their number is even on cores none touches them.
+/// has written them, and an even number of SOR sweeps on cores needs none of them.
 template <class T>
 void fill_stripe(const FillArgs& args, FillPorts<AsPorts, T> p);
 

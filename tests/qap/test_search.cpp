@@ -115,7 +115,8 @@ TEST_CASE("equal seeds, equal answers, on any number of workers and ranks") {
       options.cpus = cpus;
       options.gpus = 0;
       Runtime runtime(options);
-      const SearchReport report = search(runtime, problem, {.method = method, .seed = 5, .generations = 5});
+      const SearchReport report =
+          search(runtime, problem, {.method = method, .seed = 5, .generations = 5, .islands = 4});
       CHECK(report.ending == Ending::generations);
       CHECK(report.generations == 5);
       if (first) CHECK(answer_of(report) == *first);

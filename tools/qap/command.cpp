@@ -74,7 +74,7 @@ constexpr const char* qap_footer =
     "  asterism qap sko100a.dat --time 60 -o OUT.sln\n"
     "  asterism qap tai60a.dat --start OUT.sln --search rots --target 7205962\n"
     "  asterism qap nug30.dat --generations 20 --seed 3 --json\n"
-    "  mpirun -np 4 asterism qap sko100a.dat --islands 8 --time 60\n\n"
+    "  mpirun -np 4 asterism qap sko100a.dat --islands 16 --time 60\n\n"
     "The cost is the sum of a[i][j] b[p(i)][p(j)], a the first matrix, b the second. Ctrl-C ends a search like\n"
     "its time does: the best so far is written and told, with exit status 0; a second one ends the program at once.";
 

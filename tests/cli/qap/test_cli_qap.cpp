@@ -100,7 +100,7 @@ TEST_CASE("the documented report, and the solution in a file") {
   const Result text = run(one_process({"qap", dat, "--generations", "2", "--search", "pmts"}));
   CHECK(text.status == 0);
   has(text.out, {"problem    quadratic assignment, ", ": 20 locations, symmetric\n",
-                 "method     parallel multistart tabu search, 4 islands, ", "cost       ", ", verified\n",
+                 "method     parallel multistart tabu search, 8 islands, ", "cost       ", ", verified\n",
                  "result     solved: all generations were made\n"});
 }
 
