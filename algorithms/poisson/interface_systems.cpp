@@ -8,7 +8,7 @@
 namespace asterism::poisson {
 
 InterfaceSystems::InterfaceSystems(Runtime& runtime, const Grid& grid, const Layout& layout,
-                                   const SlabPartition& slabs, Spacing spacing, const Tiles<double>& axis,
+                                   const SlabPartition& slabs, const Tiles<double>& axis,
                                    const std::vector<ModeTiles>& modes)
     : runtime_(&runtime),
       slabs_(&slabs),
@@ -18,7 +18,7 @@ InterfaceSystems::InterfaceSystems(Runtime& runtime, const Grid& grid, const Lay
       columns_(grid.columns()),
       rows_(grid.interface()),
       periodic_(grid.slow.periodic()),
-      spacing_(spacing),
+      is_equally_spaced_(grid.is_equally_spaced),
       passes_(layout.interface_passes()),
       crosses_gpus_(layout.interface == Where::cuda && layout.lanes * runtime.ranks() > 1),
       outermost_(grid.has_waves() && !periodic_ ? 0 : 1),
@@ -59,7 +59,7 @@ Tiles<double> InterfaceSystems::tiles(Index rows, Recalled recalled) const {
 /// Slabs of equal rows respond equally: with equal spacings those inside, and those at the ends of the axis.
 std::tuple<int, Index> InterfaceSystems::kind_of(Slab s) const {
   const Index end = (slabs_->is_first(s) ? 1 : 0) + (slabs_->is_last(s) ? 2 : 0);
-  return {slabs_->owner(s.number), spacing_ == Spacing::equal ? end : s.place};
+  return {slabs_->owner(s.number), is_equally_spaced_ ? end : s.place};
 }
 
 const Tile<double>& InterfaceSystems::response(Slab s) {
@@ -95,10 +95,9 @@ std::vector<InterfaceSystems::Meeting> InterfaceSystems::meetings(bool has_waves
   its.push_back(make(a));
   if (periodic_ || has_waves) return its;
   const Slab b = last(chains_[1]);
-  // What all ranks know: who is on no GPU itself has as many tiles as the one whose GPUs these are.
+  // By what all ranks know: one without GPUs has as many tiles as the one whose GPUs these are.
   const Hints of_a = slabs_->hints(a), of_b = slabs_->hints(b);
-  const bool on_two_gpus =
-      of_a.where == Where::cuda && of_b.where == Where::cuda && of_a.worker != of_b.worker;
+  const bool on_two_gpus = of_a.where == Where::cuda && of_a.worker != of_b.worker;
   if (slabs_->owner(a.number) != slabs_->owner(b.number) || on_two_gpus) its.push_back(make(b));
   return its;
 }

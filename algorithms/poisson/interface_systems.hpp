@@ -14,11 +14,6 @@
 
 namespace asterism::poisson {
 
-enum class Spacing {
-  equal,  ///< of the nodes of the slowest axis: slabs of the same extent respond equally
-  any,
-};
-
 /// Works by tasks: for each problem of the batch `begin`, `eliminate` as its slabs are reduced, `close`, and
 /// `substitute_down_to` as they are solved. Where no such system exists only the first and the last may be called, and
 /// `response`.
@@ -26,7 +21,7 @@ class InterfaceSystems {
  public:
   /// @param slabs, axis, modes have to outlive it. @param axis rows of the slowest axis, per slab. @param modes per rank
   InterfaceSystems(Runtime& runtime, const Grid& grid, const Layout& layout, const SlabPartition& slabs,
-                   Spacing spacing, const Tiles<double>& axis, const std::vector<ModeTiles>& modes);
+                   const Tiles<double>& axis, const std::vector<ModeTiles>& modes);
 
   /// Whether slabs have anything to tell each other.
   [[nodiscard]] bool exist() const { return layout_.slabs > 1; }
@@ -106,7 +101,7 @@ class InterfaceSystems {
   Index columns_;
   InterfaceRows rows_;
   bool periodic_;
-  Spacing spacing_;
+  bool is_equally_spaced_;
   /// On GPUs with slabs that pass through there is no room to spare: interface tiles that have no room of their own leave as
   /// pass 1 goes on, and are given up one by one as pass 2 goes back.
   bool passes_;

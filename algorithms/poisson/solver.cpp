@@ -64,8 +64,7 @@ Solver<T>::Solver(Runtime& runtime, const Problem& problem, const Settings& sett
       modes_(modes_of_ranks(runtime, grid_)),
       stream_(runtime, layout_, settings, slabs_),
       means_(args_.sets_mean ? slabs_.per_plane(1) : Tiles<double>{}),
-      interface_(runtime, grid_, layout_, slabs_, problem.coordinates.empty() ? Spacing::equal : Spacing::any,
-                 axis_, modes_) {}
+      interface_(runtime, grid_, layout_, slabs_, axis_, modes_) {}
 
 template <class T>
 Report Solver<T>::solve(Tiles<T>& f) {

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -85,6 +86,15 @@ Matrix<T> frame_alone(const Stripe& stripe, Matrix<T> tile) {
   for (Index r = stripe.halo; r < stripe.halo + stripe.rows; ++r)
     for (Index c = 1; c <= stripe.nodes; ++c) tile(r, column_of(stripe, r, c)) = 0;
   return tile;
+}
+
+/// Whether nobody has written the stripe's own nodes of a Matrix.
+template <class T>
+bool nodes_untouched(const Stripe& stripe, const Matrix<T>& tile) {
+  for (Index r = stripe.halo; r < stripe.halo + stripe.rows; ++r)
+    for (Index c = 1; c <= stripe.nodes; ++c)
+      if (!std::isnan(tile(r, column_of(stripe, r, c)))) return false;
+  return true;
 }
 
 inline Stripe stripe_of(Index m, Index n, Index first_row, Index rows, Index halo, Arrangement arrangement) {

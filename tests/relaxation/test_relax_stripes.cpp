@@ -108,6 +108,7 @@ TEST_CASE_TEMPLATE("a filled stripe holds every number in its place, and zero el
               }
             CHECK(part.u == u);
             CHECK(frame_alone(stripe, part.other) == frame_alone(stripe, u));
+            CHECK(nodes_untouched(stripe, part.other));
             if (has_source) CHECK(part.g == g);
             Matrix<T> stored(rows, n);
             cpu::store_stripe<T>(stripe, part.u.in(), stored.out());
